@@ -1,4 +1,4 @@
-"""The interface of a benchmark's importer.
+"""Define the interface that the importer of every benchmark implements.
 
 To add a benchmark, create a package `importers/NAME/` with the modules `discovery`, `read` and `leaderboard`, and add
 an `Importer` to `registry.IMPORTERS`. See docs/new-benchmark.md.
@@ -75,21 +75,23 @@ class Importer:
         return cast("Iterator[Item | ImportIssue]", self._load_module("read").read_items(plan))
 
     def compute_metrics(self, items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-        """Compute the benchmark's published metrics from the items of a run, scored by one source."""
+        """Compute the benchmark's published metrics for a run. `items` have the verdicts of one source."""
         return cast("list[Metric]", self._load_module("leaderboard").compute_metrics(items, run))
 
     def compute_combined_metrics(self, runs: Sequence[RunItems]) -> list[Metric]:
-        """Compute metrics over several runs with the same model and version, scored by one source.
+        """Compute metrics over several runs of one model and version. Their items have the verdicts of one source.
 
-        Returns an empty list if the benchmark publishes no such metrics or a run that they need is missing.
+        Returns an empty list if the benchmark publishes no such metrics, or if one of the necessary runs is missing.
         """
         if not self.combines_runs:
             return []
         return cast("list[Metric]", self._load_module("leaderboard").compute_combined_metrics(runs))
 
     def list_trials(self, items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
-        """Return the items as trials of tasks, for the comparison of conventions. None without a module
-        `conventions`."""
+        """Return the run's items as trials of tasks, to compare scoring conventions.
+
+        Returns None if the package of the benchmark has no module `conventions`.
+        """
         try:
             module = self._load_module("conventions")
         except ModuleNotFoundError as error:
@@ -110,7 +112,7 @@ class Importer:
     def write_reviewed_logs(
         self, plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
     ) -> Iterator[RewrittenFile | Unrepresentable]:
-        """Yield the files of a run with the verdicts of annotators, for files that record who decided and why.
+        """Yield the log files of a run with the verdicts of annotators, for formats that record the author and reason.
 
         `items` are all items of the run with their effective verdicts (the metric source `corrected`).
         """
@@ -135,7 +137,7 @@ class Importer:
     def recheck(self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
         """Recompute the item's verdict with another golden answer. Returns None if it cannot be recomputed.
 
-        `check_golden_fix` found no error in `golden_fix`. `record` is the item's record in the result file, or None.
+        `golden_fix` must be valid (see `check_golden_fix`). `record` is the item's record in the result file, or None.
         """
         return cast("bool | None", self._writeback_function("recheck")(run, item, golden_fix, record))
 

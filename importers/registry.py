@@ -1,6 +1,6 @@
-"""The importers of all benchmarks, and the functions that choose the importer of a file or run.
+"""List the importers of all benchmarks, and choose the importer of a file or run.
 
-Listing the importers loads none of their modules.
+The modules of an importer are loaded on first use.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fcreview.stats.conventions import TrialTable
 
 SAME_GOLDEN = "it equals the golden answer of the dataset"
-"""Reason for which a golden fix without a change is refused."""
+"""Reason why a golden fix that changes nothing is refused."""
 
 # The error tags come from the publications of the benchmarks.
 IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
@@ -89,9 +89,9 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""
 
 GUESS = 0.5
-"""Confidence below which a claim is a guess."""
+"""A plan with a lower confidence is a guess."""
 MAX_LISTED_FILES = 5
-"""Maximum number of unrecognized files that the notice names."""
+"""Maximum number of unrecognized files that the notice lists."""
 
 
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
@@ -129,7 +129,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items and issues of a run. A result file that gives neither is itself an issue.
+    """Yield the items and issues of a run, and an issue for each result file without items or issues.
 
     This is a top-level function, so it can be sent to another process.
     """
@@ -162,7 +162,7 @@ def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue])
 def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> list[RunPlan]:
     """Drop each plan with a result file that a plan of another benchmark claims with higher confidence.
 
-    A guess against a benchmark's own format needs no issue.
+    A dropped plan gives an issue, unless it is a guess and the other plan has confidence 1.
     """
     owner: dict[Path, RunPlan] = {}
     accepted: list[RunPlan] = []
@@ -229,7 +229,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
-    """Return the items as trials of tasks; see `Importer.list_trials`. None if they cannot be read as such."""
+    """Return the items as trials of tasks; see `Importer.list_trials`. None if the data does not allow it."""
     try:
         return importer_for(run).list_trials(items, run)
     except MALFORMED_DATA:
@@ -297,7 +297,7 @@ def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bo
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
-    """Return the golden calls of a valid golden fix; empty if it gives none. See `Importer.parse_golden_fix`."""
+    """Return the golden calls of a valid golden fix; empty if there are none. See `Importer.parse_golden_fix`."""
     try:
         return importer_for(run).parse_golden_fix(run, item, golden_fix)
     except MALFORMED_DATA:

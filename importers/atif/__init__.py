@@ -1,1 +1,1 @@
-"""Importer of ATIF trajectories, as single files and in Harbor job folders."""
+"""Import ATIF trajectories from single files and from Harbor job folders."""

@@ -1,4 +1,4 @@
-"""Trials of Harbor jobs, for the comparison of conventions (`report --conventions`)."""
+"""List the trials of a Harbor job, to compare scoring conventions (`report --conventions`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
 
 
 def _make_trial(item: ScoredItem) -> Trial:
-    """Return the trial of an item. A trial with an exception that was verified nevertheless is graded."""
+    """Convert an item to a trial. A trial with an exception is graded if the verifier ran nevertheless."""
     derived = item.derive("atif", *ITEM_CORRECT)
     verdict = item.valid if derived is None else derived
     ending: Ending = "graded"

@@ -1,7 +1,7 @@
-"""Discovery of ATIF trajectories and Harbor jobs, from the beginning and the end of each file.
+"""Find ATIF trajectories and Harbor jobs by the beginning and the end of each file.
 
-A Harbor trial is a folder with `result.json` or `agent/trajectory.json`. The trials of one job, agent, model and
-dataset are a run. All other trajectories in a folder are a run for each agent and model.
+A Harbor trial is a folder with `result.json` or `agent/trajectory.json`. Trials with the same job,
+agent, model and dataset are one run. Other trajectories in a folder are one run for each agent and model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LINE_SUFFIXES = (".jsonl", ".ndjson")
 PEEKED_BYTES = 1 << 16
 """Number of bytes that are read at each end of a file to recognize it."""
 FIRST_BYTES = 1 << 12
-"""Number of bytes that contain `schema_version` in files whose name is not that of a trajectory."""
+"""Number of bytes that are searched for `schema_version` if the file name is not typical of a trajectory."""
 RESULT_FILES = ("result.json", "results.json")
 VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
 CONFIG_FILE = "config.json"
@@ -42,9 +42,9 @@ class TrialFiles:
 
     name: str
     documents: tuple[Path, ...] = ()
-    """The trajectory and its continuations, in order. A task in several steps has those of all steps."""
+    """The trajectory and its continuations, in order. For a task in several steps, the trajectories of all steps."""
     result: Path | None = None
-    """The trial's `result.json`; None if the item is no Harbor trial or the file is missing."""
+    """The trial's `result.json`; None if the item is not a Harbor trial or the file is missing."""
     verifier: tuple[Path, ...] = ()
     """Files below `verifier/` that the importer reads."""
     attachments: tuple[Path, ...] = ()
@@ -57,7 +57,7 @@ class TrialFiles:
 
 @dataclass(frozen=True, slots=True)
 class JobFiles:
-    """What `find_runs` passes to `read_items`."""
+    """The files of one run, passed from `find_runs` to `read_items`."""
 
     trials: tuple[TrialFiles, ...]
     job_result: Path | None = None
@@ -95,7 +95,7 @@ class _Grouped:
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
-    """Find the runs. Every file below a trial folder belongs to it."""
+    """Find the runs among the files. Every file below a trial folder belongs to the trial."""
     found = DiscoveredRuns()
     by_trial: dict[Path, list[Path]] = {folder: [] for folder in _find_trial_folders(files)}
     trial_of_folder: dict[Path, Path | None] = {}
@@ -129,7 +129,8 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
 
 
 def _is_trial_record(path: Path) -> bool:
-    """Whether a file is the result or the configuration of a trial. The result of a job may contain trials."""
+    """Whether a file is the result or the configuration of a trial. The result of a job, which may contain those of
+    its trials, is not."""
     ends = peek(path)
     return ends is not None and '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
 
@@ -170,7 +171,7 @@ def _read_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
 
 
 def _identify_trial(folder: Path, trial: TrialFiles) -> tuple[str, str, str]:
-    """Return agent, model and dataset of a trial, as the key of `stats.evals` names them."""
+    """Return agent, model and dataset of a trial, as written in the keys of `stats.evals`."""
     ends = peek(trial.result) if trial.result else None
     info = ends.read_field("agent_info") if ends else None
     source = ends.read_field("source") if ends else None
@@ -192,7 +193,7 @@ def _agent_and_model(info: Any) -> AgentAndModel:
 
 
 def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """Plan the runs of trajectories that belong to no Harbor trial."""
+    """Add plans for the runs of trajectories that belong to no Harbor trial."""
     trajectories = {path: names for path in files if (names := identify_agent(path)) is not None}
     groups: dict[tuple[Path, str, str], _Grouped] = {}
     for path, (agent, model) in trajectories.items():
@@ -262,7 +263,7 @@ def peek(path: Path) -> _FileEnds | None:
 
 
 def identify_agent(path: Path) -> AgentAndModel | None:
-    """Return the names of agent and model of an ATIF trajectory, empty if they are unknown. None for another file.
+    """Return (agent name, model name) of an ATIF trajectory, empty if unknown. Returns None for other files.
 
     A trajectory is an object with `schema_version`, `agent` and `steps`.
     """
@@ -283,7 +284,7 @@ def identify_agent(path: Path) -> AgentAndModel | None:
 
 
 def _may_be_trajectory(path: Path) -> bool:
-    """Whether the name or the first bytes of a file are those of a trajectory, which saves reading more of others."""
+    """Whether a file may be a trajectory, by its name or first bytes. Other files need not be read further."""
     if "traj" in path.name:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Metrics of Harbor jobs: mean reward, pass@k, errors, tokens and cost, as Harbor 0.24 computes them.
+"""Compute the metrics of Harbor jobs as Harbor 0.24 does: mean reward, pass@k, errors, tokens and cost.
 
 A trial without a reward counts as 0 (`harbor/metrics/base.py`) and as a failure (`harbor/utils/pass_at_k.py`).
 """
@@ -39,9 +39,9 @@ def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
 
 
 def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
-    """Return the rewards of a trial by name, with overrides; None if it has none.
+    """Return the rewards of a trial by name, with overrides; None for a trial without rewards.
 
-    An override of the verdict sets the reward that decides to 1 or 0.
+    An override of the verdict sets the deciding reward (see `rewards.main_reward`) to 1 or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
     override = item.derive("atif", ITEM, REWARD)
@@ -73,7 +73,7 @@ def mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, flo
 
 
 def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]) -> list[Metric]:
-    """Compute pass@k over tasks. There is none unless each reward is single, and 0 or 1."""
+    """Compute pass@k over tasks. Empty if a trial has several rewards, or a reward other than 0 and 1."""
     successes: dict[str, list[bool]] = {}
     for item, each in zip(items, rewards, strict=True):
         value = next(iter(each.values())) if each else 0.0
@@ -89,7 +89,7 @@ def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[st
 
 
 def _eligible_k(largest: int) -> list[int]:
-    """Return 2, 4, 8 and so on, and the multiples of 5, up to the smallest number of trials of a task."""
+    """Return the values of k up to `largest`: powers of 2, and multiples of 5."""
     powers = [1 << bit for bit in range(1, max(largest.bit_length(), 1))]
     return sorted({k for k in (*powers, *range(5, largest + 1, 5)) if k <= largest})
 
@@ -105,7 +105,7 @@ def pass_at_k(n: int, n_passed: int, k: int) -> float:
 
 
 def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Sum what the files state about errors, tokens and cost, regardless of verdicts."""
+    """Sum the recorded errors, tokens and cost. Verdicts have no influence."""
     errors = sum(EXCEPTION_KEY in item.metadata for item in items)
     rows: list[tuple[str, Iterable[Any], str]] = [
         ("input tokens", [item.tokens_in for item in items], "count"),

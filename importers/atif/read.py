@@ -1,4 +1,4 @@
-"""Reading of ATIF trajectories and Harbor trials as items."""
+"""Read ATIF trajectories and Harbor trials as items."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from fcreview.run_plan import RunPlan
 ALL_ITEMS = "all"
 """Category of items that belong to no dataset."""
 OWN_KEY = "fcreview"
-"""Key of `extra` with what `fcreview export --format atif` writes."""
+"""Key in `extra` under which `fcreview export --format atif` writes its data."""
 NO_GOLDEN_NOTE = "an ATIF trajectory has no golden answer"
 READ_FIELDS = frozenset({
     "schema_version", "agent", "steps", "final_metrics", "subagent_trajectories", "extra", "continued_trajectory_ref",
 })  # fmt: skip
 """Fields of a trajectory that become part of the item. All others become metadata."""
 TOLERANCE = 1e-9
-"""Largest difference between a recorded and a recomputed figure that is a rounding error."""
+"""Maximum difference between a recorded and a recomputed metric that counts as a rounding error."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -103,7 +103,7 @@ def _file_size(path: Path) -> int:
 
 
 def _document_finder(trial: TrialFiles, issues: list[ImportIssue]) -> FindDocument:
-    """Return a function that reads a file that a trajectory refers to, if it is one of the attachments."""
+    """Return a function that reads a file by its relative path, if it is one of the trial's attachments."""
     folders = {path.parent for path in trial.documents}
 
     def find_document(reference: str) -> JsonObject | None:
@@ -205,7 +205,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 
 def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
-    """Add the verdicts in `extra` of the last document: a reward, or those of an export by fcreview."""
+    """Add the verdicts in `extra` of the last document: a reward, or verdicts that fcreview exported."""
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
         return
@@ -224,7 +224,7 @@ def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialR
 
 
 def _read_job(run: Run, files: JobFiles, rewards: list[Mapping[str, float] | None]) -> Iterator[ImportIssue]:
-    """Set the official metrics of the run, and report recorded means that the trials do not have."""
+    """Set the official metrics of the run. Yield a notice for each recorded mean that differs from the trials' mean."""
     issues: list[ImportIssue] = []
     path = files.job_result
     job = (read_json(path, issues, dict) if path else None) or {}
@@ -238,5 +238,5 @@ def _read_job(run: Run, files: JobFiles, rewards: list[Mapping[str, float] | Non
     stated = as_object(metrics[0]) if isinstance(metrics, list) and metrics else {}
     for name, value in mean_rewards(rewards).items():
         if name in stated and _is_number(stated[name]) and abs(stated[name] - value) > TOLERANCE:
-            text = f"{path.name if path else ''} states the {name} {stated[name]}, but the trials have {value:.4g}"
+            text = f"{name} is {stated[name]} in {path.name if path else ''}, but {value:.4g} over the trials"
             yield ImportIssue(str(path), None, text, severity="notice")

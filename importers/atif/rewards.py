@@ -1,7 +1,7 @@
-"""The verdict of a Harbor trial: rewards, tests and exceptions from the files around its trajectory.
+"""Read rewards, tests and exceptions of a Harbor trial from the files around its trajectory.
 
-The official verdict is the reward: 1 passes, everything else fails. A trial with an exception has often been verified
-too, and then the reward counts.
+The official verdict is the reward: 1 passes, everything else fails. If the verifier ran after an exception, the reward
+counts.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ JsonObject = dict[str, Any]
 REWARD = "reward"
 """Criterion of the reward that decides, and its usual name in the files."""
 FULL_REWARD_TOLERANCE = 1e-6
-"""Largest distance from 1 of a reward that passes, as for tau-bench."""
+"""Maximum difference between 1 and a reward that passes, as for tau-bench."""
 DIFFERENT_REWARDS = "the reward differs from the one in result.json, which counts"
 MAX_OUTPUT_LENGTH = 20_000
 """Maximum number of characters of the verifier's output that the item keeps, from its end."""
 FAILED_STATUSES = ("failed", "other")
 """Statuses of CTRF tests that did not pass. `skipped` and `pending` tests have no verdict."""
 EXCEPTION_KEY = "exception"
-"""Metadata key of the type of the exception that ended the trial."""
+"""Metadata key: type of the exception that ended the trial."""
 REWARDS_KEY = "rewards"
-"""Metadata key of the rewards by name. It is missing if the trial was not verified."""
+"""Metadata key: rewards by name. Missing if the trial was not verified."""
 
 
 @dataclass(slots=True)
 class TrialRecord:
-    """What the files of a trial state about it."""
+    """The results of a trial, collected from its files."""
 
     result: JsonObject = field(default_factory=dict)
     rewards: dict[str, float] | None = None
@@ -46,7 +46,7 @@ class TrialRecord:
 
 
 def read_trial(trial: TrialFiles) -> TrialRecord:
-    """Read the result of a trial. Without a result, or a reward in it, the files of the verifier count."""
+    """Read the results of a trial. If `result.json` is missing or has no reward, the verifier's files are used."""
     record = TrialRecord()
     if trial.result is not None:
         record.result = read_json(trial.result, record.issues, dict) or {}
@@ -66,7 +66,7 @@ def read_trial(trial: TrialFiles) -> TrialRecord:
 
 
 def _add_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
-    """Use the rewards of a verifier's file if the result has none. Otherwise report a difference between the two."""
+    """Use the rewards of a verifier's file if `result.json` has none. Otherwise, add an issue if they differ."""
     if record.rewards is None:
         record.rewards = rewards
     elif rewards is not None:
@@ -81,7 +81,7 @@ def as_object(value: Any) -> JsonObject:
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
-    """Return the finite numbers of an object by name, or None if it has none. True and false count as 1 and 0."""
+    """Return the finite numbers of an object by name, or None if there are none. True and false count as 1 and 0."""
     if isinstance(value, (int, float)):
         value = {REWARD: value}
     rewards = {
@@ -130,7 +130,7 @@ def add_official_verdicts(item: Item, rewards: dict[str, float] | None, by: str)
 
 
 def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
-    """Add a verdict for each test of the verifier, and the first failed test as error type of a failed item."""
+    """Add a verdict for each test of the verifier. The first failed test becomes the error type of a failed item."""
     first_failed: tuple[str, str] | None = None
     for test in tests:
         name, status = str(test.get("name")), test.get("status")

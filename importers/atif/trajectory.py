@@ -63,7 +63,7 @@ class Conversation:
 
 
 FindDocument = Callable[[str], "JsonObject | None"]
-"""Returns the trajectory in a file that a document refers to, given its relative path; None if it is not available."""
+"""Function that returns the trajectory in a file, given its relative path; None if the file is not available."""
 
 
 def add_document(found: Conversation, document: JsonObject, find_document: FindDocument) -> None:
@@ -75,9 +75,7 @@ def add_document(found: Conversation, document: JsonObject, find_document: FindD
         return
     numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
     if numbers != list(range(1, len(steps) + 1)):
-        found.problems.append(
-            "the steps are not numbered 1, 2, 3 without gaps. They are shown in the order of the file"
-        )
+        found.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
     copied: list[str] = []
     for number, step in enumerate(steps, 1):
         if not isinstance(step, dict):

@@ -1,7 +1,7 @@
-"""Writing of reviewed verdicts to the files of Harbor trials, and to `extra` of single trajectories.
+"""Write reviewed verdicts to the files of Harbor trials, and to `extra` of single trajectories.
 
-A reviewed verdict sets the reward that decides to 1 or 0, in `result.json` and in the verifier's own file. A trajectory
-without a job gets `extra.reward` only if it has one: ATIF itself has no verdict.
+A reviewed verdict sets the deciding reward to 1 or 0, in `result.json` and in the verifier's own file. A trajectory
+without a job is changed only if its `extra` has a reward, because ATIF itself has no verdict.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
 
 
 def _reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the reward that reviews imply, or None if they contradict nothing. A review of the reward itself counts
-    before one of the verdict."""
+    """Return the reward that overrides imply, or None without overrides. An override of the reward has precedence over
+    an override of the verdict."""
     reward = item.overrides.get((ITEM, REWARD))
     if isinstance(reward, (int, float)) and not isinstance(reward, bool):
         return float(reward)
@@ -74,7 +74,7 @@ def _load(raw: bytes) -> JsonObject:
 
 
 def _rewrite_file(path: Path, raw: bytes, reward: float) -> bytes | None:
-    """Return the file with the reward, or None if it has no place for one."""
+    """Return the content of the file with the new reward, or None if the file has no field for a reward."""
     if path.name == "reward.txt":
         return f"{reward:g}".encode() + (b"\n" if raw.endswith(b"\n") else b"")
     if path.name in ("ctrf.json", "test-stdout.txt") or path.suffix in LINE_SUFFIXES:
@@ -101,7 +101,7 @@ def _with_reward(rewards: JsonObject, reward: float) -> JsonObject:
 
 
 def _dump(raw: bytes, record: JsonObject) -> bytes:
-    """Write JSON with the indentation and escapes of the file."""
+    """Return a record as JSON, with the indentation and escapes of the old file."""
     lines = raw.split(b"\n", 2)
     indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 1 and lines[0].strip() == b"{" else None
     text = json.dumps(record, indent=indent or None, ensure_ascii=raw.isascii())
@@ -127,6 +127,6 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001
-    """Yield the number of fixes, which no file can represent."""
+    """Yield the number of fixes, because no file can represent them."""
     if fixes:
         yield Unrepresentable("golden answers, which ATIF does not have", len(fixes))

@@ -1,4 +1,4 @@
-"""Listing of the files at and below the opened paths: a bounded walk in a stable order."""
+"""List the files at and below the opened paths, up to fixed limits and in a stable order."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
 
     Links to folders are followed, but no folder is entered twice, so loops end. Raises nothing: a path that does not
     exist, a folder that cannot be listed, a name that is not UTF-8 and an exceeded limit give an issue. `max_files` is
-    MAX_FILES by default, and `max_depth` counts nested folders.
+    MAX_FILES by default. `max_depth` is the maximum number of nested folders.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
     issues = walk.issues
@@ -55,7 +55,7 @@ def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_dep
         else:
             issues.append(ImportIssue(str(path), None, "no such file or folder", severity="error"))
     if walk.exceeded_limit and walk.files:
-        what = f"{walk.exceeded_limit}; the others were skipped. Open a folder further down."
+        what = f"{walk.exceeded_limit}; the others were skipped. Open a subfolder instead."
         issues.append(ImportIssue(os.path.commonpath([path.parent for path in walk.files]), None, what))
     return GatheredFiles(list(walk.files), issues)
 

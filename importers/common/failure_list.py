@@ -1,7 +1,7 @@
-"""Score files that contain a header and the failing items only.
+"""Read score files that contain only a header and the failing items.
 
-An item without an entry passed. This holds only if the file lists every failure that its header counts. Otherwise a
-damaged file would turn failures into passes, so all official verdicts from the file are unknown.
+An item without an entry passed, if the file has as many entries as its header states failures. Otherwise the file is
+damaged and failures would be read as passes, so all official verdicts from the file are unknown.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_A_FAILURE = 'an entry among the failures has "valid": true. It does not coun
 
 
 def count_failures(header: Mapping[str, Any]) -> int | None:
-    """Return the number of failures that a header counts; None without valid `total_count` and `correct_count`."""
+    """Return the number of failures that a header states; None without valid `total_count` and `correct_count`."""
     total, correct = header.get("total_count"), header.get("correct_count")
     if type(total) is not int or type(correct) is not int or not 0 <= correct <= total:
         return None
@@ -32,7 +32,7 @@ def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | Non
     if n_failures is None:
         return "no header with correct_count and total_count. The official verdicts are unknown"
     if n_failures != n_failing:
-        what = f"the header counts {n_failures} failures, but {n_failing} failing items follow"
+        what = f"the header states {n_failures} failures, but the file lists {n_failing}"
         return f"{what}. The official verdicts are unknown"
     return None
 
@@ -46,9 +46,9 @@ class FailureList:
     entries: dict[str, JsonObject] = field(default_factory=dict)
     """Item id -> entry of a failing item."""
     is_complete: bool = False
-    """Whether the file lists all failures that the header counts. If not, all official verdicts are unknown."""
+    """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
     knows_passes: bool = False
-    """Whether items without an entry passed. False if there are more items than the header counts."""
+    """Whether items without an entry passed. False if there are more items than the header states."""
 
     def get_verdict(self, item_id: str) -> bool | None:
         """Return the official verdict on an item; None if it is unknown."""
@@ -62,7 +62,7 @@ class FailureList:
 
 
 def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]) -> FailureList:
-    """Load a score file. `check_counts` decides what it says about items without an entry.
+    """Load the entries of a score file. All its verdicts are unknown until `check_counts` is called.
 
     `find_item_id` returns the item id of an entry.
     """
@@ -89,9 +89,9 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
 
 
 def check_counts(scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]) -> None:
-    """Compare a score file's header with its entries and with the results, and set what the file says about passes.
+    """Check a score file's header against its entries and the results, and set `is_complete` and `knows_passes`.
 
-    `result_ids` are the ids of all result records. An id that occurs twice counts twice.
+    `result_ids` are the ids of all result records, including repeated ids.
     """
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:
@@ -102,7 +102,7 @@ def check_counts(scored: FailureList, result_ids: Collection[str], issues: list[
     n_items = len(result_ids) + len(scored.entries.keys() - set(result_ids))
     if n_items > total:
         scored.knows_passes = False
-        what = f"{total} items were scored, but there are {n_items}. Which items passed is unknown"
+        what = f"{total} items were scored, but there are {n_items}, so it is unknown which items passed"
         issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items were scored, but only {n_items} results can be read"

@@ -1,4 +1,4 @@
-"""Matching of errata entries with the items of a category, with an issue for each entry that is not applied."""
+"""Find the errata entry of each item of a category. Each entry that is not applied gives an issue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fcreview.model.json_value import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class GoldenCorrection:
-    """The result of looking for an item's errata entry."""
+    """Result of the search for an item's errata entry."""
 
     entry: ErrataEntry | None = None
     """The entry to apply; None if there is none or it is stale."""

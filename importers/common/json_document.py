@@ -1,4 +1,4 @@
-"""Reading of a JSON file that is one large value, with the position of each element of one of its lists.
+"""Read a JSON file that is one large value, with the position of each element of one list in it.
 
 A file that is cut off or damaged gives the elements before the damage and an `ImportIssue`.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import (
     MAX_FILE_BYTES,
+    SEVERAL_LINES,
     JsonRecord,
     clean_value,
     describe_other_format,
@@ -47,7 +48,7 @@ class _Damage(ValueError):
 def read_document(path: Path, list_name: str = "") -> JsonDocument:
     """Read a file that is a list, or an object whose member `list_name` is a list.
 
-    Raises nothing: `JsonDocument.issues` says what could not be read.
+    Raises nothing: `JsonDocument.issues` describes the parts that could not be read.
     """
     document = JsonDocument()
     try:
@@ -57,7 +58,7 @@ def read_document(path: Path, list_name: str = "") -> JsonDocument:
         document.issues.append(ImportIssue(str(path), None, what, severity="error"))
         return document
     reason = describe_other_format(raw[: 1 << 16])
-    if reason is not None and reason != "its JSON spans several lines":
+    if reason is not None and reason != SEVERAL_LINES:
         what = f"unreadable: {reason}. Expected JSON in UTF-8"
         document.issues.append(ImportIssue(str(path), None, what, make_excerpt(raw[:1200]), severity="error"))
         return document

@@ -1,4 +1,4 @@
-"""Reading of JSON Lines files and of JSON files, with an `ImportIssue` for all content that cannot be read.
+"""Read JSON Lines files and JSON files. Content that cannot be read gives an `ImportIssue`.
 
 Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue names file
 and line and quotes the beginning of the line. Reading continues with the next line.
@@ -30,18 +30,19 @@ MAX_STRING_LENGTH = 500_000
 MAX_VALUES = 1_000_000
 """Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
-"""Size of a file up to which its records stay in memory. The records of a larger file are read again one by one."""
+"""Maximum size, in bytes, of a file whose records stay in memory. Records of larger files are read again one by one."""
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """Maximum size, in bytes, of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
 """Number of characters of a line that an issue quotes."""
 MAX_DIGITS = 4_300
-"""Maximum number of digits of an integer that Python converts, by default."""
+"""Maximum number of digits of an integer that Python converts with its default settings."""
 MAX_DEPTH = 200
-"""Maximum number of nested lists and objects. orjson can write 254."""
+"""Maximum nesting depth of lists and objects. orjson can write 254 levels."""
 
+SEVERAL_LINES = "the JSON spans several lines"
 _PROBE_BYTES = 1 << 16
-"""Number of bytes at the start of a file that show its format."""
+"""Number of bytes at the start of a file that are read to recognize its format."""
 _FILE_SIGNATURES = {
     b"\x1f\x8b": "the file is compressed (gzip)", b"\x28\xb5\x2f\xfd": "the file is compressed (zstd)",
     b"\xfd7zXZ\0": "the file is compressed (xz)", b"BZh": "the file is compressed (bzip2)",
@@ -96,9 +97,9 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def describe_other_format(start: bytes) -> str | None:
-    """Return why a file that begins with `start` is not JSON Lines in UTF-8 as a whole; None if it may be.
+    """Return why a file that begins with `start` is not JSON Lines in UTF-8; None if it may be.
 
-    Single lines that cannot be read do not make a file unreadable.
+    A file with only some unreadable lines may be JSON Lines.
     """
     for signature, name in _FILE_SIGNATURES.items():
         if start.startswith(signature):
@@ -109,11 +110,11 @@ def describe_other_format(start: bytes) -> str | None:
     first, _, rest = text.partition(b"\n")
     if b"\r" in first.rstrip(b"\r") and b"\n" not in text:
         has_records = all(_parse_json_or_none(line) is not None for line in first.split(b"\r")[:2])
-        return "its lines end with CR" if has_records else None
+        return "the lines end with CR" if has_records else None
     second = rest.lstrip().partition(b"\n")[0].strip()
     is_open = first.strip() in (b"{", b"[") or (first[:1] == b"[" and first.rstrip().endswith(b","))
     if is_open and not isinstance(_parse_json_or_none(second), dict):
-        return "its JSON spans several lines"
+        return SEVERAL_LINES
     return None
 
 
@@ -203,12 +204,12 @@ def _parse_irregular_line(
 
 
 def _load_json(text: str, long_numbers: list[str]) -> Any:
-    """Parse JSON. An integer that Python does not convert becomes text, which is also added to `long_numbers`."""
+    """Parse JSON. An integer that is too long for Python becomes text, which is also added to `long_numbers`."""
     return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
 
 
 def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
-    """Convert an integer, or return text that is also added to `long_numbers` if Python does not convert it."""
+    """Convert an integer. If it is too long for Python, return text, which is also added to `long_numbers`."""
     if len(digits) <= MAX_DIGITS:
         return int(digits)
     long_numbers.append(f"{digits[:20]}… (a number of {len(digits):,} digits)")

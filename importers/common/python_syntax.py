@@ -38,7 +38,8 @@ class UnsupportedArithmetic(ValueError):
 def compute_arithmetic(node: ast.expr) -> Any:
     """Compute the value of an expression of constants, lists, tuples, operators and a few functions such as `round`.
 
-    Raises UnsupportedArithmetic for anything else and for huge values, or what the operators and functions raise.
+    Raises UnsupportedArithmetic for anything else and for huge values. Errors of the operators and functions, such as
+    ZeroDivisionError, are raised too.
     """
     return _compute_node(node, [MAX_NODES])
 

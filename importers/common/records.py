@@ -55,9 +55,9 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
 
 
 def read_function_docs(value: Any) -> list[dict[str, Any]]:
-    """Return the objects among the function docs of a record, which may be a list, one object or anything else.
+    """Return the function docs of a record as a list. `value` may be a list, one object or anything else.
 
-    A valid list is returned itself, not a copy, so that the store writes a list that several items share only once.
+    A valid list is returned itself, not a copy, so that the store writes a list of several items only once.
     """
     if isinstance(value, list):
         objects = [each for each in value if isinstance(each, dict)]
@@ -68,8 +68,8 @@ def read_function_docs(value: Any) -> list[dict[str, Any]]:
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """Load the records of a JSON Lines file by `id`.
 
-    Adds an issue for each record without an id and for each record whose id an earlier, different record has. The
-    earlier one is kept.
+    Adds an issue for each record without an id, and for each record with the id of an earlier, different record. The
+    earlier record is kept.
     """
     by_id: dict[str, dict[str, Any]] = {}
     for record in read_records(path):
@@ -89,9 +89,9 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
 def find_missing_records(
     questions_file: Path, questions: Container[str], answers: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
-    """Yield an issue for each dataset file that lacks records of the results.
+    """Yield an issue for each dataset file that lacks the questions or golden answers of some results.
 
-    The file of golden answers has the name of the question file, in `possible_answer/`.
+    The file of golden answers has the same name as the question file and is in the folder `possible_answer/`.
     """
     yield from _report_missing(questions_file, "question", questions, item_ids)
     yield from _report_missing(

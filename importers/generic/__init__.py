@@ -1,1 +1,1 @@
-"""Importer of the generic format: JSON Lines files of your own and OpenAI-style chat logs."""
+"""Import the generic format: JSON Lines files of your own and OpenAI-style chat logs."""

@@ -1,4 +1,4 @@
-"""Recognition of files in the generic format and of OpenAI-style chat logs, by their first record only."""
+"""Recognize files in the generic format and OpenAI-style chat logs by their first record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of the generic format: pass rates by category, and the mean of each other criterion."""
+"""Compute the metrics of the generic format: pass rates by category, and the mean of each other criterion."""
 
 from __future__ import annotations
 

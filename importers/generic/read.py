@@ -1,4 +1,4 @@
-"""Reading of items in the generic format and of OpenAI-style chat logs. Issues name the line and the field."""
+"""Read items from the generic format and from OpenAI-style chat logs. Issues contain the line and the field."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fcreview.run_plan import RunPlan
 
 ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 MAX_FIELD_ISSUES = 5
-"""Maximum number of fields of a record that issues name."""
+"""Maximum number of issues about the fields of one record."""
 
 
 def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:

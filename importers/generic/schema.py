@@ -1,7 +1,7 @@
-"""Schema of the generic format. `fcreview schema` prints it as JSON Schema.
+"""Define the schema of the generic format. `fcreview schema` prints it as JSON Schema.
 
 The first line of a file may be a `Header`. Every other line is a `Record`, or a line of an OpenAI-style chat log with
-nothing but `messages`. If a record has no predicted calls, the `tool_calls` of its assistant messages count as such.
+nothing but `messages`. If a record has no predicted calls, the `tool_calls` of its assistant messages are used.
 """
 
 from __future__ import annotations

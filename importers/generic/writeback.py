@@ -1,4 +1,4 @@
-"""Writing of reviewed verdicts and golden fixes to files in the generic format.
+"""Write reviewed verdicts and golden fixes to files in the generic format.
 
 A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, as in `schema.GoldenCall`. Reviewed verdicts replace the
 verdicts in the records. A line of a chat log cannot represent verdicts.
@@ -92,7 +92,7 @@ def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a record with the overrides of its item.
 
     An override replaces the automatic verdict that counts: official, else recomputed, else judge. If the record has
-    none, the exact comparison decided, and the override is added with the source `rule`.
+    no verdict, the exact comparison decided, and the override is added with the source `rule`.
     """
     stated = record.get("verdicts")
     verdicts: list[JsonObject] = [dict(each) for each in stated] if isinstance(stated, list) else []

@@ -1,4 +1,4 @@
-"""The verdict of a tau2-bench simulation: its recorded checks, and those that follow from the messages.
+"""Determine the verdicts of a tau2-bench simulation from its recorded checks and its messages.
 
 ACTION and COMMUNICATE are recomputed by the rules of tau2-bench (`evaluator_action.py`, `evaluator_communicate.py`).
 DB, ENV_ASSERTION and NL_ASSERTION need the simulator or a language model and are taken as recorded.
@@ -18,7 +18,7 @@ from fcreview.importers.tau.reward import (
     SUCCESS_TOLERANCE,
     Parts,
     read_number,
-    read_share,
+    read_part_value,
     record_reward,
     to_verdict,
 )
@@ -27,11 +27,11 @@ from fcreview.model.derivation import REWARD_CHECKS
 from fcreview.model.item import ImportIssue, Item, Verdict
 
 GRADED_ENDINGS = ("user_stop", "agent_stop")
-"""Reasons of a regular end, after which the simulation is graded."""
+"""Termination reasons after which a simulation is graded."""
 INFRASTRUCTURE_ERROR = "infrastructure_error"
-"""Reason of a simulation that was not run. No figure counts it."""
+"""Termination reason of a simulation that was not run. No metric counts the simulation."""
 DEFAULT_BASIS = ["DB", "COMMUNICATE"]
-"""`reward_basis` of a task that names none."""
+"""`reward_basis` of a task without this field."""
 NL_CRITERION = "nl_assertion_{}"
 """Criterion of the verdict on one natural-language assertion, counted from 1."""
 
@@ -56,10 +56,10 @@ def add_verdicts(
     criteria: dict[str, Any] | None,
     messages: Sequence[ConversationMessage] | None,
 ) -> None:
-    """Add call pairs and all verdicts to an item that has its conversation.
+    """Add call pairs and all verdicts to an item whose conversation was added before.
 
     `criteria` are the task's `evaluation_criteria`; None if the task has none or is not in the file. `messages` is None
-    if the conversation cannot be read. No part is recomputed then.
+    if the conversation cannot be read; in that case no part is recomputed.
     """
     reason = simulation.get("termination_reason")
     reward_info = simulation.get("reward_info")
@@ -71,7 +71,7 @@ def add_verdicts(
     item.extra.uncounted_states = "+" if basis is not None and "ACTION" in basis else "-!+"
     if reason == INFRASTRUCTURE_ERROR:
         item.error_type = INFRASTRUCTURE_ERROR
-        item.rule_note = "not run because of an infrastructure error; no figure counts it"
+        item.rule_note = "not run because of an infrastructure error; no metric counts it"
         item.first_difference = item.rule_note
         return
     reward = read_number(recorded.get("reward"))
@@ -107,20 +107,20 @@ def add_verdicts(
 def _report_contradictions(
     item: Item, recorded: dict[str, Any], texts: list[str], actions: list[str], product: float | None
 ) -> None:
-    """Add an issue if the recorded checks are not those of the task, or if the recorded parts give another reward."""
+    """Add an issue if the recorded checks differ from the task's, or the recorded reward from the parts' product."""
     checked = [each["info"] for each in list_objects(recorded.get("communicate_checks")) if "info" in each]
     checked_actions = _checked_actions(recorded)
     reward = read_number(recorded.get("reward"))
     notes = recorded.get("info")
     if isinstance(notes, dict) and OWN_FIELD in notes:
-        return  # An export of reviews, which may contradict the checks.
+        return  # fcreview exported this file, and reviews may contradict the checks.
     found = []
     if checked and set(map(str, checked)) != set(texts):
-        found.append("the recorded communicate checks name other texts than the task")
+        found.append("the recorded communicate checks expect different texts from those in the task")
     if checked_actions and checked_actions != actions:
-        found.append("the recorded action checks name other actions than the task")
+        found.append("the recorded action checks list different actions from those in the task")
     if product is not None and reward is not None and abs(product - reward) > SUCCESS_TOLERANCE:
-        found.append(f"the recorded parts give the reward {product:g} instead of {reward:g}")
+        found.append(f"the product of the recorded parts is {product:g}, but the recorded reward is {reward:g}")
     item.issues += [ImportIssue(item.file, item.line, what, item=item.id) for what in found]
 
 
@@ -130,9 +130,9 @@ def _checked_actions(recorded: dict[str, Any]) -> list[str | None]:
 
 
 def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, bool] | None) -> dict[str, float | None]:
-    """Return the recomputed values of ACTION and COMMUNICATE; None for one that the file leaves open.
+    """Return the recomputed values of ACTION and COMMUNICATE; None for a value that the file does not determine.
 
-    `met`: whether the golden actions were made, and the texts said; None if the conversation cannot be read.
+    `met`: (all golden actions were made, all texts were said); None if the conversation cannot be read.
     """
     if criteria is None:
         return {}
@@ -148,7 +148,7 @@ def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, boo
 
 
 def _pair_addresses(item: Item, positions: Sequence[int]) -> list[str]:
-    """Return the address of the pair of each action, from its index in `item.pairs`."""
+    """Return the address of each action's call pair. `positions` are the indices of the pairs in `item.pairs`."""
     first_of_turn: dict[int, int] = {}
     for at, pair in enumerate(item.pairs):
         first_of_turn.setdefault(pair.turn, at)
@@ -174,7 +174,7 @@ def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
     breakdown = breakdown if isinstance(breakdown, dict) else {}
     parts = Parts()
     for part in basis:
-        value = read_share(breakdown.get(part))
+        value = read_part_value(breakdown.get(part))
         parts.values[part] = value if value is not None else _recorded_part(recorded, part)
     parts.missing_texts = [str(each.get("info")) for each in _failed(recorded.get("communicate_checks"))]
     parts.missing_actions = [
@@ -208,10 +208,10 @@ def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
         check = recorded.get("db_check")
         if not isinstance(check, dict):
             return None
-        value, matches = read_share(check.get("db_reward")), check.get("db_match")
+        value, matches = read_part_value(check.get("db_reward")), check.get("db_match")
         return value if value is not None else float(matches) if isinstance(matches, bool) else None
     if part == "ENV_ASSERTION":
-        rewards = [read_share(each.get("reward")) for each in list_objects(recorded.get("env_assertions"))]
+        rewards = [read_part_value(each.get("reward")) for each in list_objects(recorded.get("env_assertions"))]
         known = [reward for reward in rewards if reward is not None]
         return math.prod(known) if known and len(known) == len(rewards) else None
     name, field = {
@@ -230,7 +230,7 @@ def _read_texts(criteria: dict[str, Any] | None) -> list[str]:
 
 
 def _find_texts(texts: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
-    """Return for each text whether a message of the agent contains it, in any case and without commas.
+    """Return {text: whether a message of the agent contains it}. Letter case is ignored.
 
     Commas are removed from the messages only, so a text with a comma is never found.
     """
@@ -256,7 +256,7 @@ def _add_action_checks(
     addresses: Sequence[str],
     matches: Sequence[bool],
 ) -> None:
-    """Add the verdicts on the golden actions: whether some call of the conversation matches."""
+    """Add a verdict on each golden action. It is true if a call of the conversation matches the action."""
     checks = list_objects(recorded.get("action_checks"))
     has_checks = _checked_actions(recorded) == [action.name for action in actions]
     listed = []

@@ -1,4 +1,4 @@
-"""Trials of tau-bench, for the comparison of conventions (`report --conventions`)."""
+"""List the trials of a tau-bench run, to compare scoring conventions (`report --conventions`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERROR_ENDINGS = (
     "unexpected_error",
     "user_error",
 )
-"""Termination reasons of conversations that broke off. A conversation that reached `max_steps` did not."""
+"""Termination reasons that are errors. `max_steps` is not an error."""
 EXCEPTION = "error"
 """Error type of v1 entries that ended with an exception."""
 
@@ -34,5 +34,5 @@ def _ending(item: ScoredItem) -> Ending:
     ended = item.metadata.get("ended")
     if not was_run(item) or (ended is None and get_success(item) is None):
         return "not run"
-    broke_off = ended in ERROR_ENDINGS or (ended is None and item.error_type == EXCEPTION)
-    return "error" if broke_off and not get_success(item) else "graded"
+    is_error = ended in ERROR_ENDINGS or (ended is None and item.error_type == EXCEPTION)
+    return "error" if is_error and not get_success(item) else "graded"

@@ -1,4 +1,4 @@
-"""Conversation of a simulation as messages and calls of an item.
+"""Convert the conversation of a simulation to the messages and calls of an item.
 
 A turn begins with a user message after the agent acted. Each message of the agent is a step. The simulated user may
 call tools of its own; such a message is a step too.
@@ -14,7 +14,7 @@ from fcreview.importers.common.records import shorten_question
 from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, ImportIssue, Item, Message, Role
 
 AGENT = "agent"
-"""`Message.name` of the greeting, which is the agent's but was not written by a model."""
+"""`Message.name` of the agent's greeting, which no model wrote."""
 ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
@@ -28,7 +28,7 @@ class ToolCall:
 
 @dataclass(slots=True)
 class ConversationMessage:
-    """A message in the form that both versions share."""
+    """A message of tau-bench v1 or tau2-bench."""
 
     role: Role
     content: str
@@ -36,7 +36,7 @@ class ConversationMessage:
     name: str | None = None
     """Function that returned the result, for the role `tool`."""
     reply: str | None = None
-    """Text that the user reads, if the content has a thought too."""
+    """Part of the content that the user reads, if the content also contains the agent's thought."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class _Cursor:
     user_called: bool = False
     """Whether the simulated user called a tool in this turn."""
     started: bool = False
-    """Whether a user spoke, or the agent acted."""
+    """Whether the conversation has begun: with a user message, an action by the agent, or the agent's greeting."""
 
     def start_turn(self) -> None:
         self.turn, self.step, self.index, self.agent_acted, self.user_called = self.turn + 1, -1, 0, False, False
@@ -130,7 +130,7 @@ def _place_message(message: ConversationMessage, cursor: _Cursor, *, is_last: bo
 
 
 def add_instruction(item: Item, text: str) -> None:
-    """Add the instruction to the simulated user, which is also the question of the item in lists."""
+    """Add the instruction to the simulated user. Lists show it as the question of the item."""
     if text:
         item.question = shorten_question(text)
         item.messages.insert(0, Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION))
@@ -152,13 +152,13 @@ def list_objects(value: Any) -> list[dict[str, Any]]:
 
 
 def function_doc(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the doc of a function, which an OpenAI tool contains."""
+    """Return the function doc in an OpenAI tool, or `tool` itself if it is a plain function doc."""
     function = tool.get("function")
     return function if isinstance(function, dict) else tool
 
 
 def spoken_text(message: dict[str, Any]) -> str:
-    """Return the text of a message or a chunk of speech. Audio is replaced by its script, if there is one."""
+    """Return the text of a message or a chunk of speech. For audio, this is its script, or empty without a script."""
     if message.get("is_audio") is True:
         return content_text(message.get("audio_script_gold"))
     return content_text(message.get("content"))

@@ -1,4 +1,4 @@
-"""Recognition of the result files of tau-bench v1 and tau2-bench.
+"""Recognize the result files of tau-bench v1 and tau2-bench.
 
 A run of v1 is a JSON array of entries. A run of tau2-bench is a JSON object with info, tasks and simulations, or a
 folder with `results.json` and one file for each simulation in `simulations/`.
@@ -20,7 +20,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 HEAD_BYTES = 1 << 20
-"""Number of bytes from which a file is recognized."""
+"""Number of bytes that are read to recognize a file."""
 VERSION1_KEYS = ("task_id", "reward", "info", "traj")
 VERSION1_NAME = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>[\d.]+)_range_(?P<range>-?\d+-+\d+)"
@@ -31,14 +31,13 @@ SIMULATION_FOLDER = "simulations"
 MAIN_FILE = "results.json"
 INFO_KEYS = ("agent_info", "user_info", "environment_info", "num_trials")
 NOTED_SIMULATION = "_simulation"
-"""Ending of the names of files with a copy of a simulation, which the viewer of tau2-bench writes beside a note."""
+"""Suffix of the file names of simulation copies, which the viewer of tau2-bench writes beside its notes."""
 NOTE_KEYS = ("note", "simulation_id", "source_results_file")
 FOLDER_LAYOUT = "folder"
 """`RunPlan.importer_data` of a run with one file for each simulation."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
-    """Find the runs among the files."""
     found = DiscoveredRuns()
     simulations: defaultdict[Path, list[Path]] = defaultdict(list)
     main_files: list[Path] = []
@@ -74,7 +73,7 @@ def _make_version2_plans(main_files: Sequence[Path], simulations: dict[Path, lis
 
 
 def _attach_notes(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
-    """Add the files of notes to the runs that they name. A file that names none of the runs may concern each run."""
+    """Add each file of notes to the runs that it names, or to all runs of v2 if it names none of them."""
     plans = [plan for plan in plans if plan.run.generation == "v2"]
     for path, head in notes.items():
         named = [plan for plan in plans if names_run(head, Path(plan.run.path))]
@@ -141,7 +140,7 @@ def _make_run(path: Path, main: Path | None, name: str) -> Run:
 
 
 def _find_text(pattern: str, head: str) -> str:
-    """Return the JSON text after the first match of a pattern for its name; empty if there is none."""
+    """Return the JSON string after the first match of `pattern`, which describes the field name; empty if none."""
     match = re.search(pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
     try:
         value = clean_value(json.loads(match[1])) if match else ""

@@ -1,4 +1,4 @@
-"""Item ids from task and trial, the same in every run of the task."""
+"""Make item ids from task and trial, so that all runs have the same ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ItemIds:
     def add(self, task: str, trial: Any, file: str, line: int, simulation: str = "") -> tuple[str, ImportIssue | None]:
         """Return the id of a simulation, and an issue if its trial is missing or occurs twice.
 
-        `simulation`: the simulation's own id, which is part of the item's id then. By default, it is the line number.
+        In that case, the item id also contains `simulation` (the simulation's own id) or, without it, the line number.
         """
         item_id = f"{task}_trial_{trial}"
         if is_trial(trial) and item_id not in self.known:

@@ -1,8 +1,8 @@
-"""Metrics of tau-bench: average reward, pass^k, costs, checks, and why conversations ended.
+"""Compute the metrics of tau-bench: average reward, pass^k, costs, checks, and termination reasons.
 
 Sources: `run.py` of sierra-research/tau-bench (v1), and `agent_metrics.py` of sierra-research/tau2-bench 1.0.1 (v2).
-They differ: v1 divides by the number of trials of the whole file and counts exceptions as failures. v2 leaves out
-infrastructure errors and divides by the trials of each task.
+v1 computes pass^k with the number of trials in the whole file and counts exceptions as failures. v2 omits
+infrastructure errors and computes pass^k with the number of trials of each task.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
 
 BROKEN_OFF = ("too_many_errors", "agent_error", "user_error")
-"""Reasons that the official program counts together as errors."""
+"""Termination reasons that the official program counts as errors, in one number."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
@@ -33,7 +33,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 @cached_on_item
 def get_reward(item: ScoredItem) -> float | None:
-    """Return the effective reward of an item, which reviews of the item, a part or a check may decide."""
+    """Return the effective reward of an item. Reviews of the item, a part or a check can change it."""
     derived = item.derive("tau", ITEM, "reward")
     reward = read_number(item.values.get("reward") if derived is None else derived)
     return reward if reward is not None or item.valid is None else float(item.valid)
@@ -41,7 +41,7 @@ def get_reward(item: ScoredItem) -> float | None:
 
 @cached_on_item
 def get_success(item: ScoredItem) -> bool | None:
-    """Return the effective verdict on an item, which reviews of the reward, a part or a check may decide."""
+    """Return the effective verdict on an item. Reviews of the reward, a part or a check can change it."""
     derived = item.derive("tau", ITEM, CORRECT)
     return derived if isinstance(derived, bool) else item.valid
 
@@ -55,7 +55,7 @@ def count_successes(items: Iterable[ScoredItem]) -> dict[str, tuple[int, int]]:
 
 
 def pass_hat_metrics(successes: Sequence[tuple[int, int]], max_k: int, trials: int | None = None) -> list[Metric]:
-    """Compute pass^k for k from 1. `trials`: the denominator for all tasks instead of their own number of trials."""
+    """Compute pass^k for k from 1 to `max_k`. `trials` replaces the number of trials of every task, if given."""
     metrics = []
     for k in range(1, max_k + 1 if successes else 1):
         value = sum(comb(n, k) / comb(trials or total, k) for n, total in successes) / len(successes)
@@ -93,12 +93,12 @@ def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def was_run(item: ScoredItem) -> bool:
-    """Whether figures count an item. A simulation with an infrastructure error counts if annotators gave a verdict."""
+    """Whether metrics count an item. A simulation with an infrastructure error counts if annotators gave a verdict."""
     return item.metadata.get("ended") != INFRASTRUCTURE_ERROR or get_success(item) is not None
 
 
 def find_max_k(items: Sequence[ScoredItem]) -> int:
-    """Return the largest k: the number of planned trials, or the smallest number of trials of a task."""
+    """Return the largest k for pass^k: the number of planned trials, or else the smallest number per task."""
     planned = [each for item in items if is_trial(each := item.metadata.get(PLANNED_TRIALS))]
     counts = [total for _, total in count_successes(items).values()]
     return min([*counts, *planned[:1]], default=0)
@@ -150,7 +150,7 @@ def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
-    """Yield (read or write, whether a call matches) of each golden action whose check is recorded."""
+    """Yield (kind of tool, whether a call matches) for each golden action with a recorded check."""
     checks = item.metadata.get(REWARD_CHECKS)
     verdicts = {(target, criterion): value for target, criterion, value in item.part_verdicts}
     for target, criterion, matched, kind in (checks or {}).get("ACTION") or ():

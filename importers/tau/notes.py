@@ -1,6 +1,6 @@
-"""Notes on simulations, which the viewer of tau2-bench writes, as recorded reviews of their authors.
+"""Read notes on simulations, which people write in the viewer of tau2-bench, as their recorded reviews.
 
-A note is a file `*_note.json`. It names the simulation by its id. The file may be in another folder than the run.
+A note is a file `*_note.json` with the id of the simulation. The file may be in another folder than the run.
 Source: `SimulationNote` in `data_model/simulation.py` of sierra-research/tau2-bench 1.0.1.
 """
 
@@ -22,20 +22,23 @@ from fcreview.model.review import CORRECT, FAULTS
 SOURCE = "tau2"
 UNKNOWN_AUTHOR = "unknown"
 FAULT_OF_SOURCE = {"agent": "model", "user": "simulator"}
-"""`error_source` -> fault. The source `system` has no equal among the faults; the text of the review names it."""
+"""`error_source` -> fault. No fault corresponds to the source `system`; the text of the review mentions it."""
 OWN_FIELD = "fcreview"
-"""Field of a note that an export of fcreview wrote: target, criterion, verdict and events of the review."""
+"""Field of an exported note, with target, criterion, verdict and events of the review."""
 _RUN_FILE = re.compile(r'"source_results_file"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 
 def names_run(head: str, run_path: Path) -> bool:
-    """Return whether the beginning of a file of notes names the run: its file, or `results.json` in its folder."""
+    """Return whether a file of notes names the run: its file, or `results.json` in its folder.
+
+    `head` is the beginning of the file of notes.
+    """
     named = [re.split(r"[\\/]+", each) for each in _RUN_FILE.findall(head)]
     return any(run_path.name in parts[-2:] for parts in named)
 
 
 def read_notes(paths: Sequence[Path]) -> tuple[dict[str, list[RecordedReview]], list[ImportIssue]]:
-    """Read files of notes. Returns the reviews of each simulation, by its id, in the order of their times."""
+    """Read files of notes. Returns {simulation id: reviews sorted by time}, and issues."""
     found: defaultdict[str, list[RecordedReview]] = defaultdict(list)
     issues: list[ImportIssue] = []
     for path in paths:

@@ -1,6 +1,6 @@
-"""Golden actions beside the calls of a conversation, and the benchmark's own rule for a matching call.
+"""Pair golden actions with the calls of a conversation, by the benchmark's own rule for a matching call.
 
-The golden actions are one way through a task. They count only where `ACTION` is part of the reward.
+The golden actions are one way to solve a task. They count only if `ACTION` is part of the reward.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def _select(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def pair_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int]:
     """Add golden calls and call pairs to an item whose predicted calls are known.
 
-    Calls are paired by the official rule, then by function and least difference. A golden call without a partner is
-    placed in the turn of the golden call before it. Returns the index in `item.pairs` of each action's pair.
+    Calls are paired by the official rule first, then with the most similar call of the same function. A golden call
+    without a partner is placed in the turn of the golden call before it. Returns the index of each action's pair in
+    `item.pairs`.
     """
     partners = _match_actions(actions, item.predicted)
     _match_by_function(actions, item.predicted, partners)
@@ -68,7 +69,7 @@ def pair_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int]:
 
 
 def _match_actions(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> dict[int, int]:
-    """Pair actions with the calls that match them, each call once. Equal arguments come first, then the order."""
+    """Pair each action with one call that matches it. Calls with equal arguments are preferred, then earlier calls."""
     partners: dict[int, int] = {}
     used: set[int] = set()
     for is_exact in (True, False):
@@ -103,7 +104,10 @@ def _match_by_function(actions: Sequence[GoldenAction], calls: Sequence[Call], p
 
 
 def _golden_turns(n_actions: int, partners: dict[int, int], item: Item) -> list[int]:
-    """Return the turn of each action: that of its partner, else of the action before it, else of the next one."""
+    """Return the turn of each action: the turn of its partner, else of the nearest action before it with a partner.
+
+    Actions before the first action with a partner get the turn of that partner.
+    """
     known = {at: item.predicted[position].turn for at, position in partners.items()}
     turn = known[min(known)] if known else item.n_turns - 1
     turns = []

@@ -1,4 +1,4 @@
-"""Reader of the items of a run, in the format of either version."""
+"""Read the items of a run of tau-bench v1 or tau2-bench."""
 
 from __future__ import annotations
 

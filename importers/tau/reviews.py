@@ -1,4 +1,4 @@
-"""Reviews by a language model in tau2-bench files, as judge verdicts on the item and its turns."""
+"""Read the reviews by a language model in tau2-bench files as judge verdicts on the item and its turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fcreview.model.address import ITEM, turn_address
 from fcreview.model.item import Item, Verdict
 
 FAULTS = {"agent": "model", "user": "simulator"}
-"""Source of an error -> fault in fcreview's words."""
+"""Source of an error in the file -> fault in fcreview."""
 ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
 REVIEWS = {"review": "review", "user_only_review": "review of the user"}
 """Field of a simulation -> name of the judge."""

@@ -1,4 +1,4 @@
-"""The reward of a simulation: the product of the parts that count, and the verdicts that follow from it."""
+"""Compute the reward of a simulation, which is the product of the parts that count, and the verdicts from it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ ERROR_TYPES = {
     "DB": "db_mismatch", "ENV_ASSERTION": "env_assertion_failed", "ACTION": "action_not_made",
     "COMMUNICATE": "not_communicated", "NL_ASSERTION": "nl_assertion_failed",
 }  # fmt: skip
-"""Part -> error type of an item that fails because of it. Several are joined with ` + `."""
+"""Part -> error type of an item that fails because of the part. Several error types are joined with ` + `."""
 SUCCESS_TOLERANCE = 1e-6
-"""Largest distance from 1 of the reward of a success, as in the official metric code of tau2-bench."""
+"""Maximum difference between 1 and the reward of a success, as in the official metric code of tau2-bench."""
 
 
 def is_success(reward: float) -> bool:
@@ -37,20 +37,20 @@ def read_number(value: Any) -> float | None:
     return None
 
 
-def read_share(value: Any) -> float | None:
-    """Return a number from 0 to 1, as the value of a part is, or None for any other value."""
+def read_part_value(value: Any) -> float | None:
+    """Return the value of a part, which is a number from 0 to 1, or None for any other value."""
     number = read_number(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
 def to_verdict(value: float) -> bool | float:
-    """Return the verdict for the value of a part: pass or fail, unless the value is between 0 and 1."""
+    """Return the verdict for the value of a part: True for 1, False for 0, else the number itself."""
     return bool(value) if value in (0, 1) else value
 
 
 @dataclass(slots=True)
 class Parts:
-    """Values of the parts that count for the reward, from one source, and what makes a part fail."""
+    """Values of the parts that count for the reward, from one source, with the causes of failing parts."""
 
     values: dict[str, float | None] = field(default_factory=dict)
     """Part -> value from 0 to 1; None if it is not known."""
@@ -62,7 +62,7 @@ class Parts:
 
     @property
     def reward(self) -> float | None:
-        """Product of the parts. It is 0 if one part is 0, and None if an unknown part decides."""
+        """Product of the parts. It is 0 if one part is 0, else None if the value of a part is unknown."""
         known = [value for value in self.values.values() if value is not None]
         if any(value == 0 for value in known):
             return 0.0
@@ -79,7 +79,7 @@ class Parts:
     def explain(self, *, has_actions: bool) -> str:
         """Explain the reward in words: its parts, and why each failing part fails.
 
-        `has_actions`: whether there are golden actions, of which the text says whether they count.
+        `has_actions`: whether the task has golden actions. If they do not count for the reward, the text mentions it.
         """
         if not self.values:
             return "nothing counts for the reward"
@@ -88,7 +88,7 @@ class Parts:
         )
         sentences = [f"reward = {shown}", *(self.explain_part(part) for part in self.failing)]
         if has_actions and "ACTION" not in self.values:
-            sentences.append("golden actions are one way to the goal and do not count themselves")
+            sentences.append("golden actions are only one way to the goal and do not count for the reward")
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
@@ -119,7 +119,7 @@ def record_reward(
     Args:
         item: the item, with its call pairs.
         reward: the recorded reward.
-        parts: the parts as recorded and as recomputed; None if nothing was checked.
+        parts: (recorded parts, recomputed parts); None if nothing was checked.
         ended: error type of a conversation that ended without any check.
         reason: rationale of `ended`.
     """
@@ -138,7 +138,7 @@ def record_reward(
     item.rule_error_type = recomputed.error_type if item.rule is False else None
     if item.rule is None:
         unknown = [part for part, each in recomputed.values.items() if each is None]
-        item.rule_note = f"the file does not show {', '.join(unknown)}" if unknown else None
+        item.rule_note = f"the file does not contain the value of {', '.join(unknown)}" if unknown else None
     item.error_type = (official.error_type or recomputed.error_type) if item.official is False else None
     item.extra.metadata[REWARD_PARTS] = {
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
@@ -169,7 +169,7 @@ def _add_source(item: Item, source: SourceName, reward: float | None, parts: Par
 
 
 def _set_first_difference(item: Item, parts: Parts) -> None:
-    """Describe the first failing part. Calls are named only if the golden actions count."""
+    """Set the first difference of the item to the first failing part. Calls are mentioned only if `ACTION` fails."""
     if not parts.failing:
         return
     part = parts.failing[0]

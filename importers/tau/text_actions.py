@@ -1,4 +1,4 @@
-"""Actions that the agent writes as text: the strategies `act` and `react` of tau-bench v1.
+"""Read actions that the agent writes as text, in runs of tau-bench v1 with the strategy `act` or `react`.
 
 A message of the agent ends with `Action:` and a JSON object with name and arguments. Text that is not JSON is a reply.
 The result of a call is the next user message, which begins with `API output: `.
@@ -22,7 +22,7 @@ REPLY_ACTION = "respond"
 
 
 def has_text_actions(messages: Sequence[ConversationMessage]) -> bool:
-    """Whether the first message has the tools as text and no message has a tool call."""
+    """Whether the first message lists the tools as text and no message has a tool call."""
     return bool(messages) and TOOLS in messages[0].content and not any(message.calls for message in messages)
 
 
@@ -36,7 +36,7 @@ def read_tools(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
 
 
 def read_text_actions(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
-    """Return the messages with their actions as calls and replies."""
+    """Return the messages with the actions in their text converted to calls and replies."""
     found: list[ConversationMessage] = []
     called: str | None = None
     for message in messages:
@@ -70,8 +70,8 @@ def _read_action(content: str) -> ConversationMessage:
     return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
 
 
-def name_action(content: Any) -> str | None:
-    """Return the function that a message calls in its text."""
+def read_action_name(content: Any) -> str | None:
+    """Return the name of the function that a message calls in its text, or None."""
     if not isinstance(content, str) or MARK not in content:
         return None
     calls = _read_action(content).calls

@@ -1,7 +1,7 @@
-"""Ticks of a voice run of tau2-bench as messages.
+"""Convert the ticks of a voice run of tau2-bench to messages.
 
-A tick is a short stretch of time with a chunk of speech by each side. Chunks that share an utterance id, or that follow
-each other without a pause, are one message. Within a tick, the user's calls come before the agent's.
+A tick is a short period of time with a chunk of speech from each side. Chunks with the same utterance id, or without a
+pause between them, are one message. Within a tick, the user's calls come before the agent's.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Utterance:
 def ticks_to_messages(ticks: Any) -> tuple[list[dict[str, Any]], dict[int, int]]:
     """Convert ticks to messages in the form of a text run.
 
-    Returns the messages and, for each tick number, the index of the last message that began by then.
+    Returns the messages, and {tick number: index of the last message that began in this tick or an earlier one}.
     """
     entries: list[_Utterance | dict[str, Any]] = []
     open_utterances: dict[str, _Utterance] = {}

@@ -1,4 +1,4 @@
-"""Items of tau-bench v1: one for each entry of a result file.
+"""Read the items of tau-bench v1, one for each entry of a result file.
 
 The reward is 1 if the final database equals the database after the golden actions and every expected output was said.
 Source: `tau_bench/envs/base.py` of sierra-research/tau-bench (`calculate_reward`).
@@ -30,11 +30,11 @@ from fcreview.importers.tau.conversation import (
 from fcreview.importers.tau.item_ids import ItemIds, is_task_id
 from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
-from fcreview.importers.tau.reward import Parts, is_success, read_number, read_share, record_reward
+from fcreview.importers.tau.reward import Parts, is_success, read_number, read_part_value, record_reward
 from fcreview.importers.tau.text_actions import (
     REPLY_ACTION,
     has_text_actions,
-    name_action,
+    read_action_name,
     read_text_actions,
     read_tools,
 )
@@ -93,7 +93,7 @@ def guess_environment(entries: Sequence[Any]) -> str:
 
 def _tool_names(entry: Any) -> Iterator[str]:
     for message in list_objects(entry.get("traj") if isinstance(entry, dict) else None):
-        if (name := name_action(message.get("content"))) and message.get("role") == "assistant":
+        if (name := read_action_name(message.get("content"))) and message.get("role") == "assistant":
             yield name
         for call in list_objects(message.get("tool_calls")):
             function = call.get("function")
@@ -216,8 +216,8 @@ def _add_verdicts(
     said = find_outputs(outputs or [], messages or [])
     official, recomputed = Parts(), Parts()
     if "r_actions" in recorded:
-        official.values["DB"] = recomputed.values["DB"] = read_share(recorded["r_actions"])
-    else:  # The program writes only one of the two results. The reward implies the other one in two of three cases.
+        official.values["DB"] = recomputed.values["DB"] = read_part_value(recorded["r_actions"])
+    else:  # tau-bench writes only one of the two results. In two of three cases, the reward implies the other one.
         implied = None
         if reward is not None and is_success(reward):
             implied = 1.0
@@ -227,7 +227,7 @@ def _add_verdicts(
     if outputs is None or outputs:
         is_known = outputs is not None and messages is not None
         recomputed.values["COMMUNICATE"] = float(all(said.values())) if is_known else None
-        official.values["COMMUNICATE"] = read_share(recorded.get("r_outputs"))
+        official.values["COMMUNICATE"] = read_part_value(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in said.items() if not found]
         found = recorded.get("outputs")
         official.missing_texts = [str(text) for text, ok in found.items() if not ok] if isinstance(found, dict) else []
@@ -235,20 +235,20 @@ def _add_verdicts(
 
 
 def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[str] | None:
-    """Return the outputs that the agent has to say. Returns None, with an issue, if the file does not show them."""
+    """Return the outputs that the agent has to say, or None, with an issue, if the file does not contain them."""
     checked = recorded.get("outputs")
     checked = checked if isinstance(checked, dict) else {}
     if isinstance(outputs, list) and all(isinstance(each, str) for each in outputs) and set(checked) <= set(outputs):
         return outputs
     if outputs is None and "r_outputs" not in recorded:
         return []
-    what = "outputs of the task is not a list with the texts that were checked"
+    what = "outputs of the task is not a list of texts, or lacks a text that was checked"
     item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
     return None
 
 
 def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
-    """Return for each expected output whether a reply of the agent contains it, in any case and without commas.
+    """Return {expected output: whether a reply of the agent contains it}. Letter case is ignored.
 
     Commas are removed from the replies only, so an output with a comma is never found.
     """

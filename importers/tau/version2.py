@@ -1,6 +1,6 @@
-"""Items of tau2-bench: one for each simulation of a result file or folder.
+"""Read the items of tau2-bench, one for each simulation of a result file or folder.
 
-Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. A file has no version; its fields tell.
+Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The files do not state their version.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLANNED_TRIALS = "trials planned"
 
 @dataclass(slots=True)
 class RunData:
-    """What the simulations of a run share."""
+    """Data that all simulations of a run have in common."""
 
     domain: str = UNKNOWN_DOMAIN
     policy: str = ""
@@ -54,7 +54,7 @@ class RunData:
     functions: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: dict[str, list[RecordedReview]] = field(default_factory=dict)
-    """People's notes on each simulation, by its id."""
+    """Simulation id -> notes by people on the simulation."""
 
 
 @dataclass(slots=True)
@@ -63,11 +63,11 @@ class Conversation:
     turn_indices: list[int]
     """`turn_idx` of each message."""
     entry_of_tick: dict[int, int]
-    """Index of the last message that began by each tick."""
+    """Tick number -> index of the last message that began in this tick or an earlier one."""
 
 
 def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run: of one file, or of `results.json` (in `plan.data`) with one file a simulation."""
+    """Yield the items of a run: one file, or `results.json` (in `plan.data`) with one file for each simulation."""
     main = plan.data[0] if plan.data else plan.results[0]
     is_folder = plan.importer_data is not None
     has_main = not is_folder or bool(plan.data)
@@ -128,7 +128,7 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
 
 
 def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how the model was run, as far as `info` states it."""
+    """Return the settings of the run that `info` contains."""
     info = fields.get("info")
     info = info if isinstance(info, dict) else {}
     settings: dict[str, Any] = {}
@@ -305,7 +305,7 @@ def _read_call(name: str, arguments: Any) -> ToolCall:
 
 
 def describe_scenario(task: dict[str, Any]) -> tuple[str, str]:
-    """Return the reason for the call, and the whole instruction to the simulated user."""
+    """Return (the user's reason to contact the agent, the whole instruction to the simulated user)."""
     scenario = task.get("user_scenario")
     scenario = scenario if isinstance(scenario, dict) else {}
     instructions, persona = scenario.get("instructions"), scenario.get("persona")

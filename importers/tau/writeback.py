@@ -1,4 +1,4 @@
-"""Writing of reviewed rewards and checks to the result files. The bytes of all other simulations are kept.
+"""Write reviewed rewards and checks to the result files. The bytes of all other simulations are kept.
 
 A review of the item sets the reward. A review of a part sets the part, its check, and the reward that follows.
 The tasks are part of the result files, so golden answers cannot be corrected.
@@ -31,14 +31,14 @@ from fcreview.safe_files import read_file
 JsonObject = dict[str, Any]
 REWARD = (ITEM, "reward")
 REMARK = {OWN_FIELD: "corrected by reviews"}
-"""Added to `reward_info.info`, so that a reader does not take the reward for the program's."""
+"""Added to `reward_info.info`, to mark a reward that reviews changed."""
 CHECKS = {
     "ACTION": ("action_checks", "action_match", "action_reward"),
     "COMMUNICATE": ("communicate_checks", "met", None),
     "ENV_ASSERTION": ("env_assertions", "met", "reward"),
     "NL_ASSERTION": ("nl_assertions", "met", None),
 }
-"""Part -> list of its checks in `reward_info`, and the fields of a check with its verdict and its reward."""
+"""Part -> (field of `reward_info` with the list of checks, field of a check with the verdict, and with the reward)."""
 _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
 _INDENT = re.compile(rb"\n( *)")
 
@@ -89,7 +89,7 @@ def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
 
 
 def _find_check(metadata: Mapping[str, Any], key: CriterionKey) -> tuple[str, int] | None:
-    """Return the part and the index of the check that a criterion stands for."""
+    """Return (part, index in the list of checks) of the check with this target and criterion, or None."""
     checks = metadata.get(REWARD_CHECKS)
     for part, listed in (checks or {}).items():
         for at, each in enumerate(listed):
@@ -124,7 +124,7 @@ def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:
 
 
 def _set_check(info: JsonObject, part: str, value: Any, at: int | None) -> bool:
-    """Set the check at an index, or all checks of a part. Returns False if the file cannot show the verdict there."""
+    """Set the check at an index, or all checks of a part. Returns False if the file has no field for the verdict."""
     if part == "DB":
         info["db_check"] = {**(info.get("db_check") or {}), "db_match": value == 1, "db_reward": float(value)}
         return True
@@ -152,7 +152,7 @@ def _set_breakdown(info: JsonObject, parts: dict[str, float], counted: Any) -> N
 
 
 def _correct_version1(entry: JsonObject, item: ScoredItem) -> int:
-    """Change the reward of a v1 entry to the reviewed value. Returns 0: the file has a place for each review."""
+    """Change the reward of a v1 entry to the reviewed value. Returns 0, because the file can represent each review."""
     entry["reward"] = get_reward(item)
     info = entry.get("info")
     reward_info = info.get("reward_info") if isinstance(info, dict) else None
@@ -170,7 +170,7 @@ def _correct_version1(entry: JsonObject, item: ScoredItem) -> int:
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:
-    """Yield `results.json` with the rewards in its index of simulations."""
+    """Yield `results.json` with the reviewed rewards in its index of simulations."""
     raw = read_file(path)
     try:
         main = json.loads(raw.decode("utf-8", "surrogateescape"))
@@ -185,7 +185,7 @@ def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[
 
 
 def _dump_like(record: JsonObject, old: bytes) -> bytes:
-    """Write a record with the indentation and escapes of the old one."""
+    """Return a record as JSON, with the indentation and escapes of the old bytes."""
     end = len(old.rstrip())
     old, rest = old[:end], old[end:]
     indents = [len(match[1]) for match in _INDENT.finditer(old)]

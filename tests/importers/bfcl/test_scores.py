@@ -46,7 +46,7 @@ def test_missing_entries_make_passes_unknown(path: Path, lines: Any, header: Any
     lines(path, header(1, 3), failing(1))
     scored = scores.load_score_file(path, "simple", dict)
     assert not scored.is_complete
-    assert "header counts 2 failures, but 1" in scored.issues[0].what
+    assert "header states 2 failures, but the file lists 1" in scored.issues[0].what
 
 
 def test_a_broken_entry_still_names_its_item(path: Path, lines: Any, header: Any, failing: Any) -> None:

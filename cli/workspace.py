@@ -25,6 +25,7 @@ import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
+from fcreview.cli.lake import find_lake, locate_lake_workspace, print_problems, problems_of
 from fcreview.cli.output import emit, print_message
 from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
@@ -208,8 +209,10 @@ class WorkspaceSession:
 
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
+            print_problems(problems_of(self._store.connection))
             if not self._store.is_verified:
-                print_message(f"fcreview: {self.workspace.store}: not verified. {NOT_VERIFIED_ADVICE}")
+                advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote it"
+                print_message(f"fcreview: {self.workspace.lake or self.workspace.store}: not verified. {advice}")
         return self._store
 
     @property
@@ -398,6 +401,13 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
     """Locate the workspace of the path, or of the common parent of several paths."""
     from fcreview.store.workspace import find_workspace
 
+    lake = find_lake(options.paths)
+    if lake is not None:
+        given = {"data": options.data, "errata": options.errata, "format": options.format, "decoder": options.decoder}
+        for name, value in given.items():
+            if value:
+                raise UsageError(f"--{name} has no effect on a lake: pass it to fcreview import --lake")
+        return locate_lake_workspace(lake, options.workspace)
     start = options.paths[0]
     if len(options.paths) > 1 and options.workspace is None:
         start = Path(os.path.commonpath([path.resolve() for path in options.paths]))
@@ -410,6 +420,9 @@ def locate_workspace(options: WorkspaceOptions, *, create: bool = True) -> Works
 
 def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
     """Resolve the paths to search, with `.fcreview` replaced by its parent. Raises CommandError for a missing path."""
+    lake = find_lake(options.paths)
+    if lake is not None:
+        raise CommandError(f"{lake} is a lake, which has no result files: pass the folder that it was imported from")
     for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")
@@ -514,10 +527,12 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
 def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, tuple[int, ...]]:
     """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all).
 
-    If no file changed since the last command, this only reads the cache.
+    If no file changed since the last command, this only reads the cache. A lake is opened without an import.
     """
     from fcreview.store.workspace import WorkspaceError
 
+    if find_lake(options.paths) is not None:
+        return locate_workspace(options), ()
     cache = ImportCache(
         resolve_search_paths(options),
         list_data_folders(options, config),

@@ -68,7 +68,9 @@ def connect_in_memory() -> duckdb.DuckDBPyConnection:
 
 def is_foreign(workspace: Workspace) -> bool:
     """Whether the store belongs neither to this user nor to a group of this user."""
-    status = workspace.store.lstat()
+    if workspace.lake is not None and not os.path.isabs(workspace.lake):  # noqa: PTH117 - an address
+        return False
+    status = workspace.store.lstat() if workspace.lake is None else os.stat(workspace.lake)  # noqa: PTH116
     return status.st_uid != os.geteuid() and status.st_gid not in {os.getegid(), *os.getgroups()}
 
 
@@ -169,10 +171,13 @@ def lock_configuration(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET lock_configuration = true")
 
 
-def _check_damage(work: Callable[[], T]) -> T:
+def _check_damage(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     try:
         return work()
     except duckdb.Error as error:
+        omit_damaged_file = getattr(connection, "omit_damaged_file", None)
+        if omit_damaged_file is not None and omit_damaged_file(error):  # see `fcreview.store.lake`
+            return _check_damage(connection, work)
         if is_damage(error):
             raise StoreError(describe_damage(error)) from error
         raise
@@ -184,12 +189,12 @@ def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable
     Raises: StoreError if DuckDB runs out of memory again, or if the store is damaged.
     """
     try:
-        return _check_damage(work)
+        return _check_damage(connection, work)
     except duckdb.OutOfMemoryException:
         with contextlib.suppress(duckdb.InvalidInputException):  # locked settings already have this limit
             connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
         try:
-            return _check_damage(work)
+            return _check_damage(connection, work)
         except duckdb.OutOfMemoryException:
             raise StoreError(f"this needs more than {MAX_MEMORY_LIMIT} of memory: choose fewer items or runs") from None
         finally:

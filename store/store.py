@@ -22,7 +22,6 @@ from fcreview.store.database import (
     is_foreign,
     is_marked_unverified,
     lock_configuration,
-    open_store,
     retry_with_more_memory,
     run_sql,
 )
@@ -110,6 +109,10 @@ class Store:
 
         Raises: StoreError if the workspace has no imported runs or the file cannot be read.
         """
+        if workspace.lake is not None:
+            from fcreview.store.lake.reader import open_lake as open_store
+        else:
+            from fcreview.store.database import open_store
         connection = open_store(workspace, lambda connection: attach_cache(connection, workspace))
         try:
             return cls(workspace, connection, annotator, blind, policy)

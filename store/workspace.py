@@ -106,6 +106,8 @@ class Workspace:
 
     root: Path
     """Absolute path of `.fcreview/`. The folder exists."""
+    lake: str | None = None
+    """Folder or `s3://` address of the lake that is read instead of the store. See `fcreview.store.lake`."""
 
     @property
     def files(self) -> WorkspaceFiles:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.cli.config import load_config
+from fcreview.cli.errors import UsageError
+from fcreview.cli.lake import find_lake
 from fcreview.cli.launch import OpenOptions, show_queue
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
@@ -46,6 +48,8 @@ def open_(
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """
+    if follow and find_lake(options.paths) is not None:
+        raise UsageError("--follow has no effect on a lake")
     watcher = _create_watcher(options) if follow and has_terminal() else None
     if follow and watcher is None:
         print_message("fcreview: --follow needs a terminal; printing the current items instead")

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import EXIT_FAILURE, CommandError
+from fcreview.cli.errors import EXIT_FAILURE, CommandError, UsageError
+from fcreview.cli.lake import resolve_location
+from fcreview.cli.lake_import import import_to_lake, parse_part
 from fcreview.cli.options import PATHS_ARGUMENT, JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import (
@@ -33,6 +35,14 @@ NO_SCORES = {
 }  # fmt: skip
 _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
+LakeOption = Annotated[
+    str | None,
+    typer.Option("--lake", metavar="DIR", help="Write Parquet files to DIR instead of a store.", show_default=False),
+]
+PartOption = Annotated[
+    str | None,
+    typer.Option("--part", metavar="K/N", help="Import only part K of N into the lake.", show_default=False),
+]
 
 
 @workspace_command("format", "decoder", path=PATHS_ARGUMENT)
@@ -41,6 +51,8 @@ def import_(
     forget_data: Annotated[
         bool, typer.Option("--forget-data", help="Forget the remembered dataset folders of these runs.")
     ] = False,
+    lake: LakeOption = None,
+    part: PartOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
@@ -48,13 +60,22 @@ def import_(
     Only new and changed runs are imported. A run whose dataset folder is missing keeps its last import. The exit code
     is 1 if a run failed, if no run was found, or if a run changed while its dataset is missing.
 
+    With --lake, the runs are written to a folder of Parquet files that other commands read like a workspace. Several
+    machines can import one part each, such as `fcreview import archive --lake lake --part 3/16` (docs/lake.md).
+
     Example: fcreview import runs/gpt4o --data bfcl/data --json
     """
     started = time.perf_counter()
     options = replace(options, forget_data=forget_data)
     config = load_config()
-    home, summary = import_discovered_runs(options, discover_runs(options, config), config)
-    scores = _fetch_official_scores(home)
+    if lake is not None:
+        location = resolve_location(lake)
+        summary, scores = import_to_lake(options, config, location, parse_part(part), list(NO_SCORES))
+    elif part is not None:
+        raise UsageError("--part needs --lake DIR")
+    else:
+        home, summary = import_discovered_runs(options, discover_runs(options, config), config)
+        location, scores = str(home.root), _fetch_official_scores(home)
     rows = [{"kind": "run", **row, **scores.get(row["run"], NO_SCORES)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
     issues.sort(key=lambda issue: SEVERITIES.index(issue["severity"]))
@@ -62,8 +83,8 @@ def import_(
         for each in (*rows, *issues):
             emit_json(each)
     elif rows or issues:
-        _print_summary(rows, issues, str(home.root), time.perf_counter() - started)
-    if not rows:
+        _print_summary(rows, issues, location, time.perf_counter() - started)
+    if not rows and (part is None or parse_part(part).count == 1):
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):

@@ -103,7 +103,7 @@ class StoreBuilder:
             self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{NOT_VERIFIED}', 'true')")
         self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
         if not copy_existing:
-            self._execute(files("fcreview.store").joinpath("schema.sql").read_text("utf-8"))
+            self._execute(read_schema())
             self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
         self._types: defaultdict[str, dict[str, str]] = defaultdict(dict)
@@ -269,18 +269,28 @@ class StoreBuilder:
         return path
 
     def _insert(self, table: str, rows: Iterable[bytes]) -> None:
-        """Insert rows, each a JSON object with the table's columns."""
-        lines = [row.decode() for row in rows]
-        if lines:
-            self._execute(
-                f"INSERT INTO {table} BY NAME"
-                " SELECT unnest(from_json(line, ?)) FROM (SELECT unnest(?::VARCHAR[]) AS line)",
-                [orjson.dumps(self._types[table]).decode(), lines],
-            )
+        insert_lines(self._execute, table, self._types[table], rows)
 
     def _execute(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""
         return run_with_timeout(self._connection, lambda: self._connection.execute(text, values))
+
+
+def read_schema() -> str:
+    """Return the SQL that creates the tables and views of the store."""
+    return files("fcreview.store").joinpath("schema.sql").read_text("utf-8")
+
+
+def insert_lines(
+    execute: Callable[[str, Sequence[Any]], object], table: str, types: dict[str, str], rows: Iterable[bytes]
+) -> None:
+    """Insert rows, each a JSON object with the table's columns. `types` are the SQL types of the columns."""
+    lines = [row.decode() for row in rows]
+    if lines:
+        execute(
+            f"INSERT INTO {table} BY NAME SELECT unnest(from_json(line, ?)) FROM (SELECT unnest(?::VARCHAR[]) AS line)",
+            [orjson.dumps(types).decode(), lines],
+        )
 
 
 def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid: bool = False) -> str:

@@ -1,0 +1,73 @@
+"""Lakes on the command line: recognize one, find its workspace, and print its problems."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fcreview.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from fcreview.store.workspace import Workspace
+
+MAX_PROBLEMS = 5
+"""Limit of damaged files that a warning lists."""
+_LAKE_FILE = "_lake.json"
+_S3 = "s3:/"
+
+
+def find_lake(paths: Sequence[Path]) -> str | None:
+    """Return the absolute path or address of the lake that the paths name, or None if they name result files.
+
+    Raises: UsageError for a lake among several paths.
+    """
+    found = [lake for path in paths if (lake := _to_lake(path)) is not None]
+    if found and len(paths) > 1:
+        raise UsageError("a lake cannot be opened together with other paths: pass the lake alone")
+    return found[0] if found else None
+
+
+def _to_lake(path: Path) -> str | None:
+    if str(path).startswith(_S3):
+        return resolve_location(str(path))
+    folder = path.parent if path.name == ".fcreview" else path
+    return os.path.realpath(folder) if (folder / _LAKE_FILE).is_file() else None
+
+
+def resolve_location(location: str) -> str:
+    """Return the absolute path or address of a lake. Path removes a slash of `s3://`, so one is accepted."""
+    if location.startswith(_S3):
+        return "s3://" + location[len(_S3) :].strip("/")
+    return os.path.realpath(os.path.expanduser(location))  # noqa: PTH111
+
+
+def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
+    """Return the workspace with the reviews of a lake: in `folder` (`--workspace`), or `.fcreview/` in the lake.
+
+    Raises: UsageError for an object store without a folder.
+    """
+    from fcreview.store.workspace import find_workspace
+
+    if folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
+        raise UsageError(f"--workspace is required for {lake}: choose a folder of this machine for the reviews")
+    folder = folder or Path(lake)
+    return replace(find_workspace(folder, folder), lake=lake)
+
+
+def print_problems(problems: Sequence[str]) -> None:
+    """Print warnings about damaged files, whose runs are omitted."""
+    from fcreview.cli.output import print_message
+    from fcreview.model.sanitize import sanitize
+
+    for problem in problems[:MAX_PROBLEMS]:
+        print_message(f"fcreview: {sanitize(problem)}")
+    if len(problems) > MAX_PROBLEMS:
+        print_message(f"fcreview: {len(problems) - MAX_PROBLEMS} more damaged or incomplete files in the lake")
+
+
+def problems_of(connection: Any) -> list[str]:
+    """Return the messages about damaged files of a store's connection. Empty for a store that is not a lake."""
+    return list(getattr(connection, "problems", ()))

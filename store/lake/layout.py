@@ -1,0 +1,200 @@
+"""Layout of a lake: names of its files, numbers of runs, and the JSON files that describe runs and indexes.
+
+    _lake.json                                  makes the folder a lake
+    benchmark=bfcl/run=123/_run.json            the run, its source files, and size and hash of its Parquet files
+    benchmark=bfcl/run=123/items.parquet        complete items, sorted by `item`
+    benchmark=bfcl/run=123/functions.parquet, import_issues.parquet
+    _index/NAME/_index.json                     the runs of one part of an import
+    _index/NAME/items.parquet                   the small columns of their items, for lists and counts
+    _index/NAME/functions.parquet, import_issues.parquet
+    _issues/NAME.json                           issues that belong to no run
+
+A run is complete if `_run.json` exists and the files have the sizes in it. An index copies data of runs, so that
+queries over thousands of runs read a few files. The index of a run that has changed since is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from fcreview.store.database import SCHEMA_VERSION
+from fcreview.store.lake.files import LAKE_FILE, LakeFiles
+
+FORMAT = 1
+"""Version of the layout."""
+TABLES = ("items", "functions", "import_issues")
+"""Names of the Parquet files of a run and of an index."""
+LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
+"""Columns of `item_rows` that an index does not have."""
+_RUN_BITS = 30
+"""Bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
+RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
+
+
+def digest(text: str | bytes, size: int = 16) -> str:
+    return blake2b(text.encode() if isinstance(text, str) else text, digest_size=size).hexdigest()
+
+
+def number_of_key(key: str) -> int:
+    """Return the usual number of the run with this key. It is the same in every part and on every machine."""
+    return max(1, int(digest(key, 8), 16) % (1 << _RUN_BITS))
+
+
+@dataclass(slots=True)
+class LakeRun:
+    """A run in a lake. The fields are the members of `_run.json`."""
+
+    row: dict[str, Any]
+    """Row of the table `runs`."""
+    sources: list[dict[str, Any]]
+    """Rows of the table `sources`."""
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """Size in bytes and hash of each Parquet file, by name."""
+
+    @property
+    def number(self) -> int:
+        return int(self.row["run"])
+
+    @property
+    def folder(self) -> str:
+        return run_folder(self.row["benchmark"], self.number)
+
+    @property
+    def build(self) -> str:
+        """Hash of the content. An index copies exactly this content."""
+        return digest(self.to_json())
+
+    def to_json(self) -> bytes:
+        value = {"format": FORMAT, "row": self.row, "sources": self.sources, "files": self.files}
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+
+
+def parse_run(content: bytes) -> LakeRun:
+    """Parse `_run.json`. Raises: ValueError, KeyError, TypeError or AttributeError if it is invalid."""
+    value = orjson.loads(content)
+    if value["format"] != FORMAT:
+        raise ValueError("other format")
+    files = {str(name): (int(size), str(hash_)) for name, (size, hash_) in value["files"].items()}
+    if not set(files) <= {f"{table}.parquet" for table in TABLES}:
+        raise ValueError("unknown files")
+    run = LakeRun(dict(value["row"]), list(value["sources"]), files)
+    if not 0 < run.number < 1 << _RUN_BITS:
+        raise ValueError("invalid run number")
+    return run
+
+
+def run_folder(benchmark: str, number: int) -> str:
+    return f"benchmark={quote(benchmark, safe='')[:100]}/run={number}"
+
+
+@dataclass(slots=True)
+class LakeIndex:
+    """The members of `_index.json`."""
+
+    name: str
+    runs: dict[int, str]
+    """Build of each run that the index copies."""
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        return f"_index/{self.name}"
+
+    def to_json(self) -> bytes:
+        value = {"format": FORMAT, "runs": {str(run): self.runs[run] for run in sorted(self.runs)}, "files": self.files}
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+
+
+def parse_index(name: str, content: bytes) -> LakeIndex:
+    """Parse `_index.json`. Raises the errors of `parse_run`."""
+    value = orjson.loads(content)
+    if value["format"] != FORMAT:
+        raise ValueError("other format")
+    files = {str(file): (int(size), str(hash_)) for file, (size, hash_) in value["files"].items()}
+    return LakeIndex(name, {int(run): str(build) for run, build in value["runs"].items()}, files)
+
+
+@dataclass(slots=True)
+class LakeContents:
+    """What a lake has, as listed once."""
+
+    runs: dict[int, LakeRun] = field(default_factory=dict)
+    """Complete runs by number."""
+    indexes: list[LakeIndex] = field(default_factory=list)
+    """Complete indexes. Some of their runs may have changed since."""
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    """Rows of `import_issues` that belong to no run."""
+    problems: list[str] = field(default_factory=list)
+    """One message for each damaged or incomplete file. Its run is omitted."""
+    schema_version: str = SCHEMA_VERSION
+
+
+def read_lake(files: LakeFiles) -> LakeContents:
+    """List the complete runs and indexes of a lake. Raises: OSError if the lake cannot be listed."""
+    sizes = files.list_sizes()
+    described = [name for name in sizes if name.endswith(".json")]
+    texts = files.read_all(described)
+    contents = LakeContents()
+    try:
+        contents.schema_version = str(orjson.loads(texts[LAKE_FILE])["schema"])
+    except (KeyError, TypeError, ValueError):
+        contents.schema_version = "unknown"
+    folders = {name.rpartition("/")[0] for name in sizes if name.startswith("benchmark=")}
+    for folder in sorted(folders):
+        _add_run(contents, folder, sizes, texts.get(f"{folder}/{RUN_FILE}"), files.location)
+    for name in sorted(name for name in texts if name.endswith(f"/{INDEX_FILE}")):
+        _add_index(contents, name, sizes, texts[name], files.location)
+    for name in sorted(name for name in texts if name.startswith("_issues/")):
+        try:
+            contents.issues += [dict(issue) for issue in orjson.loads(texts[name])]
+        except (TypeError, ValueError):
+            contents.problems.append(f"{files.location}/{name} is damaged")
+    return contents
+
+
+def _add_run(contents: LakeContents, folder: str, sizes: Mapping[str, int], text: bytes | None, location: str) -> None:
+    advice = "The run is omitted. Import it again"
+    if text is None:
+        contents.problems.append(f"{location}/{folder} is incomplete: no readable {RUN_FILE}. {advice}")
+        return
+    try:
+        run = parse_run(text)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        contents.problems.append(f"{location}/{folder}/{RUN_FILE} is damaged. {advice}")
+        return
+    wrong = find_wrong_file(folder, run.files, sizes)
+    if wrong is not None:
+        contents.problems.append(f"{location}/{wrong}. {advice}")
+    elif run.folder != folder or run.number in contents.runs:
+        contents.problems.append(f"{location}/{folder} describes another folder's run. {advice}")
+    else:
+        contents.runs[run.number] = run
+
+
+def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text: bytes, location: str) -> None:
+    folder = name.rpartition("/")[0]
+    try:
+        index = parse_index(folder.removeprefix("_index/"), text)
+        problem = find_wrong_file(folder, index.files, sizes)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        problem, index = f"{name} is damaged", None
+    if problem is not None:
+        contents.problems.append(f"{location}/{problem}. Queries are slower without it. Import the part again")
+    elif index is not None:
+        contents.indexes.append(index)
+
+
+def find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Mapping[str, int]) -> str | None:
+    """Describe the first file that is missing or has another size than stated. None if all are complete."""
+    for file, (size, _) in files.items():
+        found = sizes.get(f"{folder}/{file}")
+        if found != size:
+            state = "is missing" if found is None else f"is damaged ({found:,} of {size:,} bytes)"
+            return f"{folder}/{file} {state}"
+    return None

@@ -1,0 +1,227 @@
+"""Read a lake as a store: a connection with the tables of `schema.sql`, the large ones as views over Parquet files."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
+
+import duckdb
+import orjson
+
+from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
+from fcreview.store.importing.builder import insert_lines, read_schema
+from fcreview.store.lake.files import LakeFiles, open_lake_files
+from fcreview.store.lake.layout import LARGE_COLUMNS, TABLES, LakeContents, LakeIndex, LakeRun, digest, read_lake
+from fcreview.store.workspace import Workspace
+
+MEMORY_LIMIT = "1GB"
+"""DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
+_LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b")
+
+
+class LakeConnection:
+    """A DuckDB connection to a lake. Queries that need only small columns of the items read the indexes.
+
+    It has the methods of `duckdb.DuckDBPyConnection`.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
+        self._connection, self._files, self._contents = connection, files, contents
+        self.problems = list(contents.problems)
+        """One message for each damaged file."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, query: Any, parameters: Any = None) -> duckdb.DuckDBPyConnection:
+        if isinstance(query, str) and "item_rows" in query and not _LARGE.search(query):
+            with contextlib.suppress(duckdb.BinderException):  # SELECT * of a column that no index has
+                return self._connection.execute(query.replace("item_rows", "item_index"), parameters)
+        return self._connection.execute(query, parameters)
+
+    def omit_damaged_file(self, error: duckdb.Error) -> bool:
+        """Omit the run or index whose file an error names. Returns False if the error names none."""
+        found = self._omit(str(error))
+        if found:
+            self.set_files()
+        return found
+
+    def _omit(self, text: str) -> bool:
+        contents, location = self._contents, self._files.location
+        for run in contents.runs.values():
+            for file in run.files:
+                if self._files.path_of(f"{run.folder}/{file}") in text:
+                    self.problems.append(f"{location}/{run.folder}/{file} is damaged. The run is omitted")
+                    del contents.runs[run.number]
+                    for table in ("runs", "sources"):
+                        self._connection.execute(f"DELETE FROM {table} WHERE run = ?", [run.number])
+                    return True
+        for index in contents.indexes:
+            if self._files.path_of(index.folder) + "/" in text:
+                self.problems.append(f"{location}/{index.folder} is damaged. Queries are slower without it")
+                contents.indexes.remove(index)
+                return True
+        return False
+
+    def set_files(self) -> None:
+        """Create the views over the files of all complete runs."""
+        try:
+            self._create_all_views()
+        except duckdb.Error as error:  # DuckDB reads the first file of each view
+            if not self._omit(str(error)):
+                raise
+            self.set_files()
+
+    def _create_all_views(self) -> None:
+        runs, path_of = self._contents.runs, self._files.path_of
+        assigned = assign_indexes(self._contents)
+        covered = {run for part in assigned.values() for run in part}
+        for table in TABLES:
+            file = f"{table}.parquet"
+            complete = [path_of(f"{run.folder}/{file}") for _, run in sorted(runs.items()) if file in run.files]
+            rest = [
+                path_of(f"{run.folder}/{file}")
+                for number, run in sorted(runs.items())
+                if file in run.files and number not in covered
+            ]
+            sources = [_read_files(rest, "rest_" + table, self._connection)]
+            whole = [index for index, part in assigned.items() if len(part) == len(self._index(index).runs)]
+            sources.append(
+                _read_files(
+                    [path_of(f"_index/{name}/{file}") for name in whole if file in self._index(name).files],
+                    "index_" + table,
+                    self._connection,
+                )
+            )
+            for number, (name, part) in enumerate((n, p) for n, p in assigned.items() if n not in whole):
+                if file in self._index(name).files:
+                    source = _read_files([path_of(f"_index/{name}/{file}")], f"part_{number}_{table}", self._connection)
+                    numbers = ", ".join(map(str, part))
+                    sources.append(
+                        source and (f"{source} WHERE run IN ({numbers})" if table != "functions" else source)
+                    )
+            self._create_views(table, _read_files(complete, table, self._connection), [s for s in sources if s])
+
+    def _index(self, name: str) -> LakeIndex:
+        return next(index for index in self._contents.indexes if index.name == name)
+
+    def _create_views(self, table: str, complete: str, indexed: Sequence[str]) -> None:
+        execute = self._connection.execute
+        if table == "items":
+            small = ", ".join(f'"{name}"' for name in _columns(self._connection) if name not in LARGE_COLUMNS)
+            every = ", ".join(f'"{name}"' for name in _columns(self._connection))
+            empty = "SELECT * FROM internal.no_items"
+            execute(f"CREATE OR REPLACE VIEW item_rows AS {f'SELECT {every} {complete}' if complete else empty}")
+            union = " UNION ALL ".join(f"SELECT {small} {source}" for source in indexed)
+            execute(f"CREATE OR REPLACE VIEW item_index AS {union or empty}")
+        elif table == "functions":
+            union = " UNION ALL ".join(f"SELECT hash, name, document {source}" for source in indexed)
+            if union:
+                execute(
+                    "CREATE OR REPLACE VIEW functions AS SELECT hash, any_value(name) AS name,"
+                    f" any_value(document) AS document FROM ({union}) GROUP BY hash"
+                )
+            else:
+                execute("CREATE OR REPLACE VIEW functions AS SELECT * FROM internal.no_functions")
+        else:
+            columns = "run, item, id, file, line, what, raw, severity"
+            union = " UNION ALL ".join(
+                [f"SELECT {columns} FROM internal.search_issues", *(f"SELECT {columns} {s}" for s in indexed)]
+            )
+            execute(f"CREATE OR REPLACE VIEW import_issues AS {union}")
+
+
+def _columns(connection: duckdb.DuckDBPyConnection) -> list[str]:
+    return [row[0] for row in connection.execute("DESCRIBE internal.no_items").fetchall()]
+
+
+def _read_files(paths: Sequence[str], variable: str, connection: duckdb.DuckDBPyConnection) -> str:
+    """Return a FROM clause for Parquet files; empty for no files. The variable has the list of files."""
+    if not paths:
+        return ""
+    connection.execute(f"SET VARIABLE {variable} = [{', '.join(map(quote_literal, paths))}]")
+    return f"FROM read_parquet(getvariable('{variable}'), hive_partitioning=false)"
+
+
+def assign_indexes(contents: LakeContents) -> dict[str, list[int]]:
+    """Return the current runs that each index is used for. Each run has at most one index."""
+    assigned: dict[str, list[int]] = {}
+    seen: set[int] = set()
+    builds = {number: run.build for number, run in contents.runs.items()}
+    for index in contents.indexes:
+        own = [run for run, build in index.runs.items() if builds.get(run) == build and run not in seen]
+        seen.update(own)
+        if own:
+            assigned[index.name] = own
+    return assigned
+
+
+def open_lake(
+    workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
+) -> duckdb.DuckDBPyConnection:
+    """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only.
+
+    Raises: StoreError if the lake cannot be read or was written by another version.
+    """
+    assert workspace.lake is not None  # noqa: S101 - for the type checker
+    files = open_lake_files(workspace.lake)
+    try:
+        contents = read_lake(files)
+    except OSError as error:
+        raise StoreError(f"cannot read the lake {workspace.lake}: {error.strerror or error}") from error
+    if contents.schema_version != SCHEMA_VERSION:
+        raise StoreError(
+            f"the lake {workspace.lake} was written by another version of fcreview: import the runs into a new lake"
+        )
+    connection = connect_in_memory()
+    try:
+        _set_up(connection, contents)
+        attach_more(connection)
+        lake = LakeConnection(connection, files, contents)
+        _restrict_access(connection, files, contents)
+        lake.set_files()
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})") from error
+    except BaseException:
+        connection.close()
+        raise
+    return cast("duckdb.DuckDBPyConnection", lake)
+
+
+def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> None:
+    """Create the tables of `schema.sql`. The large ones become views in `LakeConnection.set_files`."""
+    connection.execute("SET enable_progress_bar = false")
+    connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+    connection.execute("SET parquet_metadata_cache = true")
+    connection.execute("ATTACH ':memory:' AS store")
+    connection.execute("USE store")
+    connection.execute(read_schema())
+    connection.execute("CREATE SCHEMA internal")
+    for old, new in (
+        ("item_rows", "internal.no_items"),
+        ("functions", "internal.no_functions"),
+        ("import_issues", "internal.search_issues"),
+    ):
+        connection.execute(f"CREATE TABLE {new} AS SELECT * FROM {old} LIMIT 0; DROP TABLE {old}")
+    runs = [contents.runs[number] for number in sorted(contents.runs)]
+    build = digest("".join(run.build for run in runs))
+    connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")
+    _insert(connection, "runs", (run.row for run in runs))
+    _insert(connection, "sources", (source for run in runs for source in run.sources))
+    _insert(connection, "internal.search_issues", contents.issues)
+
+
+def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[dict[str, Any]]) -> None:
+    types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
+    insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
+
+
+def _restrict_access(connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
+    """Limit the connection to the Parquet files of the lake."""
+    folders: list[LakeRun | LakeIndex] = [*contents.runs.values(), *contents.indexes]
+    paths = [files.path_of(f"{each.folder}/{file}") for each in folders for file in each.files]
+    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, paths))}]")
+    connection.execute("SET enable_external_access = false")

@@ -1,0 +1,170 @@
+"""Write imported runs to a lake: copy them from a temporary store to Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fcreview.store.database import SCHEMA_VERSION, connect_in_memory, quote_literal
+from fcreview.store.importing.sources import hash_file
+from fcreview.store.lake.files import LAKE_FILE, LakeFiles
+from fcreview.store.lake.layout import (
+    FORMAT,
+    INDEX_FILE,
+    LARGE_COLUMNS,
+    RUN_FILE,
+    LakeIndex,
+    LakeRun,
+    digest,
+    number_of_key,
+    parse_run,
+)
+from fcreview.store.workspace import Workspace
+
+RUN_ROW_GROUP, INDEX_ROW_GROUP = 4_096, 32_768
+"""Rows in a row group. Reading one item reads its group, so groups with complete items are small."""
+_ISSUE_COLUMNS = "id, file, line, what, raw, severity"
+
+
+class LakeWriter:
+    """Writes the runs of one part of an import. Use it as a context manager and call `finish` at the end."""
+
+    def __init__(self, files: LakeFiles, part: str, scratch: Path) -> None:
+        """Create the lake if it is missing.
+
+        Args:
+            part: name of the part's index.
+            scratch: empty folder for files before they are copied to the lake.
+        """
+        self._files, self._part, self._scratch = files, part, scratch
+        self._index = LakeIndex(part, {})
+        self._copies: dict[str, dict[int, Path]] = {}
+        """Path of the Parquet file of each written run, by table and run number."""
+        self._connection = connect_in_memory()
+        self._connection.execute("SET enable_progress_bar = false; SET threads = 1")
+        self._connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
+        folders = (name.rpartition("/")[0] for name in files.list_sizes() if name.startswith("benchmark="))
+        self._taken = {int(folder.rpartition("=")[2]): folder for folder in folders}
+        """Folder of each run in the lake, by number."""
+        files.write(LAKE_FILE, orjson.dumps({"format": FORMAT, "schema": SCHEMA_VERSION}))
+
+    def __enter__(self) -> LakeWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def add_runs(self, workspace: Workspace) -> dict[int, int]:
+        """Write all runs of a store. Returns the number of each run in the lake, by its number in the store."""
+        execute = self._connection.execute
+        execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
+        try:
+            found = execute("SELECT run, key, CAST(to_json(r) AS VARCHAR) FROM store.runs r ORDER BY key").fetchall()
+            return {number: self._add_run(number, key, orjson.loads(row)) for number, key, row in found}
+        finally:
+            execute("DETACH store")
+
+    def _add_run(self, number: int, key: str, row: dict[str, Any]) -> int:
+        rows = self._connection.execute(
+            "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind, path", [number]
+        )
+        sources = [orjson.loads(text) for (text,) in rows.fetchall()]
+        lake_number = self._choose_number(key)
+        newest = max((source["mtime_ns"] for source in sources), default=0)
+        # The same files give the same lake, whenever they are imported.
+        row |= {"run": lake_number, "imported_at": format_time(newest)}
+        run = LakeRun(row, [source | {"run": lake_number} for source in sources])
+        self._taken[lake_number] = run.folder
+        for table, query in _run_queries(number, lake_number).items():
+            self._write_table(run.folder, table, query, RUN_ROW_GROUP, run.files)
+            if f"{table}.parquet" in run.files:
+                self._copies.setdefault(table, {})[lake_number] = self._scratch / f"{lake_number}.{table}"
+        self._files.write(f"{run.folder}/{RUN_FILE}", run.to_json())
+        self._files.remove(f"_issues/{digest(key)}.json")
+        self._index.runs[lake_number] = run.build
+        return lake_number
+
+    def _choose_number(self, key: str) -> int:
+        """Return the number for a run: the usual one, or the next that no other run has."""
+        number = number_of_key(key)
+        while (folder := self._taken.get(number)) is not None:
+            name = f"{folder}/{RUN_FILE}"
+            try:
+                if parse_run(self._files.read_all([name])[name]).row["key"] == key:
+                    break
+            except (ValueError, KeyError, TypeError, AttributeError):
+                break  # a damaged or incomplete run is replaced
+            number += 1
+        return number
+
+    def _write_table(
+        self, folder: str, table: str, query: str, row_group: int, files: dict[str, tuple[int, str]]
+    ) -> None:
+        """Write the rows of a query to the lake, unless there are none."""
+        number = folder.rpartition("=")[2] if "=" in folder else "index"
+        path = self._scratch / f"{number}.{table}"
+        if (
+            table == "items" and number != "index"
+        ):  # how a run is encoded must not depend on the other runs of the store
+            self._connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
+            query = "FROM copied ORDER BY item"
+        count = self._connection.execute(
+            f"COPY ({query}) TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group})"
+        ).fetchall()[0][0]
+        name = f"{table}.parquet"
+        if not count and table != "items":
+            self._files.remove(f"{folder}/{name}")
+            return
+        self._files.put(f"{folder}/{name}", path)
+        files[name] = (path.stat().st_size, hash_file(path))
+
+    def write_issues(self, issues: Iterable[dict[str, Any]], name: str) -> None:
+        """Replace the issues of this name that belong to no run."""
+        rows = [
+            {"run": None, "item": None, "id": issue["item"], "file": issue["file"] or ""}
+            | {field: issue[field] for field in ("line", "what", "raw", "severity")}
+            for issue in issues
+        ]
+        if rows:
+            self._files.write(f"_issues/{name}.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        else:
+            self._files.remove(f"_issues/{name}.json")
+
+    def finish(self) -> None:
+        """Write the index of the part."""
+        if not self._index.runs:
+            return
+        large = ", ".join(LARGE_COLUMNS)
+        for table, paths in self._copies.items():
+            files = ", ".join(quote_literal(path) for _, path in sorted(paths.items()))
+            source = f"read_parquet([{files}])"
+            query = f"SELECT * EXCLUDE ({large}) FROM {source}" if table == "items" else f"FROM {source}"
+            if table == "functions":
+                query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
+                query += " ORDER BY hash"
+            self._write_table(self._index.folder, table, query, INDEX_ROW_GROUP, self._index.files)
+        self._files.write(f"{self._index.folder}/{INDEX_FILE}", self._index.to_json())
+
+
+def _run_queries(number: int, lake_number: int) -> dict[str, str]:
+    """Return the query for each table of a run. `number` is its number in the store."""
+    item = f"{lake_number}::BIGINT * 4294967296 + "
+    return {
+        "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item, run, question_hash,"
+        " messages, calls), NULL::BIGINT AS question_hash,"
+        " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
+        " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
+        f" WHERE i.run = {number} ORDER BY i.item",
+        "functions": "SELECT * FROM store.functions WHERE hash IN"
+        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {number}) ORDER BY hash",
+        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item & 4294967295) AS item, {_ISSUE_COLUMNS}"
+        f" FROM store.import_issues WHERE run = {number} ORDER BY rowid",
+    }
+
+
+def format_time(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,101 @@
+"""`fcreview import --lake`, and the commands on a lake."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.commands import environment, in_this_process
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    done = in_this_process(
+        ["import", samples / "bfcl", "--lake", folder / "lake", "--json"], folder, environment(folder)
+    )
+    assert done.code == 0, done.err
+    assert {row["status"] for row in done.objects if row["kind"] == "run"} == {"imported"}
+    return folder / "lake"
+
+
+@pytest.fixture
+def lake(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "lake"))
+
+
+def test_a_review_of_a_lake_counts(cli: Cli, lake: Path) -> None:
+    failing = cli("items", lake, "--where", "official:fail", "--json").objects[0]
+    run = str(failing["run"])
+    before = cli("report", lake, "--run", run, "--json").objects
+    assert cli("label", lake, failing["id"], "--run", run, "--verdict", "pass", "--fault", "checker").code == 0
+    after = cli("report", lake, "--run", run, "--json").objects
+    assert before != after
+    assert cli("items", lake, "--where", "you:pass", "--json").objects[0]["effective"] is True
+    assert (lake / ".fcreview/reviews/tester.jsonl").is_file()
+    row = next(row for row in cli("runs", lake, "--json").objects if row["run"] == failing["run"])
+    assert row["reviewed"] == 1
+    assert row["effective_pass"] == row["official_pass"] + 1
+
+
+def test_reviews_are_kept_in_the_folder_of_workspace(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    row = cli("items", lake, "--workspace", tmp_path / "mine", "--json").objects[0]
+    arguments = [lake, row["id"], "--run", str(row["run"]), "--verdict", "fail", "--workspace", tmp_path / "mine"]
+    assert cli("label", *arguments).code == 0
+    assert (tmp_path / "mine/.fcreview/reviews/tester.jsonl").is_file()
+    assert not (lake / ".fcreview").exists()
+
+
+@pytest.mark.parametrize("command", ["triage", "compare", "suspects", "agreement", "calibrate", "estimate"])
+def test_commands_read_a_lake(cli: Cli, lake: Path, command: str) -> None:
+    done = cli(command, lake)
+    assert (done.code, done.err) == (0, "")
+    assert done.out
+
+
+def test_show_prints_the_item_and_its_record(cli: Cli, lake: Path) -> None:
+    row = cli("items", lake, "--json").objects[0]
+    shown = cli("show", lake, row["id"], "--run", str(row["run"]))
+    assert row["id"] in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["import", "{lake}", "--part", "1/2"], "--part needs --lake"),
+        (["import", "{lake}", "--lake", "{lake}/x", "--part", "3/2"], "expected K/N"),
+        (["import", "{lake}"], "is a lake"),
+        (["runs", "{lake}", "--data", "{lake}"], "--data has no effect on a lake"),
+        (["open", "{lake}", "{lake}"], "pass the lake alone"),
+        (["open", "{lake}", "--follow"], "--follow has no effect on a lake"),
+        (["export", "{lake}", "--format", "native", "-o", "{lake}/out"], "is a lake"),
+        (["runs", "s3://bucket/lake"], "--workspace is required"),
+    ],
+)
+def test_what_does_not_fit_a_lake_is_refused(cli: Cli, lake: Path, arguments: list[str], problem: str) -> None:
+    done = cli(*(argument.format(lake=lake) for argument in arguments))
+    assert done.code != 0
+    assert problem in done.err
+
+
+def test_damage_is_reported(cli: Cli, lake: Path) -> None:
+    file = sorted(lake.glob("benchmark=*/run=*/items.parquet"))[0]
+    file.write_bytes(file.read_bytes()[:100])
+    done = cli("runs", lake, "--json")
+    assert done.code == 0
+    assert f"{file.parent.name}/items.parquet is damaged (100 of" in done.err
+    assert file.parent.name not in {f"run={row['run']}" for row in done.objects}
+
+
+def test_a_failed_run_is_an_issue_of_the_lake_until_it_is_imported(cli: Cli, tmp_path: Path, lake: Path) -> None:
+    """The issue names the file; a later import removes it."""
+    rows = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects
+    (lake / "_issues").mkdir(exist_ok=True)
+    issue = {"run": None, "item": None, "id": None, "file": "x.json", "line": None, "what": "w", "raw": None}
+    (lake / "_issues/abc.json").write_text(json.dumps([issue | {"severity": "error"}]))
+    more = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects
+    assert more[0]["n"] == rows[0]["n"] + 1

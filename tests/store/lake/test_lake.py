@@ -1,0 +1,214 @@
+"""A lake holds what a store holds: rows, verdicts, figures and hashes, whatever parts it was imported in."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.importers.registry import discover, read_items
+from fcreview.matching.clusters import GROUPINGS
+from fcreview.store.database import SqlError, StoreError
+from fcreview.store.importing.dataset_paths import DatasetOptions
+from fcreview.store.lake.files import open_lake_files
+from fcreview.store.lake.importer import LakeImport, LakePart, import_part
+from fcreview.store.lake.layout import read_lake
+from fcreview.store.store import Store, View
+from fcreview.store.workspace import Workspace, find_workspace
+from tests.sharing import Imports
+
+TABLES = ("items", "messages", "calls", "pairs", "verdicts", "import_issues", "sources")
+NUMBERS = {"items": "item, run", "import_issues": "item, run", "sources": "run"}
+
+
+def make_lake(folder: Path, paths: list[Path], part: LakePart = LakePart()) -> Workspace:  # noqa: B008 - frozen
+    found = discover(paths)
+    files = open_lake_files(str(folder))
+    arguments = LakeImport(files, paths, read_items, lambda *_: None, DatasetOptions(), n_workers=1)
+    import_part(arguments, found.plans, found.issues, part)
+    return open_workspace(folder)
+
+
+def open_workspace(folder: Path) -> Workspace:
+    return replace(find_workspace(folder, folder), lake=str(folder))
+
+
+def parquet_files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob("benchmark=*/*/*"))}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Workspace:
+    return make_lake(tmp_path_factory.mktemp("lake"), [samples])
+
+
+@pytest.fixture(scope="module")
+def stores(lake: Workspace, samples: Path, imports: Imports) -> Iterator[tuple[Store, Store]]:
+    """A store and a lake of the same runs."""
+    with Store.open(imports.of([samples]), "alice") as store, Store.open(lake, "alice") as other:
+        yield store, other
+
+
+@pytest.fixture(scope="module")
+def small_lake(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
+    return make_lake(tmp_path_factory.mktemp("small"), small_paths(samples)).parent_folder
+
+
+def small_paths(samples: Path) -> list[Path]:
+    return [samples / "bfcl", samples / "acebench"]
+
+
+def runs_of(store: Store) -> dict[tuple[str, ...], int]:
+    infos = {row.run: row.info for row in store.fetch_runs()}
+    return {(r.benchmark, r.generation, r.language, r.model, r.path): run for run, r in infos.items()}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_are_those_of_a_store(stores: tuple[Store, Store], table: str) -> None:
+    numbers = NUMBERS.get(table, "item, run")  # they differ
+    query = f"SELECT r.key, t.* EXCLUDE ({numbers}) FROM {table} t JOIN runs r USING (run)"
+    one, other = (sorted(map(repr, store.run_sql(query)[1])) for store in stores)
+    assert one == other
+    assert len(one) > 3 or table == "import_issues"
+
+
+def test_functions_and_runs_are_those_of_a_store(stores: tuple[Store, Store]) -> None:
+    for query in ("FROM functions", "SELECT * EXCLUDE (run, imported_at) FROM runs"):
+        one, other = (sorted(map(repr, store.run_sql(query)[1])) for store in stores)
+        assert one == other
+
+
+def test_figures_are_those_of_a_store(stores: tuple[Store, Store]) -> None:
+    one, other = stores
+    assert runs_of(one).keys() == runs_of(other).keys()
+    rows = [{row.run: row for row in store.fetch_runs()} for store in stores]
+    for key, run in runs_of(one).items():
+        there = runs_of(other)[key]
+        assert rows[0][run] == replace(rows[1][there], run=run, n_search_issues=0)
+        assert one.analysis.fetch_scored_items(run) == other.analysis.fetch_scored_items(there)
+        for by in range(len(GROUPINGS)):
+            assert shown(one, run, by) == shown(other, there, by)
+        view, view_there = View(runs=(run,), queue="failures"), View(runs=(there,), queue="failures")
+        assert [row.id for row in one.fetch_page(view, 0, 99)] == [
+            row.id for row in other.fetch_page(view_there, 0, 99)
+        ]
+        assert one.measure_columns(view) == other.measure_columns(view_there)
+        items = [
+            [d.item for part in s.iter_details(View(runs=(n,))) for d in part] for s, n in ((one, run), (other, there))
+        ]
+        assert items[0] == items[1]
+
+
+def shown(store: Store, run: int, by: int) -> list[Any]:
+    return [replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), by=by)]
+
+
+@pytest.mark.process
+def test_four_parts_in_four_processes_are_one_import(tmp_path: Path, samples: Path, small_lake: Path) -> None:
+    paths = map(str, small_paths(samples))
+    program = [sys.executable, "-m", "fcreview.cli", "import", *paths, "--lake", str(tmp_path / "four")]
+    parts = [subprocess.Popen([*program, "--part", f"{k}/4"], stdout=subprocess.DEVNULL) for k in (1, 2, 3, 4)]
+    assert [part.wait(120) for part in parts] == [0, 0, 0, 0]
+    assert parquet_files(tmp_path / "four") == parquet_files(small_lake)
+    with Store.open(open_workspace(tmp_path / "four")) as four, Store.open(open_workspace(small_lake)) as one:
+        for query in (*(f"FROM {table} ORDER BY ALL" for table in TABLES), "FROM runs", "FROM functions ORDER BY hash"):
+            assert four.run_sql(query) == one.run_sql(query)
+        assert four.fetch_runs() == one.fetch_runs()
+        assert four.fetch_clusters(View()) == one.fetch_clusters(View())
+
+
+@pytest.fixture
+def small(tmp_path: Path, small_lake: Path) -> Workspace:
+    shutil.copytree(small_lake, tmp_path / "lake")
+    return open_workspace(tmp_path / "lake")
+
+
+def test_a_part_imported_again_is_the_same(small: Workspace, samples: Path) -> None:
+    before = parquet_files(small.parent_folder)
+    make_lake(small.parent_folder, small_paths(samples), LakePart(1, 2))
+    make_lake(small.parent_folder, small_paths(samples), LakePart(2, 2))
+    assert parquet_files(small.parent_folder) == before
+    with Store.open(small) as store:  # each run is read once, from one of the indexes
+        assert store.count_items(View()) == sum(row.n_items for row in store.fetch_runs())
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "bytes", "half", "json"])
+def test_a_damaged_run_is_named_and_the_rest_is_read(small: Workspace, damage: str) -> None:
+    folder = small.parent_folder
+    victim = sorted(folder.glob("benchmark=*/run=*/items.parquet"))[0]
+    content = victim.read_bytes()
+    with Store.open(small) as store:
+        sizes = {f"run={row.run}": row.n_items for row in store.fetch_runs()}
+    if damage == "missing":
+        victim.unlink()
+    elif damage in ("half", "json"):
+        file = victim.with_name("_run.json")
+        file.unlink() if damage == "half" else file.write_text("{")
+    else:
+        victim.write_bytes(content[:-100] if damage == "cut" else b"x" * len(content))
+    del sizes[victim.parent.name]
+    with Store.open(small) as store:
+        read = [d.item for part in store.iter_details(View()) for d in part]
+        assert len(read) == sum(sizes.values())
+        assert store.count_items(View(queue="dataset", where="text:zzz")) == 0
+        assert {f"run={row.run}": row.n_items for row in store.fetch_runs()} == sizes
+        assert any(victim.parent.name in problem for problem in store.connection.problems)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("damage", [b"", b"x"])
+def test_a_damaged_index_is_not_needed(small: Workspace, damage: bytes) -> None:
+    file = next(small.parent_folder.glob("_index/*/items.parquet"))
+    with Store.open(small) as store:
+        rows, before = store.fetch_runs(), store.fetch_clusters(View())
+    file.write_bytes(damage * file.stat().st_size)
+    with Store.open(small) as store:
+        assert store.fetch_runs() == rows
+        assert store.fetch_clusters(View()) == before
+        assert "_index" in store.connection.problems[0]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FROM read_text('/etc/hostname')",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_parquet('{folder}/../other.parquet')",
+        "SELECT * FROM read_text('{folder}/.fcreview/reviews/alice.jsonl')",
+        "SELECT * FROM glob('{folder}/*')",
+        "COPY items TO '{folder}/x.csv'",
+        "COPY items TO '/tmp/x.csv'",
+        "ATTACH '/tmp/x.duckdb' AS x",
+        "INSTALL httpfs",
+        "DELETE FROM runs",
+        "CREATE TABLE x AS FROM items",
+        "SET enable_external_access = true",
+        "SET VARIABLE items = ['/etc/hostname']",
+    ],
+)
+def test_sql_can_neither_write_nor_leave_a_lake(stores: tuple[Store, Store], text: str) -> None:
+    folder = stores[1].workspace.parent_folder
+    (folder / "../other.parquet").touch()
+    with pytest.raises(SqlError):
+        stores[1].run_sql(text.format(folder=folder))
+    assert stores[1].run_sql("SELECT count(*) FROM items")[1][0][0] > 100
+
+
+def test_a_lake_of_another_version_is_refused(small: Workspace) -> None:
+    (small.parent_folder / "_lake.json").write_text('{"format": 1, "schema": "1"}')
+    with pytest.raises(StoreError, match="another version"):
+        Store.open(small)
+
+
+def test_links_in_a_lake_are_ignored(small: Workspace, tmp_path: Path) -> None:
+    victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
+    victim.rename(tmp_path / "elsewhere.parquet")
+    victim.symlink_to(tmp_path / "elsewhere.parquet")
+    contents = read_lake(open_lake_files(str(small.parent_folder)))
+    assert victim.parent.name not in {f"run={run}" for run in contents.runs}
+    assert any("is missing" in problem for problem in contents.problems)

@@ -217,7 +217,7 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
             select_examples(group),
         )
     ]
-    words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example
+    words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
     if words:

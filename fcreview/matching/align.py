@@ -1,9 +1,10 @@
-"""Alignment of predicted with golden calls: the pairing of least cost.
+"""Pair predicted calls with golden calls so that the total cost of the pairs is lowest.
 
-The cost counts, most important first, calls of different functions, arguments that are not accepted, and the distance
-of positions. Every call is in exactly one pair. Calls of different functions are paired only if the predicted call
-replaces the golden one: if their names are similar, or if both sides have equally many calls and neither function
-occurs on the other side. So a repeated call of another function is extra, and the golden call is missing.
+The cost depends, from the most to the least important, on calls of different functions, arguments that are not
+accepted, and the distance between positions. Every call is in exactly one pair. Calls of different functions are paired
+only if the predicted call replaces the golden one: if their names are similar, or if both sides have equally many calls
+and neither function occurs on the other side. If the model repeats one golden call instead of making another, the
+repeated call is therefore extra and the other golden call is missing.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ IndexPairs = list[tuple[int, int]]
 def align_turns(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """Pair the calls of each turn with `align`, in the order of turns."""
+    """Pair the calls of each turn with `align`, turn by turn."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
     for call in golden:
         turns[call.turn][0].append(call)
@@ -98,9 +99,11 @@ def _can_replace(
     rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether two calls, at (golden, predicted) `indices`, are of the same function or one replaces the other.
+    """Whether the calls at (golden, predicted) `indices` have the same function, or the predicted call replaces the
+    golden one.
 
-    `names` are the function names of both sides. With very many calls, equivalent names are not searched.
+    `names` are the function names of both sides. If there are very many calls, only exactly equal names are compared
+    with the other calls.
     """
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
@@ -204,8 +207,8 @@ def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> fl
 
 
 def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
-    """Return the weight of an argument's differences, at most 1. For scalars, a shorter computation leaves out the
-    reasons."""
+    """Return the weight of an argument's differences, at most 1. For scalars, this is faster than computing the
+    differences."""
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:
@@ -287,7 +290,8 @@ def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
 
 
 def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> IndexPairs:
-    """Pair calls of the same function in order, then the remaining ones. If `ordered`, pair by position only."""
+    """Pair calls of the same function in order, then the remaining calls in order. If `ordered`, pair by position
+    only."""
     if ordered:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
     unpaired: defaultdict[str, list[int]] = defaultdict(list)

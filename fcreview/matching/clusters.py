@@ -1,4 +1,4 @@
-"""Clusters of similar failures, by error type, function, argument, category, pair of values or decisive step.
+"""Group similar failures into clusters by error type, function, argument, category, pair of values or decisive step.
 
 Names are sanitized when they are formatted here.
 """
@@ -13,7 +13,7 @@ from fcreview.model.wording import describe_error_type, format_count
 
 GROUPINGS = ("error type", "function", "argument", "category", "value", "decisive step")
 """Properties to group clusters by, in the order of `Cluster.names`. A grouping is an index in this tuple. `value` means
-the golden and the predicted value at the first difference, `decisive step` the kind of the guessed step."""
+the golden and the predicted value at the first difference. `decisive step` means the kind of the guessed step."""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT),
@@ -23,7 +23,7 @@ SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT),
     (BY_ERROR_TYPE, BY_FUNCTION),
 )
-"""For each of `GROUPINGS`, the two other groupings that divide its groups further."""
+"""For each of `GROUPINGS`, the two other groupings that subdivide its groups."""
 VALUE_ARROW = " -> "
 """Text between a golden and a predicted value."""
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
@@ -59,7 +59,7 @@ class Cluster:
     golden: str | None = None
     predicted: str | None = None
     decisive_step: str | None = None
-    """Kind of the decisive step that the items share; None by default."""
+    """Kind of decisive step that all items of the cluster have; None if the cluster is not grouped by decisive step."""
     n_decisive: int = 0
     """Number of items with a guessed decisive step."""
     first_item: int | None = None
@@ -94,7 +94,7 @@ class ClusterGroup:
         return sum(cluster.count for cluster in self.clusters)
 
     @property
-    def example(self) -> Cluster | None:
+    def example_cluster(self) -> Cluster | None:
         """The largest cluster that has a first difference, or None if no cluster has one."""
         return max((each for each in self.clusters if each.difference), key=lambda each: each.count, default=None)
 
@@ -109,8 +109,8 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
 
 
 def computed_grouping(grouping: int) -> int:
-    """Return the grouping for which clusters are computed. One set of clusters serves error types, functions and
-    arguments."""
+    """Return the grouping whose clusters are used for a grouping. Error types, functions and arguments use the same
+    clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
@@ -125,7 +125,7 @@ def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> 
 
 
 def group_by_shared_name(clusters: Iterable[Cluster], grouping: int) -> dict[str, list[Cluster]]:
-    """Group clusters by name, for names that several clusters share, such as an argument of several functions."""
+    """Group clusters by name, and return only names of several clusters, such as an argument of several functions."""
     return {name: found for name, found in _group_by_name(clusters, grouping).items() if name and len(found) > 1}
 
 

@@ -1,4 +1,4 @@
-"""Strings that look equal but differ in blanks, invisible characters, or letters of another script.
+"""Detect strings that look equal but differ in blanks, invisible characters, or letters of another script.
 
 The pairs of letters are those of Unicode's `confusables.txt` that occur in Latin, Cyrillic and Greek words. The pairs
 of punctuation marks are those that keyboards and word processors exchange.
@@ -22,7 +22,8 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def confusable_skeleton(text: str) -> str:
-    """Return a text that is the same for strings that look equal: one script, one kind of quote, dash and blank."""
+    """Convert a text to one script and one kind of quote, dash and blank. Strings that look equal have the same
+    result."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
@@ -31,7 +32,7 @@ def confusable_skeleton(text: str) -> str:
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
     """Describe the first difference of strings that look equal. Returns None for strings that do not look equal.
 
-    Example: `looks equal: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
+    Example: `texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
     """
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None

@@ -1,4 +1,4 @@
-"""The conversation of an item as chat messages, in the order in which they were written.
+"""Convert an item to a conversation of chat messages, in the order in which they were written.
 
 An item stores messages and calls separately, by turn and step. Here, a reply of the model is one message with its
 reasoning, its text and its calls, followed by a tool message for each result. Formats that write conversations (ATIF,
@@ -27,14 +27,14 @@ class ChatMessage:
     content: str = ""
     reasoning: str = ""
     calls: list[Call] = field(default_factory=list)
-    """Calls of the message. Those of a user are calls of a simulated user."""
+    """Calls that the message makes. If the role is `user`, a simulated user made them."""
     ids: list[str] = field(default_factory=list)
     """A unique id for each call."""
     name: str | None = None
     call_id: str | None = None
     """Id of the call that a tool message answers; None if it is unknown."""
     sources: list[Message] = field(default_factory=list)
-    """Messages of the item that this message was made from. Empty for calls without text."""
+    """Messages of the item that this message combines. Empty for calls without text."""
     is_for_user: bool = False
     """Whether a tool message is the result of a simulated user's call."""
     is_given: bool = False
@@ -60,7 +60,7 @@ def chat_messages(item: Item) -> list[ChatMessage]:
 
 
 def _step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: Role) -> Iterator[ChatMessage]:
-    """Yield the messages of a step. The first message of the caller gets all calls, its texts and its reasoning."""
+    """Yield the messages of a step. The caller's calls, texts and reasoning become one message."""
     reply = ChatMessage(caller, calls=list(calls)) if calls else None
     is_reply_open = reply is not None
     n_results = 0

@@ -1,4 +1,5 @@
-"""The decisive step where golden calls are paired with the model's calls: BFCL, ACEBench and ComplexFuncBench.
+"""Guess the decisive step of items whose golden calls are paired with the model's calls: BFCL, ACEBench and
+ComplexFuncBench.
 
 | kind | fact | message |
 |---|---|---|
@@ -9,8 +10,9 @@
 | `repeated_call` | the conversation ends with the same call, made several times in a row | the first repetition |
 | `missing_call` | a golden call was never made | the last reply before the turn or conversation ends |
 
-The kinds are looked for in this order, the first two together, and the earliest message of a kind is decisive. Where
-only the effect of calls counts, differences in calls that read are considered last.
+fcreview looks for the kinds from top to bottom, the first two together. Within a kind, the earliest message is
+decisive. If the benchmark compares only the effect of calls, calls that only read data are considered after all other
+kinds.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ READING_FUNCTIONS = frozenset({
     "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
     "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
 })  # fmt: skip
-"""Functions of BFCL that change no state which is compared, and whose names do not begin with a verb of reading. `cd`
-changes only the current folder. `echo` writes if it has a file."""
+"""BFCL functions that change no compared state although their names do not begin with one of `READING_VERBS`. `cd`
+changes only the current folder. `echo` is not in the list, because it writes if it has a file name."""
 MIN_REPEATS = 3
-"""Number of equal calls in a row at the end that are a loop. A single repetition may be a second attempt."""
+"""Minimum number of equal calls in a row, at the end of a conversation, that count as a loop. A single repetition may
+be a second attempt."""
 
 
 @dataclass(slots=True)
@@ -50,15 +53,15 @@ class _PairedCall:
 
 @dataclass(slots=True)
 class _Paired:
-    """Calls of the part of a conversation in which it failed."""
+    """Calls of the part of a conversation that failed: one turn, or all turns."""
 
     item: Item
     turn: int | None
-    """Turn, from 0, that failed. None for the whole conversation."""
+    """Failed turn, from 0; None for the whole conversation."""
     messages: Sequence[ChatMessage]
     calls: list[_PairedCall] = field(default_factory=list)
     missing: list[CallPair] = field(default_factory=list)
-    """Pairs of the golden calls that were never made."""
+    """Call pairs of the golden calls that were never made."""
     replies: list[tuple[int, ChatMessage]] = field(default_factory=list)
     """(number from 1, message) of the model's messages."""
 
@@ -88,12 +91,11 @@ class _Paired:
 
 
 def add_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> None:
-    """Add the decisive step of a failed item as a recomputed verdict, if the facts name one.
+    """Add the decisive step of a failed item as a recomputed verdict, if the facts suggest one.
 
-    Args:
-        item: the item, with its verdicts and call pairs.
-        turn: the turn, from 0, in which it failed; None if only the whole conversation is known to fail.
-        only_effect: whether the benchmark compares states, so that calls which change nothing do not count.
+    Args: item: the item, with its verdicts and call pairs. turn: the turn, from 0, that failed; None if only the whole
+    conversation is known to fail. only_effect: whether the benchmark compares states, so that calls that change nothing
+    do not count.
     """
     if item.official is False or (item.official is None and item.rule is False):
         add_step(item, find_decisive_call(item, turn, only_effect=only_effect))
@@ -108,13 +110,16 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
     if step is None and only_effect:
         step = _unexpected_write(paired)
     step = step or _missing_call(paired, only_effect=only_effect)
-    if step is None and only_effect:  # A call that reads returned something else, which led to the later calls.
+    if (
+        step is None and only_effect
+    ):  # A reading call had other arguments and so another result, which may have led to the later calls.
         step = next(_wrong_calls(paired, only_effect=False), None)
     return step
 
 
 def find_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which the model began to repeat its last call, of a conversation that was stopped."""
+    """For a conversation that was stopped, return the step at which the model began to repeat the last call. None if it
+    did not repeat a call."""
     calls = [(n, call) for n, each in enumerate(chat_messages(item), 1) if not each.is_given for call in each.calls]
     count = 1
     while count < len(calls) and is_same_call(calls[-count - 1][1], calls[-1][1]):
@@ -150,8 +155,8 @@ def _unexpected_write(paired: _Paired) -> DecisiveStep | None:
             is_again = any(
                 is_same_call(other.call, each.call) for other in paired.calls if other.message < each.message
             )
-            what = "was already called with the same arguments" if is_again else "changes something"
-            reason = f"{each.call.name} {what}, and no golden call is left for it."
+            what = "was already called with the same arguments" if is_again else "changes data"
+            reason = f"{each.call.name} {what}, and no unpaired golden call remains."
             return DecisiveStep(each.message, "wrong_write", reason)
     return None
 
@@ -168,12 +173,12 @@ def _explain(paired: _Paired, each: _PairedCall) -> str:
         return f"{name} differs from the golden call{' and is refused' * each.refused}."
     predicted, golden = _shorten(found.predicted or ""), _shorten(found.golden or "")
     if not predicted:
-        return f"{name} has no {found.argument}, and the golden call {golden}."
+        return f"{name} has no {found.argument}, but the golden call has {golden}."
     if not golden:
         return f"{name} has {found.argument} {predicted}, which the golden call does not have."
-    if predicted == golden:  # They differ only where they are cut.
-        return f"{name} has another {found.argument} than the golden call."
-    return f"{name} has {found.argument} {predicted}, and the golden call {golden}."
+    if predicted == golden:  # The values differ only in the part that is cut off.
+        return f"{name} and the golden call have different values of {found.argument}."
+    return f"{name} has {found.argument} {predicted}, but the golden call has {golden}."
 
 
 def _shorten(text: str) -> str:

@@ -1,25 +1,25 @@
-"""The decisive step of a failed conversation: the message after which the golden outcome was out of reach.
+"""Guess the decisive step of a failed conversation: the message after which the golden outcome was out of reach.
 
 The step is a guess from facts: the golden actions and their order, calls that change something and are not golden,
 refused calls, expected texts, and what the user said. No model judges it. A person confirms or moves it.
 
 | kind | fact | message |
 |---|---|---|
-| `wrong_write` | a writing call that no golden action is equal to; refused calls count if no other does | the call |
-| `wrong_order` | a golden call was refused after a later golden action on the same thing | the early call |
-| `wrong_calculation` | a calculation that differs from a golden one in some numbers | the call |
-| `wrong_answer` | an expected text was never said, and a reply states another value of the same form | the reply |
-| `unseen_answer` | an expected text was said only beside a call, where the user does not see it | that message |
-| `missing_answer` | an expected text was never said | the last reply |
-| `user_choice` | the arguments that make a writing call wrong are the user's own | the user's message |
-| `user_retraction` | the user dropped what a golden action needs | the user's message |
-| `refused_request` | a golden action was never made, and the model declined what it is about | the reply |
+| `wrong_write` | a writing call equals no golden action; refused calls count only if no other is wrong | the call |
+| `wrong_order` | a golden call was refused after a later golden action on the same object | the early call |
+| `wrong_calculation` | a calculation differs from a golden calculation in some numbers | the call |
+| `wrong_answer` | no reply contains an expected text, and a reply states a different value of the same form | the reply |
+| `unseen_answer` | an expected text was only in a message with a call, which the user does not see | that message |
+| `missing_answer` | no reply contains an expected text | the last reply |
+| `user_choice` | the user stated the arguments that make a writing call wrong | the user's message |
+| `user_retraction` | the user withdrew a value that a golden action needs | the user's message |
+| `refused_request` | a golden action was never made, and the model declined the request | the reply |
 | `early_end` | a golden action was never made, and the model handed the conversation over unasked | the call |
-| `user_omission` | a golden action was never made, and the user never named what it needs | the user's last message |
-| `missing_action` | a golden action was never made | the reply after the user named what it needs, else the last |
+| `user_omission` | a golden action was never made, and the user never stated its values | the user's last message |
+| `missing_action` | a golden action was never made | the reply after the user stated its values, else the last reply |
 
-A wrong or missing action fails the item whatever is said, so texts count only if all actions are right. If several
-messages remain, the earliest is decisive.
+A wrong or missing action fails the item whatever the replies say, so expected texts count only if all actions are
+right. If several messages qualify, the earliest is decisive.
 """
 
 from __future__ import annotations
@@ -44,20 +44,22 @@ READING_VERBS = frozenset({
 })  # fmt: skip
 """First words of functions that change nothing. All functions of tau-bench that write begin with another verb."""
 CALCULATION = "calculate"
-"""Function that takes an expression. It changes nothing, but what it returns is told to the user."""
+"""Function that computes an expression. It changes nothing, but the model tells the user its result."""
 FREE_TEXT_WORDS = 6
-"""Number of words from which a text argument is free text, such as the summary of a transfer. The longest text with a
-fixed value, a reason to cancel, has three words; summaries have more than six."""
+"""Minimum number of words of a text argument that is free text, such as the summary of a transfer. The longest fixed
+value, a reason to cancel, has three words. Summaries have more than six."""
 MIN_SHARED_NUMBERS = 2
-"""Number of numbers that a calculation shares with a golden one to be about the same sum. One number may be chance."""
+"""Minimum number of numbers that a calculation shares with a golden calculation of the same sum. A single shared number
+may be chance."""
 MIN_SHARE = 0.5
-"""Share of the golden numbers that it shares: otherwise most of the sum is another one."""
+"""Minimum fraction, from 0 to 1, of the golden calculation's numbers that occur in a calculation of the same sum."""
 MIN_DIGITS = 2
-"""Number of digits from which a whole number is looked for in replies. Single digits count things everywhere."""
+"""Minimum number of digits of a whole number that is searched for in replies. Single digits occur everywhere."""
 MIN_IDENTIFIER_LENGTH = 3
-"""Length from which a value can be looked for in a message. Shorter ones occur by chance."""
+"""Minimum length, in characters, of a value that is searched for in messages. Shorter values occur by chance."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
-"""Words by which a user asks for another agent, and a function is named that hands the conversation over."""
+"""Words with which users ask for another agent. They also occur in the names of functions that hand the conversation
+over."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
 _LIST_NUMBER = re.compile(r"(?m)(?:^|\s)\d{1,2}\.\s")
@@ -72,13 +74,13 @@ _PROPOSAL = re.compile(r"\b(?:confirm|would you like|shall i|should i|do you wan
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
-    """A guess of the decisive step."""
+    """A guessed decisive step of a conversation."""
 
     message: int
     """Number of the message in `chat_messages`, from 1."""
     kind: str
     reason: str
-    """One sentence."""
+    """Why this is the decisive step, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class _Write:
     message: int
     refused: bool
     by_user: bool
-    """Whether a simulated user made the call. It can be a golden action, and is never a wrong one."""
+    """Whether a simulated user made the call. Such a call can match a golden action, but is never wrong."""
 
 
 def find_decisive_step(
@@ -97,10 +99,8 @@ def find_decisive_step(
 ) -> DecisiveStep | None:
     """Return the decisive step of a failed conversation, or None if there are no facts.
 
-    Args:
-        messages: the conversation.
-        golden: the golden actions, in their order.
-        missing_texts: expected texts that the model never said.
+    Args: messages: the conversation. golden: the golden actions, in their order. missing_texts: expected texts that are
+    in no reply of the model.
     """
     if not any(message.role == "assistant" for message in messages) or not (golden or missing_texts):
         return None
@@ -131,12 +131,12 @@ def add_step(item: Item, step: DecisiveStep | None) -> None:
 
 
 def is_reading(name: str) -> bool:
-    """Whether a function only reads, by the first word of its name."""
+    """Whether a function only reads data, judged by the first word of its name."""
     return re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", name.rpartition(".")[2])[0].lower() in READING_VERBS
 
 
 class _Facts:
-    """What happened in a conversation, compared with the golden actions."""
+    """Writing calls, refused calls and results of a conversation, matched with the golden actions."""
 
     def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
         self.messages = messages
@@ -153,12 +153,12 @@ class _Facts:
         self.results = list(results.values())
         self._numbered_results = [(n, each.content) for n, each in enumerate(messages, 1) if each.role == "tool"]
         self.done: dict[int, _Write] = {}
-        """Golden action, by index -> the call that made it."""
+        """Index of a golden action -> the call that made it."""
         self.wrong: list[_Write] = []
         self.handovers: list[_Write] = []
-        """Calls that end the conversation for another agent, and that no golden action is equal to."""
+        """Calls that hand the conversation over to another agent and equal no golden action."""
         self.refused: dict[int, _Write] = {}
-        """Golden action, by index -> the refused call that is equal to it."""
+        """Index of a golden action -> the refused call that equals it."""
         self._match_writes()
 
     @property
@@ -167,7 +167,7 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def describe_ids(self, before: int | None = None) -> Descriptions:
-        """Return what the results before a message say about ids."""
+        """Return the descriptions of ids from the results before a message, or from all results."""
         found = Descriptions()
         found.add_results(text for number, text in self._numbered_results if before is None or number < before)
         return found
@@ -190,7 +190,7 @@ class _Facts:
         self.wrong = accepted or [write for write in self.wrong if not self._was_repaired(write)]
 
     def _was_repaired(self, write: _Write) -> bool:
-        """Whether a golden action of the same function was made after a refused call."""
+        """Whether a golden action of the same function was made after the refused call `write`."""
         return any(
             self.golden[index].name == write.call.name and later.message > write.message
             for index, later in self.done.items()
@@ -204,11 +204,11 @@ class _Facts:
             if index not in self.done:
                 early = self._find_early_write(index, write)
                 if early is not None:
-                    reason = f"{early.call.name} came before {write.call.name}, which was then refused."
+                    reason = f"{early.call.name} was called before {write.call.name}, which was then refused."
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
     def _find_early_write(self, index: int, refused: _Write) -> _Write | None:
-        """Return the earlier golden call on the same thing that should have come after the refused one."""
+        """Return the earlier golden call on the same object that should have come after the refused call."""
         ids = set(_identifiers(refused.call.arguments or {}))
         for later, write in self.done.items():
             shares_thing = ids & set(_identifiers(write.call.arguments or {}))
@@ -219,7 +219,7 @@ class _Facts:
     def _explain(self, write: _Write) -> str:
         similar = self._most_similar(write.call)
         if similar is None:
-            return f"{write.call.name} changes something, and no golden action calls it."
+            return f"{write.call.name} changes data, and no golden action calls it."
         differing = [
             name
             for name in dict.fromkeys((*_plain(similar), *(write.call.arguments or {})))
@@ -229,10 +229,11 @@ class _Facts:
             return f"{write.call.name} was called again with the arguments of an earlier golden action."
         name = differing[0]
         name, given, wanted = _innermost(name, (write.call.arguments or {}).get(name), _plain(similar).get(name))
-        return f"{write.call.name} has {name} {abbreviate(given)}, and the golden action {abbreviate(wanted)}."
+        return f"{write.call.name} has {name} {abbreviate(given)}, but the golden action has {abbreviate(wanted)}."
 
     def _most_similar(self, call: Call) -> Call | None:
-        """Return the golden action of the same function with the most equal arguments, preferring those not made."""
+        """Return the golden action of the same function with the most equal arguments. Actions that were never made
+        come first."""
         candidates = [
             (
                 index not in self.done,
@@ -245,7 +246,7 @@ class _Facts:
         return max(candidates, key=lambda each: each[:2])[2] if candidates else None
 
     def _blame_user(self, write: _Write) -> DecisiveStep | None:
-        """Return the user's message that led to a wrong write, if its wrong arguments are the user's own."""
+        """Return the user's message that led to a wrong write, if the user stated the wrong arguments."""
         similar = self._most_similar(write.call)
         wanted_arguments = _plain(similar) if similar else {}
         given, wanted = _identifiers(write.call.arguments or {}), _identifiers(wanted_arguments)
@@ -272,14 +273,15 @@ class _Facts:
                     continue
                 if any(_is_near(numbers, each) for each in golden):
                     yield DecisiveStep(
-                        number, "wrong_calculation", "The calculation has other numbers than the golden one."
+                        number, "wrong_calculation", "The numbers differ from those of the golden calculation."
                     )
 
     def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
-        """Yield a step for each expected text: where it was said beside a call, or the first reply with another value.
+        """Yield a step for each expected text: the message with a call that contains it, else the first reply with
+        another value of the same form, else the last reply.
 
-        A whole number has the form of its number of digits. A number with decimals must not be in any result, because
-        replies quote many prices.
+        Whole numbers have the same form if they have equally many digits. A number with decimals counts only if it is
+        in no result, because replies quote many prices.
         """
         replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
         for text in missing_texts:
@@ -289,16 +291,16 @@ class _Facts:
                 n for n, each in replies if any(self._has_form(wanted, stated) for stated in _stated(each.content))
             ]
             if beside_call:
-                reason = f"The model says {abbreviate(text)} beside a call, where the user does not see it."
+                reason = f"{abbreviate(text)} is only in a message with a call, which the user does not see."
                 yield DecisiveStep(beside_call[0], "unseen_answer", reason)
             elif others:
-                reason = f"The reply states another value, and {abbreviate(text)} is never said."
+                reason = f"The reply states a different value, and no reply contains {abbreviate(text)}."
                 yield DecisiveStep(others[0], "wrong_answer", reason)
             else:
-                yield DecisiveStep(replies[-1][0], "missing_answer", f"{abbreviate(text)} is never said.")
+                yield DecisiveStep(replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}.")
 
     def _has_form(self, expected: str, stated: str) -> bool:
-        """Whether a stated number has the form of an expected one."""
+        """Whether a stated number has the same form as an expected number. See `wrong_answers`."""
         if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
             return False
         if "." in expected:
@@ -315,31 +317,36 @@ class _Facts:
             if declines and any(topic & words(message.content) for topic in topics):
                 retraction = self._retraction_before(number)
                 if retraction is not None:
-                    yield DecisiveStep(retraction, "user_retraction", "The user rejects what the model proposed.")
+                    yield DecisiveStep(retraction, "user_retraction", "The user rejects the model's proposal.")
                 else:
                     yield DecisiveStep(number, "refused_request", f"The model declines, and {name} is never called.")
                 return
         for write in self.handovers:
             asked = next((words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set())
             if not asked & HANDOVER_WORDS:
-                yield DecisiveStep(write.message, "early_end", f"{write.call.name} comes before {name}.")
+                yield DecisiveStep(
+                    write.message, "early_end", f"{write.call.name} is called, but {name} is not called before it."
+                )
                 return
         yield self._forgotten_action(name)
 
     def _forgotten_action(self, name: str) -> DecisiveStep:
-        """Return the reply after the user's last mention of what an action needs, or the user's last message."""
+        """Return the reply after the user's last mention of a value that an action needs, or the user's last
+        message."""
         user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
         wanted = [each for index in self.missing for each in _identifiers(_plain(self.golden[index]))]
         known = [each for each in wanted if user.descriptions.is_known(each)]
         named = max((number for each in wanted for number in user.find_mentions(each)), default=None)
         if named is None and known and user.turns:
-            return DecisiveStep(user.turns[0][0], "user_omission", f"The user never names what {name} needs.")
+            return DecisiveStep(
+                user.turns[0][0], "user_omission", f"The user never states the values that {name} needs."
+            )
         replies = [number for number, message in enumerate(self.messages, 1) if message.role == "assistant"]
         reply = next((number for number in replies if named is not None and number > named), replies[-1])
         return DecisiveStep(reply, "missing_action", f"{name} is never called.")
 
     def _retraction_before(self, number: int) -> int | None:
-        """Return the number of the user's message before a reply, if it rejects a proposal of the model."""
+        """Return the number of the user's message before a reply, if the message rejects a proposal by the model."""
         earlier = [n for n in range(number - 1, 0, -1) if self.messages[n - 1].role in ("user", "assistant")][:2]
         if len(earlier) < 2:
             return None
@@ -351,7 +358,7 @@ class _Facts:
 
 
 class _UserTurns:
-    """What the user said before a message."""
+    """Messages of the user before a message, the last one first."""
 
     def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: Descriptions) -> None:
         self.turns = [
@@ -361,7 +368,8 @@ class _UserTurns:
         self.descriptions = descriptions
 
     def find_mentions(self, value: str) -> list[int]:
-        """Return the messages that state a value or name the thing that it stands for, the last one first."""
+        """Return the numbers of messages that contain a value, or the name of the object with this id. The last message
+        comes first."""
         return [number for number, text in self.turns if self._mentions(value, text)]
 
     def _mentions(self, value: str, text: str) -> bool:
@@ -370,11 +378,11 @@ class _UserTurns:
     def find_retraction(self, omitted: Sequence[str]) -> DecisiveStep | None:
         for number, text in self.turns:
             if _RETRACTION.search(text) and any(self.descriptions.is_named(each, words(text)) for each in omitted):
-                return DecisiveStep(number, "user_retraction", "The user drops what a golden action needs.")
+                return DecisiveStep(number, "user_retraction", "The user withdraws a value that a golden action needs.")
         return None
 
     def find_choice(self, wrong: Sequence[str]) -> DecisiveStep | None:
-        """Return the last message that states a wrong value, if the user stated all of them."""
+        """Return the last message that states one of the wrong values, if the user stated all of them."""
         mentions = [self.find_mentions(each) for each in wrong]
         if not wrong or not all(mentions):
             return None
@@ -383,23 +391,27 @@ class _UserTurns:
         )
 
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
-        """Return the last message that names the payment of a call that is wrong only in its payment."""
+        """For a call that is wrong only in its payment method, return the last message that names this payment
+        method."""
         for each in given:
             kind = {word for word in words(each.replace("_", " ")) if not word.isdigit()}
             numbers = [number for number, text in self.turns if kind and kind <= words(text)]
             if each not in wanted and numbers:
-                return DecisiveStep(numbers[0], "user_choice", "The user chooses a payment that no golden action has.")
+                return DecisiveStep(
+                    numbers[0], "user_choice", "The user chooses a payment method that no golden action has."
+                )
         return None
 
     def find_omission(self, given: Sequence[str], omitted: Sequence[str]) -> DecisiveStep | None:
-        """Return the message in which the user names everything that was done, if the user never names the rest."""
+        """Return the message in which the user names all objects of the call, if the user never names the omitted
+        objects."""
         named = [each for each in given if self.descriptions.is_known(each)]
         if not omitted or not named or any(self.find_mentions(each) for each in omitted):
             return None
         for number, text in self.turns:
             if all(self.descriptions.is_named(each, words(text)) for each in named):
                 return DecisiveStep(
-                    number, "user_choice", "The user does not name everything that a golden action has."
+                    number, "user_choice", "The user does not name all objects that a golden action needs."
                 )
         return None
 
@@ -410,7 +422,7 @@ def _is_handover(call: Call) -> bool:
 
 
 def _topic(call: Call) -> set[str]:
-    """Return the words of a function's name that say what it is about: `address` of `modify_user_address`."""
+    """Return the last word of a function's name, which is its topic: `address` for `modify_user_address`."""
     return words(call.name.replace("_", " ").rpartition(" ")[2])
 
 
@@ -424,7 +436,7 @@ def _plain(call: Call) -> Mapping[str, Any]:
 
 
 def _is_equal(golden: Call, predicted: Call) -> bool:
-    """Whether a call does what a golden action does. The order in a list does not matter, nor does free text."""
+    """Whether a call has the same effect as a golden action. The order of list elements and free text do not matter."""
     if golden.name != predicted.name or predicted.arguments is None:
         return False
     wanted = _plain(golden)
@@ -443,7 +455,8 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
-    """Return the first nested value that differs, with its path. Lists of different lengths differ in their length."""
+    """Return (path, given value, wanted value) of the first nested value that differs. For lists of different lengths,
+    return the lengths."""
     inner: list[tuple[str, Any, Any]] = []
     if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
         inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
@@ -455,9 +468,9 @@ def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
 
 
 def _identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the values that name things: texts with a digit, except ids of the user and of a payment.
+    """Return the values that identify objects: texts with a digit, except the ids of users and payment methods.
 
-    All actions have the user's own id. A user chooses a payment by words ("my card"), so its id is never stated.
+    All actions contain the id of the user. Users name a payment method in words ("my card") and never state its id.
     """
     return [
         value
@@ -492,5 +505,6 @@ def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
 
 
 def _stated(text: str) -> list[str]:
-    """Return the numbers that a reply states, without commas. Numbers of a list, and parts of ids, are left out."""
+    """Return the numbers that a reply states, without commas. The numbers of list items and parts of ids are
+    omitted."""
     return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]

@@ -1,8 +1,8 @@
-"""Comparison of a predicted call with a golden call: the differences, down to nested values, and their reasons.
+"""Compare a predicted call with a golden call and describe the differences, down to nested values.
 
-Equality is exact about types; `ComparisonRules` says what a benchmark treats as equal beyond it. A difference has the
-path of the innermost value that differs. If several values are accepted, the one closest to the prediction is
-explained. Lists of different length are aligned at both ends.
+Values of different types are not equal. `ComparisonRules` defines which other values a benchmark treats as equal. A
+difference has the path of the innermost value that differs. If a golden answer accepts several values, the difference
+from the value closest to the prediction is described. Lists of different lengths are aligned at both ends.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def _identity(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """What a benchmark treats as equal beyond exact equality. The default rules add nothing.
+    """Values that a benchmark treats as equal although they are not exactly equal. The default rules add no such
+    values.
 
     Values that are equal only by these rules have the state `~`.
     """
@@ -136,14 +137,16 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a predicted string or number that differs from the golden one equals it by the benchmark's rules."""
+    """Whether a predicted string or number that is not exactly equal to the golden value is equal under the benchmark's
+    rules."""
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
     return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
 
 
 def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, Any], depth: int = 0) -> bool:
-    """Whether every argument is exactly accepted, only optional ones are omitted, and none is unexpected."""
+    """Whether every argument has exactly an accepted value, only optional arguments are omitted, and no argument is
+    unexpected."""
     n_accepted = 0
     for name, accepted in golden.items():
         if name in given:
@@ -166,7 +169,7 @@ NORMALISED_WEIGHT = 0.1
 
 
 def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES) -> list[ArgumentDiff]:
-    """Return the differences of two calls in golden order, then the unexpected arguments.
+    """Return the differences of two calls: first the golden arguments in golden order, then the unexpected arguments.
 
     The path of a difference in the call as a whole is empty.
     """
@@ -191,7 +194,7 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
 
 
 def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
-    """Whether two calls are of the same function, by the benchmark's rules."""
+    """Whether two calls have the same function under the benchmark's rules."""
     return golden.name == predicted.name or rules.is_same_name(golden.name, predicted.name)
 
 
@@ -201,7 +204,7 @@ def difference_weight(differences: Iterable[ArgumentDiff]) -> float:
 
 
 def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
-    """Return the accepted value with the least differences, or None if there is no accepted value."""
+    """Return the accepted value with the fewest differences, or None if there is no accepted value."""
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
@@ -259,8 +262,8 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values among which the closest one is searched: for an object or list, only values of the
-    same type, if any; for any other value, all of them."""
+    """Return the accepted values that are compared to find the closest one. For an object or list, these are the values
+    of the same type, if there are any. For any other value, they are all accepted values."""
     kind = type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of

@@ -1,4 +1,5 @@
-"""Differences of a call pair as text: the rows of its argument table, and the first difference for lists and clusters.
+"""Describe the differences of a call pair: the rows of the argument table, and the first difference for lists and
+clusters.
 
 All texts must be sanitized before they are drawn.
 """
@@ -16,7 +17,7 @@ from fcreview.model.json_value import abbreviate, abbreviate_golden, child_path,
 
 MAX_INDENT = 3
 NO_VALUE: Any = object()
-"""Stands for the golden or the predicted value if that side has no value at a path."""
+"""Placeholder for the golden or the predicted value if that side has no value at a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ def build_argument_rows(
 ) -> list[ArgumentRow]:
     """Build the argument table of a call pair: rows in golden order, then the unexpected arguments.
 
-    The nested values that differ follow their argument. Without a partner, all rows have the state `-` (no prediction)
-    or `+` (no golden call). An omitted optional argument has the state `=` and no predicted value. `diff` is the
-    `CallPair.diff` of the pair.
+    The nested values that differ follow their argument. If the pair lacks one call, all rows have the state `-` (no
+    predicted call) or `+` (no golden call). An omitted optional argument has the state `=` and no predicted value.
+    `diff` is the `CallPair.diff` of the pair.
     """
     wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
@@ -108,7 +109,8 @@ def _build_nested_row(
 def find_values_at(
     golden: Any, predicted: Any, keys: Sequence[str | int], rules: ComparisonRules = EXACT_RULES
 ) -> tuple[Any, Any]:
-    """Return the golden and the predicted value at a path inside an argument. A side without a value gives `NO_VALUE`.
+    """Return the golden and the predicted value at a path inside an argument. The value is `NO_VALUE` for a side that
+    has none.
 
     If several golden values are accepted, the path continues in the one closest to the prediction.
     """
@@ -160,7 +162,7 @@ class FirstDifference:
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
-    """Set the function and argument that the benchmark's checker names as the error.
+    """Set the function and the argument in which the benchmark's checker reports the error.
 
     The values of the first difference are kept if it is inside that argument, otherwise removed.
     """

@@ -1,4 +1,4 @@
-"""Calls that are quoted in a dialogue as text, and calls that repeat an earlier call."""
+"""Find calls that are quoted in a dialogue as text, and calls that repeat an earlier call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Facts in the results of calls: whether a call was refused, and the names of the things that ids stand for."""
+"""Read facts from the results of calls: whether a call was refused, and the names of the objects that have an id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.model.json_value import is_nested_deeper
 MAX_RESULT_LENGTH = 1_000_000
 """Maximum number of characters of a result that is parsed."""
 MAX_LEVELS = 50
-"""Maximum nesting of a result that is read."""
+"""Maximum nesting, in levels, of a result that is read."""
 _REFUSAL = re.compile(
     r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""", re.IGNORECASE
 )
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refused(result: str) -> bool:
-    """Whether a result says that the call was refused.
+    """Whether a result reports that the call was refused.
 
     tau-bench writes `Error: ...`, BFCL `{"error": ...}`, ACEBench `status: False`.
     """
@@ -35,17 +35,17 @@ def words(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class Description:
-    """What results say about a thing with an id."""
+    """Name and options of an object with an id, as results state them."""
 
     name: str = ""
-    """Its own name, beside the id."""
+    """Name of the object; empty if no result states one."""
     options: tuple[str, ...] = ()
-    """Values that tell it from other things of its kind: `black`, `512GB`."""
+    """Values that distinguish the object from others of the same kind: `black`, `512GB`."""
 
 
 @dataclass(slots=True)
 class Descriptions:
-    """Descriptions by id, from the results of calls."""
+    """Descriptions of objects by id, collected from the results of calls."""
 
     by_id: dict[str, Description] = field(default_factory=dict)
 
@@ -75,12 +75,13 @@ class Descriptions:
             self._add(each)
 
     def is_known(self, identifier: str) -> bool:
-        """Whether a thing has a name or options."""
+        """Whether a result states a name or options of the object with this id."""
         known = self.by_id.get(identifier)
         return known is not None and bool(known.name or known.options)
 
     def is_named(self, identifier: str, said: set[str]) -> bool:
-        """Whether a text, given as words, names a thing: by its own name, or by all its options."""
+        """Whether a text, given as its set of words, contains a word of the object's name or all options of the
+        object."""
         known = self.by_id.get(identifier)
         if known is None:
             return False

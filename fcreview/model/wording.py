@@ -165,7 +165,7 @@ _MEANINGS = {
     "numbers in a calculation differ from the golden calculation": "wrong_calculation",
     "a reply states a different value than expected": "wrong_answer",
     "an expected text was only in a message with a call": "unseen_answer",
-    "an expected text was never said": "missing_answer",
+    "no reply contains an expected text": "missing_answer",
     "the user chose a value that no golden action has": "user_choice",
     "the user withdrew a value that a golden action needs": "user_retraction",
     "the user never stated a value that a golden action needs": "user_omission",

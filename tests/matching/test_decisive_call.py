@@ -41,7 +41,7 @@ def test_a_call_with_another_value() -> None:
         ("view", {"path": "b"}, OK),
         ("order", {"amount": 107}, OK),
     )
-    reason = "order has amount 107, and the golden call 100."
+    reason = "order has amount 107, but the golden call has 100."
     assert found(item) == ("wrong_call", 4, reason)
     kind, message, _ = found(item, only_effect=False) or ("", 0, "")
     assert (kind, message) == ("wrong_call", 2), "a call that reads counts where results are compared"
@@ -54,7 +54,7 @@ def test_a_call_before_which_another_one_is_missing() -> None:
     item = conversation([golden("log_in"), golden("order", amount=100)], ("order", {"amount": 107}, OK))
     reason = "order is called, but log_in is not called before it."
     assert found(item, None) == ("wrong_call", 2, reason)
-    assert found(item) == ("wrong_call", 2, "order has amount 107, and the golden call 100.")
+    assert found(item) == ("wrong_call", 2, "order has amount 107, but the golden call has 100.")
 
 
 def test_a_refused_call_that_was_not_repaired() -> None:
@@ -62,14 +62,20 @@ def test_a_refused_call_that_was_not_repaired() -> None:
     item.pairs = [CallPair(0, 0, None, "move", "-"), CallPair(0, None, 0, "move", "+")]
     assert found(item) == ("refused_call", 2, "move is refused and not made correctly later.")
     item.messages[1].content = OK
-    assert found(item) == ("wrong_write", 2, "move changes something, and no golden call is left for it.")
+    assert found(item) == (
+        "wrong_write",
+        2,
+        "move changes data, and no unpaired golden call remains.",
+    )
     assert found(item, only_effect=False) == ("missing_call", 4, "move is never called in turn 1.")
 
 
 def test_an_unexpected_write() -> None:
     order = ("order", {"amount": 1}, OK)
     twice = conversation([golden("order", amount=1)], order, order)
-    reason = "order was already called with the same arguments, and no golden call is left for it."
+    reason = (
+        "order was already called with the same arguments, and no unpaired golden call remains."
+    )
     assert found(twice) == ("wrong_write", 4, reason)
     assert found(twice, only_effect=False) is None, "where results are compared, another call does no harm"
     refused = conversation([golden("order", amount=1)], order, ("order", {"amount": 2}, REFUSED))

@@ -148,7 +148,7 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str
 
     A long error type is cut so that its explanation fits into `cells`.
     """
-    example = row.group.example if row.cluster is None else row.cluster
+    example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
     else:

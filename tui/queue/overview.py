@@ -297,7 +297,7 @@ def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
         meaning = describe_error_type(group.name or "")
         sentence = meaning[:1].upper() + meaning[1:] if meaning else code
         code = truncate_error_type(code, room // 2) if meaning else ""
-        example = split_difference(group.example.difference or "") if group.example is not None else ()
+        example = split_difference(group.example_cluster.difference or "") if group.example_cluster is not None else ()
         share = bar(group.count / largest, bar_cells, "fail")
         text = truncate(sentence, room - bar_cells - 2)
         lines.append(((f"{group.count:>{count_cells},}  ", "strong"), *share, ("  ", ""), (text, "")))

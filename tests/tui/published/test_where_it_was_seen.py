@@ -44,7 +44,7 @@ SEEN = {
         "step 1  Before I proceed",
         "user    Yes",
         "decisive step",
-        "cancel_reservation changes something, and no golden call is left for it.",
+        "cancel_reservation changes data, and no unpaired golden call remains.",
         "call 3 of 3 · cancel_reservation · + extra · step 2",
     ],
     ("acebench", "agent_multi_step_0"): [

@@ -14,7 +14,7 @@ from fcreview.store.workspace import Workspace
 from tests.tui.screens.conftest import imported, multi_turn, simple
 from tests.tui.screens.item_host import bar, events, opened, rows, screen_of
 
-REASON = 'cd has folder "b", and the golden action "a".'
+REASON = 'cd has folder "b", but the golden action has "a".'
 ITEM = "multi_turn_0"
 
 

@@ -1,5 +1,5 @@
-"""Evidence from the runs together: good runs fail, independent models agree on another answer, or stronger runs fail
-where weaker runs pass."""
+"""Find evidence against a golden answer in the answers of all runs: good runs fail, independent models agree on another
+answer, or stronger runs fail where weaker runs pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.golden_audit.question import Reason
 from fcreview.model.wording import format_count
 
 MIN_FAMILIES = 2
-"""Number of model families that must agree. Models of one family are not independent."""
+"""Minimum number of model families that must agree. Models of the same family are not independent."""
 MAX_CONFLICT_RATE = 0.02
 """Maximum share of a run's items on which official and recomputed verdicts differ. If the share is larger, fcreview
 probably misreads the run."""
@@ -30,7 +30,8 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Report the failing runs as a reason. Its strength is their share of the total weight of the runs."""
+    """Report the failing runs as a reason. The strength of the reason is the weight of the failing runs divided by the
+    total weight of all runs."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
     share = evidence.run_weights.compute_share(failing)
     if not share:
@@ -89,12 +90,12 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
-    """Sum the products of the weights of all pairs in which the rate of the one is higher, and half of the products of
-    those with equal rates. Each run is (rate, weight)."""
+    """Return the weight of all pairs (one, other) in which the first run has the higher rate. The weight of a pair is
+    the product of the weights of both runs. Pairs with equal rates count half. Each run is (rate, weight)."""
     ordered = sorted(others)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
-    """Total weight of the first n of the others."""
+    """Number n -> total weight of the n runs of `others` with the lowest rates."""
     return sum(
         weight * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)]) / 2
         for rate, weight in ones
@@ -102,7 +103,7 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Find answers with different official and recomputed verdicts, in runs where that is rare."""
+    """Find answers whose official and recomputed verdicts differ, in runs with few such answers."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
     profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]

@@ -1,5 +1,5 @@
-"""Evidence from the golden answers: conflicts with the function docs, deviations from other items of the dataset, and
-failures that differ from the golden answer only in ways that do not matter."""
+"""Find evidence in the golden answers: conflicts with the function docs, deviations from other items of the dataset,
+and failing answers whose differences from the golden answer do not matter."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
     explanations_of: dict[int, list[str]] = {}
-    """Explanations of the differences, by `id` of their list, which equal answers share."""
+    """`id` of a list of differences -> explanations of the differences. Equal answers share the list."""
     for answer, differences in evidence.differences:
         if id(differences) not in explanations_of:
             explanations_of[id(differences)] = _explain_all(evidence, index, differences)
@@ -75,8 +75,8 @@ def _explain_all(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter, as text to append to the label of the difference. Returns None if it may
-    matter."""
+    """Explain why a difference may not matter, as text to append to the label of the difference. Returns None if there
+    is no explanation."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -156,7 +156,7 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
 
 
 def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an optional argument that the golden answer requires although the value is its default."""
+    """Find an optional argument that the golden answer requires although the golden value is the documented default."""
     parameter, accept = argument.parameter, argument.accept
     if parameter is None or parameter.required or parameter.default is NO_DEFAULT or accept.optional:
         return
@@ -173,7 +173,7 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
         return
     default = parameter.default
     if not accept.any_of:
-        text = f"golden answer accepts no value of {argument.label}, only its omission"
+        text = f"golden answer accepts no value of {argument.label}, so it must be omitted"
         yield Reason("omission", PARTIAL_STRENGTH, text)
     elif default is not NO_DEFAULT and not any(
         is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of
@@ -204,13 +204,13 @@ def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _is_variable_name(value: Any, parameter: Parameter) -> bool:
-    """Whether a value is an identifier where a list or an object is documented, as in questions about code."""
+    """Whether a value is an identifier although the docs require a list or an object, as in questions about code."""
     return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 
 def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """Describe how a golden value conflicts with the function docs, as text that starts with a verb. Returns None if it
-    does not."""
+    """Describe how a golden value conflicts with the function docs, as text that starts with a verb. Returns None
+    without a conflict."""
     if value in ("", None):
         return None
     json_type = json_type_of(value)
@@ -275,8 +275,8 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find accepted strings that are damaged, or that are two different parts of a third one: `San Francisco` and `CA`
-    of `San Francisco, CA`."""
+    """Find accepted strings that are damaged, and pairs of accepted strings that are different parts of a third one:
+    `San Francisco` and `CA` of `San Francisco, CA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -300,7 +300,7 @@ def _is_overlapping(one: str, other: str) -> bool:
 
 
 def _is_damaged(text: str) -> bool:
-    """Whether a text has spaces or quotation marks around it, or unmatched brackets or quotation marks."""
+    """Whether a text is surrounded by spaces or quotation marks, or has unmatched brackets or quotation marks."""
     if text != text.strip() and text.strip():
         return True
     if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
@@ -311,9 +311,10 @@ def _is_damaged(text: str) -> bool:
 
 
 MIN_OTHER_ITEMS = 3
-"""Number of other items that must agree before an item that deviates from them is suspect."""
+"""Minimum number of other items that must agree before a deviating item is suspect."""
 MAJORITY = 0.75
-"""Share of the items with the same argument that must agree before an item that deviates is suspect."""
+"""Minimum share, from 0 to 1, of the items with the same argument that must agree before a deviating item is
+suspect."""
 
 
 @dataclass(slots=True)
@@ -321,7 +322,7 @@ class ArgumentUsage:
     """How golden answers use one argument of one function. Each item counts once."""
 
     optional: Counter[bool] = field(default_factory=Counter)
-    """Whether the argument may be omitted -> number of items."""
+    """True (the argument may be omitted) or False -> number of items."""
     types: Counter[str] = field(default_factory=Counter)
     """JSON type of the first accepted value -> number of items."""
 
@@ -408,7 +409,7 @@ def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAn
                 reasons += _compare_usage(call, name, accept, index.get_usage(call.name, name), evidence)
     other = index.find_conflicting_item(evidence.question)
     if other:
-        reasons.append(Reason("siblings", 1.0, f"{other} has the same question and another golden answer"))
+        reasons.append(Reason("siblings", 1.0, f"{other} has the same question but a different golden answer"))
     return reasons
 
 

@@ -1,4 +1,4 @@
-"""Differences between an answer and the golden answer, in a form that can be compared between answers."""
+"""Find the differences between an answer and the golden answer, in a form that can be compared across answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path,
 
 _PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_DIFFERENCES = 30
-"""Maximum number of differences of an answer. An answer with more is treated as entirely different."""
+"""Maximum number of differences of an answer. An answer with more differences is treated as entirely different."""
 
 
 @lru_cache(1 << 16)
@@ -106,7 +106,9 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
         name, *inside = split_path(diff.path)
         path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
         right = (predicted.arguments or {}).get(str(name), NO_VALUE)
-        if inside and diff.state not in "+-" and _has_objects(left):  # Fields of an object differ separately.
+        if (
+            inside and diff.state not in "+-" and _has_objects(left)
+        ):  # Each field of an object is a separate difference.
             path = diff.path
             left, right = find_values_at(left, right, inside)
         found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))

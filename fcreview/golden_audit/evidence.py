@@ -1,4 +1,4 @@
-"""Evidence about one question, prepared for all checks of the audit."""
+"""Collect the evidence about one question for all checks of the audit."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class QuestionEvidence:
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Readable failing answers with their differences from the golden answer. Differences that also occur in a passing
-    answer are excluded, and so are answers without any other difference."""
+    """Readable failing answers, each with the differences from the golden answer. Differences that also occur in a
+    passing answer are excluded. Answers without any other difference are excluded too."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
     """`AnswerDifference.match_key` of the differences of passing answers."""
@@ -60,7 +60,7 @@ class QuestionEvidence:
         return schema.parameters.get(argument) if schema else None
 
     def is_required(self, call: Call, argument: str) -> bool:
-        """Whether every answer that omits the argument fails."""
+        """Whether no passing answer omits the argument."""
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
@@ -108,7 +108,7 @@ def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSch
 
 
 def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Return a function that parses function docs and returns the same schema for the same object."""
+    """Return a function that parses function docs. It parses each object once."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:

@@ -1,8 +1,9 @@
-"""Facts that the checks of the audit use: model families, values with the same meaning, differences, and run weights.
+"""Determine facts for the checks of the audit: model families, values with the same meaning, and weights of runs.
 
-The weight of a run is the information of its failure in bits, log2(1 / share of failures in the category): 3.3 bits for
-a run that passes 90 %, 1 bit at 50 %, and almost none for a run that always fails in the category. It is divided by the
-number of runs of the same model family, so that a family has the mean weight of its members.
+The weight of a run is the information content, in bits, of a failure of this run: log2(1 / share of failures in the
+category). It is 3.3 bits for a run that passes 90 %, 1 bit for one that passes 50 %, and almost 0 for one that always
+fails. The weight is divided by the number of runs of the same model family, so that a family has the mean weight of its
+members.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 @lru_cache(1 << 12)
 def find_model_family(model: str) -> str:
     """Return the family of a model. Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for
-    `meta-llama_Meta-Llama-3-70B-Instruct`. An unknown family is named by the first word of the model's name that is not
-    the name of its maker: `functionary` for `meetkai/functionary-small`."""
+    `meta-llama_Meta-Llama-3-70B-Instruct`. The name of an unknown family is the first word of the model's name that
+    does not name the company: `functionary` for `meetkai/functionary-small`."""
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:
@@ -94,8 +95,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two values that are not equal may mean the same. Returns None if they do not seem to mean the same.
-    `depth` is the number of lists that contain the values."""
+    """Describe why two different values may have the same meaning. Returns None if they do not seem to. `depth` is the
+    number of lists that contain the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
@@ -140,7 +141,7 @@ def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
         if form is not None and form == canonical_form(predicted):
             return description
     if is_short_for(golden, predicted) or is_short_for(predicted, golden):
-        return "one is short for the other"
+        return "one is an abbreviation of the other"
     return None
 
 
@@ -201,7 +202,7 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""Pairs of a description and a function. The description applies to two texts for which the function returns the same
+"""(description, function) pairs. The description applies to two texts for which the function returns the same
 result."""
 
 
@@ -279,7 +280,7 @@ class RunWeights:
     run_profiles: Mapping[int, RunProfile]
 
     def compute_share(self, runs: Iterable[int]) -> float:
-        """Return the share of these runs in the total weight, from 0 to below 1."""
+        """Return the weight of these runs divided by the total weight, from 0 to below 1."""
         return sum(self.bits.get(run, 0.0) for run in runs) / (self._total + ABSENT_RUN_BITS)
 
     @cached_property
@@ -302,7 +303,7 @@ class RunWeigher:
         self._run_profiles = run_profiles
         self._families = {run: profile.family for run, profile in run_profiles.items()}
         self._failure_bits: dict[str, dict[int, float]] = {}
-        """Category -> run -> information of a failure, in bits."""
+        """Category -> run -> information content of a failure, in bits."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
         """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
@@ -325,7 +326,7 @@ class RunWeigher:
 
 
 def compute_failure_bits(pass_rate: float) -> float:
-    """Return the information, in bits, of a failure by a run with this pass rate."""
+    """Return the information content, in bits, of a failure by a run with this pass rate."""
     return -log2(max(1.0 - pass_rate, 1e-3))
 
 

@@ -1,4 +1,4 @@
-"""Golden strings that do not have the format that the function docs state."""
+"""Find golden strings that do not have the format that the function docs state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DocumentedFormat:
 
     name: str
     pattern: re.Pattern[str]
-    """Regular expression that strings of this format contain."""
+    """Regular expression that matches a part of every string in this format."""
     strength: float
     """Strength, from 0 to 1, of the reason if a string does not have the format. It is lower for `City, State`, because
     some cities have no state."""

@@ -1,4 +1,4 @@
-"""Golden numbers and names that neither the question nor the function docs mention."""
+"""Find golden numbers and names that neither the question nor the function docs mention."""
 
 from __future__ import annotations
 
@@ -121,7 +121,8 @@ def _mentions(text: TextContent, leaf: Any) -> bool:
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield the numbers and strings in a value, up to 8 levels deep. Of accepted values, only the first counts."""
+    """Yield the numbers and strings in a value, up to 8 levels deep. If there are several accepted values, only the
+    first counts."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()

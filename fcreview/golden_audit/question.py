@@ -1,4 +1,5 @@
-"""Input and result of the audit: a question with the answers of all runs, the runs, and reasons to suspect it."""
+"""Define the input and the result of the audit: questions with the answers of all runs, profiles of the runs, and
+reasons to suspect a question."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class RunProfile:
     model: str
     family: str
     pass_rate: float
-    """Share of passing verdicts, 0 to 1, smoothed (`smooth_rate`). It is only compared with other rates."""
+    """Share of passing verdicts, 0 to 1, smoothed (`smooth_rate`). The audit only compares it with other rates."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
     """Category -> share of passing verdicts, smoothed."""
     conflict_rate: float = 0.0

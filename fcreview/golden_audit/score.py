@@ -1,9 +1,8 @@
-"""Scores of suspect questions, computed from the reasons found and from the reviews of questions with each kind of
-reason.
+"""Score suspect questions by the reasons found, and by the reviews of questions with each kind of reason.
 
 Each kind of reason has a prior chance of being right. The prior chance counts as `PRIOR_REVIEWS` reviews, and each
-reviewed question with a reason of that kind adds one review: in favor if the fault is the golden answer's, the
-question's or the checker's, against if it is the model's.
+reviewed question with a reason of that kind adds one review. The review confirms the reason if the fault is golden,
+question or checker, and refutes it if the fault is model.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from fcreview.golden_audit.grounding import find_ungrounded_values
 from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason, RunProfile
 
 PRIOR_REVIEWS = 4.0
-"""Weight of the prior chance of a reason, in reviews."""
+"""Weight of the prior chance of a kind of reason, as a number of reviews."""
 BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 """Faults that confirm a suspicion."""
 
@@ -35,7 +34,7 @@ BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 def update_chances(
     chances: Mapping[str, float], found: Iterable[tuple[AuditedQuestion, list[Reason]]]
 ) -> dict[str, float]:
-    """Update the prior chance of each kind of reason: (prior * chance + for) / (prior + for + against)."""
+    """Update the chance of each kind of reason: (prior * chance + confirmed) / (prior + confirmed + refuted)."""
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
     for question, reasons in found:
@@ -49,8 +48,8 @@ def update_chances(
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """Whether annotators blame the benchmark for at least one item of the question. False if they blame only models;
-    None if no fault is decided."""
+    """Whether annotators decided on a fault of the benchmark for at least one item of the question. False if they
+    decided only on faults of models; None if no fault is decided."""
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
@@ -64,7 +63,8 @@ REASON_CHANCES = {
 conflicts with the function docs and for agreement of independent models, about 0.4 for notation, and 1/5 to 1/3 for
 deviations from other items or answers."""
 CONVENTION_SHARE = 0.1
-"""Share of a dataset's items above which a property of its golden answers is a convention and weighs less."""
+"""If more than this share of a dataset's items have a property, the property is a convention, and the reasons that it
+causes are weakened."""
 MIN_CONVENTION_ITEMS = 20
 """Minimum number of items with a property for the property to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05
@@ -153,9 +153,9 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score: 1 minus the probability that all kinds of reasons are wrong. Of each kind, the strongest
-    reason counts. If annotators have decided on the fault, the score moves half of the way to 1 (fault of the
-    benchmark) or to 0 (fault of the model)."""
+    """Compute the score: 1 minus the probability that all kinds of reasons are wrong. Only the strongest reason of each
+    kind counts. If annotators have decided on the fault, the score moves halfway to 1 (fault of the benchmark) or to 0
+    (fault of the model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

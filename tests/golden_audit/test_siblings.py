@@ -38,7 +38,7 @@ def test_a_value_of_another_shape_than_others_have_is_suspect() -> None:
 def test_the_same_question_with_another_answer_is_suspect() -> None:
     other = asks(1, ["mile"], question="How far is it?")
     assert reasons(asks(0, ["km"], question="how far is it"), [other]) == [
-        "simple_1 has the same question and another golden answer"
+        "simple_1 has the same question but a different golden answer"
     ]
     assert reasons(asks(0, ["Mile"], question="how far is it"), [other]) == []
     assert reasons(asks(0, ["km"], question="How near is it?"), [other]) == []

@@ -73,9 +73,7 @@ def test_a_refused_call_that_was_not_repaired() -> None:
 def test_an_unexpected_write() -> None:
     order = ("order", {"amount": 1}, OK)
     twice = conversation([golden("order", amount=1)], order, order)
-    reason = (
-        "order was already called with the same arguments, and no unpaired golden call remains."
-    )
+    reason = "order was already called with the same arguments, and no unpaired golden call remains."
     assert found(twice) == ("wrong_write", 4, reason)
     assert found(twice, only_effect=False) is None, "where results are compared, another call does no harm"
     refused = conversation([golden("order", amount=1)], order, ("order", {"amount": 2}, REFUSED))

@@ -8,7 +8,7 @@ refused calls, expected texts, and what the user said. No model judges it. A per
 | `wrong_write` | a writing call equals no golden action; refused calls count only if no other is wrong | the call |
 | `wrong_order` | a golden call was refused after a later golden action on the same object | the early call |
 | `wrong_calculation` | a calculation differs from a golden calculation in some numbers | the call |
-| `wrong_answer` | no reply contains an expected text, and a reply states a different value of the same form | the reply |
+| `wrong_answer` | no reply contains an expected text, but a different value of the same form | the reply |
 | `unseen_answer` | an expected text was only in a message with a call, which the user does not see | that message |
 | `missing_answer` | no reply contains an expected text | the last reply |
 | `user_choice` | the user stated the arguments that make a writing call wrong | the user's message |

@@ -141,7 +141,7 @@ def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
         if form is not None and form == canonical_form(predicted):
             return description
     if is_short_for(golden, predicted) or is_short_for(predicted, golden):
-        return "one is an abbreviation of the other"
+        return "one is short for the other"
     return None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
+from fcreview.cli.team_links import warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.wording import format_count
 
@@ -48,6 +49,7 @@ def show_queue(
         watcher: imports changed files while the app is open.
     """
     item, run, blind = open_options.item, open_options.run, open_options.blind
+    warn_of_ignored_files(session.workspace)
     view = session.build_review_view(
         open_options.where, queue=open_options.queue, seed=open_options.seed, run=run, blind=blind
     )

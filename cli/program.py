@@ -43,6 +43,7 @@ COMMAND_GROUPS = {
         "export": "fcreview.cli.commands.export:export",
         "import-labels": "fcreview.cli.commands.import_labels:import_labels",
         "merge": "fcreview.cli.commands.merge:merge",
+        "team": "fcreview.cli.commands.team:COMMANDS",
         "schema": "fcreview.cli.commands.schema:schema",
     },
     "Setup": {

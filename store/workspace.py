@@ -130,6 +130,16 @@ class Workspace:
         return self.root / "reviews"
 
     @property
+    def team_reviews(self) -> Path:
+        """The folder of the lines that the team's server delivered, in partial journals of other annotators."""
+        return self.reviews / "team"
+
+    @property
+    def informed_team_reviews(self) -> Path:
+        """Lines from the server that were written after other reviews of the item were revealed to their annotator."""
+        return self.team_reviews / "after-reveal"
+
+    @property
     def decision_cache(self) -> Path:
         """Decisions computed from the journals. The file may be deleted at any time."""
         return self.root / "decisions.cache.duckdb"

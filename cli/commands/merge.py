@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import CommandError
+from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, print_journal_warnings, resolve_annotator
@@ -122,13 +122,17 @@ MineOption = Annotated[bool, typer.Option("--mine", help="Also merge new reviews
 def merge(
     options: WorkspaceOptions,
     other: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="OTHER",
             help="The other workspace: a folder with .fcreview, or .fcreview itself.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    from_team: Annotated[
+        bool, typer.Option("--from-team", help="Copy the reviews received from the team into the journals.")
+    ] = False,
+    to_team: Annotated[bool, typer.Option("--to-team", help="Send all of your reviews to the team.")] = False,
     yes: YesOption = False,
     mine: MineOption = False,
     as_json: JsonOption = False,
@@ -140,6 +144,11 @@ def merge(
 
     Example: fcreview merge runs/gpt4o ~/from-alice/gpt4o
     """
+    if (other is not None) + from_team + to_team != 1:
+        raise UsageError("merge needs one of OTHER, --from-team and --to-team")
+    if from_team or to_team or other is None:
+        merge_with_team(options, from_team=from_team, yes=yes, as_json=as_json)
+        return
     from fcreview.store.queues.create import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
     from fcreview.store.reviews.journal_reader import read_journals
@@ -165,6 +174,28 @@ def merge(
             empty = False
     if empty and not as_json:
         emit("nothing to merge")
+
+
+def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
+    """Copy the lines received from the team into the journals, or send the user's own journal."""
+    from fcreview.cli.commands.team import connect_team
+    from fcreview.store.reviews.journal_merge import plan_team_merge
+    from fcreview.store.reviews.journal_reader import list_journals
+
+    here = locate_workspace(options, create=False)
+    if from_team:
+        plan = plan_team_merge(here, resolve_annotator(options, load_config()))
+        if not yes:
+            confirm_new_reviews(plan.list_new_of_others())
+        for merged in plan.write():
+            (emit_json if as_json else print_merged_journal)(merged)
+        return
+    with connect_team(here) as exchange:
+        exchange.connect()
+        emit(f"{exchange.push():,} sent")
+        others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
+    if others:
+        print_message(f"fcreview: not sent: reviews by {cell_text(', '.join(others))}. Each member sends their own")
 
 
 def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
     from fcreview.store.queues.queue_file import QueueFile, ShareProgress
     from fcreview.store.rows import RunRow
+    from fcreview.store.workspace import Workspace
 
 
 @workspace_command()
@@ -167,6 +168,7 @@ def create(
         int, typer.Option("--repeats", metavar="N", min=0, help="Number of hidden duplicates in each share.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
+    team: Annotated[bool, typer.Option("--team", help="Publish the queue to your team and assign its shares.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Create a queue from a random sample of items.
@@ -186,6 +188,8 @@ def create(
         sharing = ShareOptions(names, overlap, repeats, seed)
         request = QueueRequest(name, session.build_view(where, run=run), size, stratify, sharing)
         queue = session.store.create_queue(request)
+        if team:
+            publish_queue(session.workspace, queue)
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(build_queue_json(session, queue))
@@ -194,6 +198,17 @@ def create(
                 emit(line)
     counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
     print_message(f"queue {sanitize(name)}: {counts} in {file}")
+
+
+def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
+    """Publish a new queue to the team. Nothing is published if the workspace already has a queue of this name."""
+    from fcreview.cli.commands.team import connect_team
+    from fcreview.store.queues.queue_file import check_new_queue
+    from fcreview.store.team.shares import assign_queue
+
+    check_new_queue(workspace, queue.name)
+    with connect_team(workspace) as exchange:
+        assign_queue(exchange.connect(), queue)
 
 
 @workspace_command("policy")

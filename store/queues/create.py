@@ -147,10 +147,11 @@ def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
 
     Raises QueueError if a file cannot be written.
     """
-    return [_merge_queue(workspace, queue) for queue in read_queues(other)]
+    return [merge_queue(workspace, queue) for queue in read_queues(other)]
 
 
-def _merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQueue:
+def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQueue:
+    """Copy one queue unless this workspace has it. Raises QueueError if the file cannot be written."""
     if isinstance(queue, QueueError):
         return MergedQueue("", "unreadable", why=str(queue))
     try:

@@ -137,14 +137,20 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
         raise QueueError(f"queue not found: {name!a}. Available queues: {', '.join((*BUILTIN_QUEUES, *names))}")
     path = queue_path(workspace, name)
     try:
-        queue = _validate_queue(orjson.loads(workspace.files.read(path)))
+        queue = parse_queue(workspace.files.read(path), str(path))
     except OSError as error:
         raise QueueError(f"{path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise QueueError(f"{path}: not a valid queue file ({_describe_first_error(error)})"[:300]) from error
     if queue.name != path.stem:
         raise QueueError(f"{path}: the file name must be the queue name, {queue.name!a}")
     return queue
+
+
+def parse_queue(content: bytes, source: str) -> QueueFile:
+    """Parse the content of a queue file. `source` names it in the message of a QueueError."""
+    try:
+        return _validate_queue(orjson.loads(content))
+    except ValueError as error:
+        raise QueueError(f"{source}: not a valid queue file ({_describe_first_error(error)})"[:300]) from error
 
 
 def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
@@ -158,12 +164,9 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     """Write a new queue file; it is on disk when this returns. Raises QueueError if the name is invalid or in use."""
-    check_queue_name(queue.name)
-    for other in queue_names(workspace):
-        if is_same_filename(other, queue.name):
-            raise QueueError(f"queue {other!a} already exists. Choose another name.")
+    check_new_queue(workspace, queue.name)
     path = queue_path(workspace, queue.name)
-    content = orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    content = format_queue(queue)
     try:
         workspace.files.make_folder(workspace.queues)
         workspace.files.write(path, content, sync=True, replace=False)
@@ -174,12 +177,25 @@ def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
     return path
 
 
+def check_new_queue(workspace: Workspace, name: str) -> None:
+    """Raise QueueError if the name is invalid or in use."""
+    check_queue_name(name)
+    for other in queue_names(workspace):
+        if is_same_filename(other, name):
+            raise QueueError(f"queue {other!a} already exists. Choose another name.")
+
+
 def check_queue_name(name: str) -> None:
     """Raise QueueError for the name of a built-in queue and for a name that cannot be a file name."""
     if name in BUILTIN_QUEUES:
         raise QueueError(f"{name} is a built-in queue. Choose another name.")
     if not name or to_safe_annotator(name) != name:
         raise QueueError(f"invalid queue name {name!a}: use letters, digits and . _ @ + - only")
+
+
+def format_queue(queue: QueueFile) -> bytes:
+    """Return the content of the queue's file."""
+    return orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def _queue_to_json(queue: QueueFile) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class Journal:
         descriptor = files.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
         try:
             check_file_size(descriptor, str(self.path), MAX_JOURNAL_BYTES)  # readers refuse a larger journal
-            _lock(descriptor)
+            lock_journal(descriptor)
             size = os.fstat(descriptor).st_size
             if size == 0:
                 files.sync_folder(folder)
@@ -271,7 +271,7 @@ def _sync(descriptor: int) -> None:
         raise _UnconfirmedWriteError(error.errno, error.strerror) from error
 
 
-def _lock(descriptor: int) -> None:
+def lock_journal(descriptor: int) -> None:
     """Acquire the journal's lock, waiting for other processes of this annotator.
 
     Continues without the lock after `LOCK_TIMEOUT` seconds, or if the file system has no locks.

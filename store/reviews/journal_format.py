@@ -106,12 +106,12 @@ def _content_without_chain(event: Event) -> bytes:
     return canonical_json(replace(event, previous="", hash=""), tuple)
 
 
-def sort_by_chain(events: Sequence[Event]) -> list[Event]:
+def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
     """Sort the events of one journal, given in file order, so that each follows its `previous` event.
 
     First events and events with the same `previous` event come from merged copies of the journal. They are sorted by
     time, so that the order is the same in every copy. An event whose previous line is lost stays after the event before
-    it in the file.
+    it in the file. In a partial journal, where that is the rule, such events are sorted by time as first events are.
     """
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)
@@ -119,7 +119,7 @@ def sort_by_chain(events: Sequence[Event]) -> list[Event]:
     chained = [position.get(event.previous, _NONE) for event in events]
     parents, before_gap = list(chained), dict[str, int]()
     for number, event in enumerate(events):
-        if chained[number] == _NONE and event.previous:
+        if chained[number] == _NONE and event.previous and not is_partial:
             # Branches that begin at the same lost line also begin at the same event.
             parents[number] = before_gap.setdefault(event.previous, number - 1)
     ordered = _sort_tree(events, parents)

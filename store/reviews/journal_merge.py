@@ -20,7 +20,13 @@ from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_format import is_same_event
-from fcreview.store.reviews.journal_reader import JournalLine, format_set_aside, list_journals, read_lines
+from fcreview.store.reviews.journal_reader import (
+    JournalLine,
+    format_set_aside,
+    list_journals,
+    list_team_journals,
+    read_lines,
+)
 from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:
@@ -104,18 +110,32 @@ def plan_journal_merge(
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
             raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ in case only")
-    copies = []
-    for path in paths:
-        target = Journal(workspace, path.stem)
-        copy = _JournalCopy(MergedJournal(target.annotator), target)
-        here = read_lines(workspace.files, target.path, []) if target.path.exists() else []
-        _select_lines(path, read_lines(other.files, path, copy.result.warnings), here, copy)
-        if _is_of_user(target, user) and not include_own:
-            copy.result.withheld = len(copy.new)
-            copy.lines, copy.new = {}, {}
-        _count_new_events(copy.result, list(copy.new.values()))
-        copies.append(copy)
-    return JournalMerge(copies, user)
+    sources = {path.stem: [path] for path in paths}
+    return JournalMerge([_plan_copy(workspace, other, each, user, include_own) for each in sources.values()], user)
+
+
+def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
+    """Find the events from the team's server that the journals of this workspace lack. See `plan_journal_merge`."""
+    sources: dict[str, list[Path]] = {}
+    for path in list_team_journals(workspace):
+        sources.setdefault(path.stem, []).append(path)
+    return JournalMerge([_plan_copy(workspace, workspace, each, user, False) for each in sources.values()], user)
+
+
+def _plan_copy(
+    workspace: Workspace, other: Workspace, paths: Sequence[Path], user: str | None, include_own: bool
+) -> _JournalCopy:
+    """Plan to copy the lines of one annotator. Several paths hold parts of one journal."""
+    target = Journal(workspace, paths[0].stem)
+    copy = _JournalCopy(MergedJournal(target.annotator), target)
+    here = read_lines(workspace.files, target.path, []) if target.path.exists() else []
+    lines = [line for path in paths for line in read_lines(other.files, path, copy.result.warnings)]
+    _select_lines(paths[0], lines, here, copy)
+    if _is_of_user(target, user) and not include_own:
+        copy.result.withheld = len(copy.new)
+        copy.lines, copy.new = {}, {}
+    _count_new_events(copy.result, list(copy.new.values()))
+    return copy
 
 
 def _is_of_user(journal: Journal, user: str | None) -> bool:

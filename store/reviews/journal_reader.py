@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.model.decision import find_retracted_events
-from fcreview.model.review import Event
+from fcreview.model.review import Event, ItemKey
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.reviews.journal_format import (
@@ -72,7 +72,7 @@ class JournalReport:
     """State of one journal file, for `fcreview doctor`."""
 
     annotator: str
-    """File name without `.jsonl`."""
+    """File name without `.jsonl`; `team/NAME` for lines from a team's server."""
     events: int
     """Number of reviews, including retracted ones; retractions are not counted."""
     retracted: int
@@ -93,7 +93,7 @@ def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
     """Return one report for each journal file, by name."""
-    return [_check_journal(workspace, path) for path in list_journals(workspace)]
+    return [_check_journal(workspace, path) for path in [*list_journals(workspace), *list_team_journals(workspace)]]
 
 
 def torn_line_path(journal: Path, fragment: bytes) -> Path:
@@ -140,51 +140,65 @@ class JournalReader:
     def _read_appended(self) -> list[Event]:
         events: list[Event] = []
         for path in self._journal_paths():
-            file = self._files.setdefault(path, _JournalFile(path, self._workspace.files))
-            events += self._drop_known_events(file, sort_by_chain(file.read()))
+            file = self._files.setdefault(path, self._make_file(path))
+            events += self._drop_known_events(file, sort_by_chain(file.read(), is_partial=file.is_partial))
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in journal prefixes (by file name) without verification. Replaces the first call of `read`.
+        """Return the events in journal prefixes (by name) without verification. Replaces the first call of `read`.
 
         Returns None, without reading anything, if a file does not begin with its prefix.
         """
         found: dict[_JournalFile, list[Event]] = {}
         for path in self._journal_paths():
-            if path.name in prefixes:
-                file = _JournalFile(path, self._workspace.files)
-                events = file.read_verified(prefixes[path.name])
+            file = self._make_file(path)
+            if file.name in prefixes:
+                events = file.read_verified(prefixes[file.name])
                 if events is None:
                     return None
-                found[file] = sort_by_chain(events)
+                found[file] = sort_by_chain(events, is_partial=file.is_partial)
         if len(found) < len(prefixes):
             return None
         self._files = {file.path: file for file in found}
         return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
 
     def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return the prefix of each journal that has been read, by file name. None if there is or was any warning."""
+        """Return the prefix of each journal that has been read, by name. None if there is or was any warning."""
         if self.warnings or self.torn_lines:
             return None
-        return {path.name: file.to_prefix() for path, file in self._files.items() if file.offset}
+        return {file.name: file.to_prefix() for file in self._files.values() if file.offset}
 
     def has_changed_since(self, prefixes: Mapping[str, JournalPrefix]) -> bool:
         """Return whether the sizes of the journals differ from those of the prefixes."""
         try:
-            sizes = {path.name: path.stat().st_size for path in self._journal_paths()}
+            sizes = {self._make_file(path).name: path.stat().st_size for path in self._journal_paths()}
         except OSError:
             return True
         known = {name: prefix.size for name, prefix in prefixes.items()}
         return {name: size for name, size in sizes.items() if size} != known
 
     def _journal_paths(self) -> list[Path]:
-        return list_journals(self._workspace) if self._only is None else [self._only]
+        if self._only is not None:
+            return [self._only]
+        return [*list_journals(self._workspace), *list_team_journals(self._workspace)]
+
+    def _make_file(self, path: Path) -> _JournalFile:
+        workspace = self._workspace
+        return _JournalFile(
+            path,
+            workspace.files,
+            path.relative_to(workspace.reviews).as_posix(),
+            is_partial=path.is_relative_to(workspace.team_reviews),
+            is_informed=path.parent == workspace.informed_team_reviews,
+        )
 
     def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
         """Remove events that were already read, and warn of different events with the same id."""
         new = []
         for event in events:
             known = self._read_events.setdefault((event.annotator, event.event), event)
+            if file.is_informed:
+                known.blind = False  # as the server recorded, whatever the line says
             if known is event:
                 new.append(event)
             elif not is_same_event(known, event):
@@ -198,6 +212,12 @@ class _JournalFile:
 
     path: Path
     files: WorkspaceFiles
+    name: str
+    """Path below `reviews/`."""
+    is_partial: bool = False
+    """Whether lines of the journal can be missing, because they came from a team's server."""
+    is_informed: bool = False
+    """Whether the events were written after other reviews of the item were revealed."""
     offset: int = 0
     """Number of bytes that have been read."""
     inode: int = 0
@@ -207,7 +227,10 @@ class _JournalFile:
     """Hash of all bytes before `offset`."""
     last_hash: str = ""
     forked: bool = False
-    """Whether appended events do not continue from `last_hash`, so that the order of all events has changed."""
+    """Whether appended events do not continue from `last_hash`, so that the order of all events has changed. In a
+    partial journal: whether one is older than another event on its item."""
+    latest: dict[ItemKey, str] = field(default_factory=dict)
+    """Time of the latest event on each item, in a partial journal."""
     n_lines: int = 0
     fragment: bytes = b""
     """Bytes of an unfinished last line."""
@@ -249,13 +272,20 @@ class _JournalFile:
                 self.hashes.add(events[-1][1].hash)
                 self.offset += len(rest)
                 self.fragment = b""
-        for _, event in events:
-            self.forked = self.forked or (bool(self.last_bytes) and event.previous != self.last_hash)
-            self.last_hash = event.hash
+        self._note_order([event for _, event in events])
         consumed = data[: len(data) - len(self.fragment)]
         self.last_bytes = (self.last_bytes + consumed)[-_LAST_BYTES:]
         self.digest.update(consumed)
         return self._select_own_events(events)
+
+    def _note_order(self, events: Sequence[Event]) -> None:
+        for event in events:
+            if self.is_partial:
+                self.forked = self.forked or (bool(self.last_bytes) and event.time < self.latest.get(event.key, ""))
+                self.latest[event.key] = max(event.time, self.latest.get(event.key, ""))
+            else:
+                self.forked = self.forked or (bool(self.last_bytes) and event.previous != self.last_hash)
+            self.last_hash = event.hash
 
     def read_verified(self, prefix: JournalPrefix) -> list[Event] | None:
         """Return the events of the prefix without verifying them. None if the file does not begin with it."""
@@ -268,7 +298,7 @@ class _JournalFile:
             return None
         events = [parse_verified_line(line) for line in data.split(b"\n") if line.strip()]
         self.hashes = {event.hash for event in events}
-        self.last_hash = events[-1].hash if events else ""
+        self._note_order(events)
         self.offset, self.n_lines, self.last_bytes = len(data), data.count(b"\n"), data[-_LAST_BYTES:]
         self.digest = start_digest(data)
         return events
@@ -279,14 +309,14 @@ class _JournalFile:
     def all_warnings(self) -> list[str]:
         texts = list(self.warnings)
         if self.n_omitted_warnings:
-            texts.append(f"{self.path.name}: {self.n_omitted_warnings} more lines skipped")
+            texts.append(f"{self.name}: {self.n_omitted_warnings} more lines skipped")
         if self.fragment:
-            texts.append(f"{self.path.name} line {self.n_lines + 1}: unfinished, skipped ({len(self.fragment)} bytes)")
+            texts.append(f"{self.name} line {self.n_lines + 1}: unfinished, skipped ({len(self.fragment)} bytes)")
         texts += [format_set_aside(self.path, annotator, numbers) for annotator, numbers in self.foreign.items()]
         return texts
 
     def warn(self, text: str, line: int | None = None) -> None:
-        warning = f"{self.path.name}{f' line {line}' if line else ''}: {text}"
+        warning = f"{self.name}{f' line {line}' if line else ''}: {text}"
         if warning in self.warnings:
             return
         if len(self.warnings) < MAX_WARNINGS_PER_FILE:
@@ -325,7 +355,7 @@ class _JournalFile:
                 events.append((self.n_lines, event))
                 self.hashes.add(event.hash)
         for number, event in events:
-            if event.previous and event.previous not in self.hashes:
+            if event.previous and event.previous not in self.hashes and not self.is_partial:
                 self.warn(CHAIN_BROKEN, number)
         return events
 
@@ -345,7 +375,7 @@ class _JournalFile:
         copy = torn_line_path(self.path, line)
         with contextlib.suppress(OSError):
             if self.files.read(copy, MAX_JOURNAL_BYTES) == line:
-                self.torn.append(f"{self.path.name} line {self.n_lines}: unfinished, copied to torn/{copy.name}")
+                self.torn.append(f"{self.name} line {self.n_lines}: unfinished, copied to torn/{copy.name}")
                 return
         self.warn(f"{reason}, skipped", self.n_lines)
 
@@ -394,10 +424,17 @@ def list_journals(workspace: Workspace) -> list[Path]:
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
+def list_team_journals(workspace: Workspace) -> list[Path]:
+    """Return the paths of the partial journals from the team's server, by name."""
+    folders = (workspace.team_reviews, workspace.informed_team_reviews)
+    return [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
+
+
 def _check_journal(workspace: Workspace, path: Path) -> JournalReport:
     reader = JournalReader(workspace, only=path)
     events = reader.read()
     retractions = find_retracted_events(events)
     reviews = [event for event in events if event.act != "retract"]
     n_retracted = sum((event.event, event.annotator) in retractions for event in reviews)
-    return JournalReport(path.stem, len(reviews), n_retracted, reader.warnings, reader.torn_lines)
+    name = path.relative_to(workspace.reviews).with_suffix("").as_posix()
+    return JournalReport(name, len(reviews), n_retracted, reader.warnings, reader.torn_lines)

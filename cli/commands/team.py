@@ -1,0 +1,347 @@
+"""Exchange reviews with a team through a PostgreSQL server.
+
+Reviews are saved in your workspace first, and then sent. You can work while the server is away (docs/team.md).
+
+Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fcreview.cli.config import load_config
+from fcreview.cli.errors import CommandError, UsageError, check_choice
+from fcreview.cli.options import JsonOption
+from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.team_links import find_link, remove_link, save_link, warn_of_ignored_files
+from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_annotator
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+
+if TYPE_CHECKING:
+    from fcreview.store.team.address import ServerAddress
+    from fcreview.store.team.exchange import Exchange
+    from fcreview.store.team.server import Member
+    from fcreview.store.workspace import Workspace
+
+WATCH_SECONDS = 2.0
+MAX_WAIT_SECONDS = 30.0
+NEW_PASSWORD = "FCREVIEW_TEAM_PASSWORD"  # noqa: S105 - the name of a variable
+UrlArgument = Annotated[
+    str, typer.Argument(metavar="URL", help="postgresql://USER@HOST:PORT/DATABASE", show_default=False)
+]
+PathArgument = Annotated[Path, typer.Argument(metavar="[PATH]", help="A run, or a folder with a workspace.")]
+WorkspaceOption = Annotated[
+    Path | None, typer.Option("--workspace", metavar="DIR", help="Folder that contains .fcreview/.", show_default=False)
+]
+
+
+def create(
+    url: Annotated[str, typer.Argument(metavar="[URL]", help="The server, with an administrator's login.")] = "",
+    project: Annotated[str, typer.Option("--project", metavar="P", help="Name of the project.")] = "",
+    reveal: Annotated[
+        str,
+        typer.Option(
+            "--reveal",
+            metavar="RULE",
+            help="When annotators see others' reviews of an item: closed (adjudicated, or reviewed by everyone to whom"
+            " a queue assigns it), own (after their own verdict) or never.",
+        ),
+    ] = "closed",
+    lead: Annotated[
+        str | None, typer.Option("--lead", metavar="NAME", help="Annotator name of the lead.", show_default="you")
+    ] = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Start nothing; print commands for a trial server on this machine.")
+    ] = False,
+) -> None:
+    """Create a project on a PostgreSQL server.
+
+    Creates or upgrades the schema `fcreview` of the database, and a project with its lead. Needs the login of an
+    administrator, who is not needed later. Prints the lead's login and one-time password.
+
+    Example: fcreview team create postgresql://postgres@db.example.org/reviews --project pilot
+    """
+    if local:
+        _print_local_commands(project or "pilot")
+        return
+    from fcreview.store.team.address import parse_server_url
+    from fcreview.store.team.server import REVEAL_RULES
+    from fcreview.store.team.setup import create_team
+
+    if not url or not project:
+        raise UsageError("team create needs a URL and --project. Try fcreview team create --local")
+    check_choice(REVEAL_RULES, reveal, "reveal rule")
+    address = parse_server_url(url)
+    lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
+    login, password = create_team(address, project, lead, reveal)
+    emit(f"project {project} created. Reviews of others are revealed: {reveal}")
+    _print_invitation(address.with_user(login), password)
+
+
+def _print_local_commands(project: str) -> None:
+    folder = "~/fcreview-team"
+    user = sanitize(os.environ.get("USER") or "postgres")
+    emit(f"initdb -D {folder} --username={user} --auth-local=peer --auth-host=scram-sha-256 --encoding=UTF8")
+    emit(f'pg_ctl -D {folder} -o "-p 55432 -k /tmp" -l {folder}/log start')
+    emit(f"fcreview team create postgresql://{user}@%2Ftmp:55432/postgres --project {project}")
+
+
+def _print_invitation(address: ServerAddress, password: str) -> None:
+    """Print how the new member joins. A socket asks for no password, so members use the network on this machine too."""
+    if address.host.startswith("/"):
+        address = replace(address, host="localhost")
+    emit(f"join with: fcreview team join {address}")
+    emit(f"one-time password, valid for 7 days: {password}")
+
+
+def invite(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Annotator name of the new member.", show_default=False)],
+    path: PathArgument = Path(),
+    role: Annotated[
+        str, typer.Option("--role", metavar="ROLE", help="annotator, adjudicator, lead, or none to end a membership.")
+    ] = "annotator",
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Invite a member, or change a member's role.
+
+    Only a lead can invite. Prints the login and a one-time password, which the member replaces with `team join`.
+
+    Example: fcreview team invite alice runs/gpt4o --role annotator
+    """
+    from fcreview.store.team.server import ROLES
+    from fcreview.store.workspace import check_annotator
+
+    name = check_annotator(name)
+    check_choice(ROLES, role, "role")
+    with connect_team(_locate(path, workspace)) as exchange:
+        invitation = exchange.connect().invite(name, role)
+        emit(f"{cell_text(name)}: {role}")
+        if invitation is not None:
+            _print_invitation(exchange.link.address.with_user(invitation[0]), invitation[1])
+
+
+def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+    """Join a team with a workspace.
+
+    The server and the project are saved in your own configuration, not in the workspace. The password comes from
+    PGPASSWORD, ~/.pgpass or a service file, or is asked for. A one-time password is replaced by one that you choose.
+
+    Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
+    """
+    from fcreview.store.team.address import parse_server_url
+    from fcreview.store.team.exchange import TeamLink
+    from fcreview.store.team.server import TeamError, TeamServer
+    from fcreview.store.workspace import check_annotator
+
+    here = _locate(path, workspace)
+    warn_of_ignored_files(here)
+    address = parse_server_url(url)
+    try:
+        server = TeamServer.connect(address)
+    except TeamError as error:
+        if "no password" not in str(error) or not sys.stdin.isatty():
+            raise
+        server = TeamServer.connect(address, typer.prompt(f"Password of {address.user}", hide_input=True, err=True))
+    with server:
+        member = server.fetch_membership()
+        link = TeamLink(address, member.project, check_annotator(member.annotator))
+        if not member.has_joined:
+            server.accept(_ask_new_password())
+            print_message(
+                "fcreview: password changed. For unattended use, add it to ~/.pgpass:"
+                f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
+            )
+    save_link(here, link)
+    emit(f"joined {link.project} as {cell_text(link.annotator)} ({member.role}); reveal: {member.reveal}")
+    if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
+        print_message(f"fcreview: the team knows you as {link.annotator}. Review with --annotator {link.annotator}")
+
+
+def _ask_new_password() -> str:
+    password = os.environ.get(NEW_PASSWORD, "")
+    if not password and sys.stdin.isatty():
+        password = typer.prompt("Choose a new password", hide_input=True, confirmation_prompt=True, err=True)
+    if len(password) < 8:
+        raise CommandError(f"the new password needs at least 8 characters. Without a terminal, set {NEW_PASSWORD}")
+    return password
+
+
+def leave(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+    """Disconnect a workspace from its team.
+
+    Reviews stay in the workspace and on the server. Unsent reviews are sent with a later `team join`.
+
+    Example: fcreview team leave runs/gpt4o
+    """
+    here = _locate(path, workspace)
+    if not remove_link(here):
+        raise CommandError(f"{here.root} belongs to no team")
+    emit("left the team. All reviews stay in the workspace")
+
+
+def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+    """Send your reviews to the team.
+
+    Example: fcreview team push runs/gpt4o
+    """
+    with connect_team(_locate(path, workspace)) as exchange:
+        exchange.connect()
+        _print_counts(exchange, sent=exchange.push())
+
+
+def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None:
+    """Fetch the reviews of the team that are revealed to you, and its queues.
+
+    Example: fcreview team pull runs/gpt4o
+    """
+    with connect_team(_locate(path, workspace)) as exchange:
+        exchange.connect()
+        received = exchange.pull()
+        _fetch_queues(exchange, _locate(path, workspace))
+        _print_counts(exchange, received=received)
+
+
+def sync(
+    path: PathArgument = Path(),
+    watch: Annotated[bool, typer.Option("--watch", help="Continue until Ctrl-C.")] = False,
+    workspace: WorkspaceOption = None,
+) -> None:
+    """Send and fetch reviews.
+
+    Example: fcreview team sync runs/gpt4o --watch
+    """
+    from fcreview.store.team.server import UnreachableError
+
+    wait = WATCH_SECONDS
+    with connect_team(_locate(path, workspace)) as exchange:
+        while True:
+            try:
+                if exchange.server is None:
+                    exchange.connect()
+                    _fetch_queues(exchange, _locate(path, workspace))
+                sent, received, wait = exchange.push(), exchange.pull(), WATCH_SECONDS
+                if sent or received or not watch:
+                    _print_counts(exchange, sent, received)
+            except UnreachableError as error:
+                if not watch:
+                    raise
+                exchange.close()
+                print_message(f"fcreview: {error}. Trying again in {wait:.0f} s")
+                wait = min(wait * 2, MAX_WAIT_SECONDS)
+            if not watch:
+                return
+            time.sleep(wait)
+
+
+def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+    """Show the team, unsent reviews and problems.
+
+    Compares your copies of reviews with the server, and the runs with those of other members. Names a transaction on
+    the server that holds back the delivery of reviews.
+
+    Example: fcreview team status runs/gpt4o
+    """
+    here = _locate(path, workspace)
+    with connect_team(_locate(path, workspace)) as exchange:
+        server = exchange.connect()
+        unsent = exchange.outbox.scan()
+        lost = exchange.inbox.count_lost(exchange.pull_all())
+        members = server.fetch_members()
+        problems = [f"the server lacks {format_count(n, 'line')} by {name} that you have" for name, n in lost.items()]
+        problems += [f"{what} of {login} holds delivery back, {n} s" for what, login, n in server.fetch_holders()]
+        problems += [*_compare_runs(exchange, here), *exchange.inbox.warnings]
+        me = exchange.membership
+        role = me.role if me is not None else ""
+        if as_json:
+            link = exchange.link
+            about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": role}
+            emit_json(about | {"unsent": unsent, "members": [asdict(m) for m in members], "problems": problems})
+            return
+        reveal = me.reveal if me is not None else ""
+        emit(f"{exchange.link.project} at {exchange.link.address}; reveal: {reveal}")
+        emit(f"you are {cell_text(exchange.link.annotator)} ({role}) · {unsent} unsent")
+        _print_members(members)
+        for problem in problems:
+            emit(f"! {sanitize(problem)}")
+
+
+def _print_members(members: list[Member]) -> None:
+    rows = [[cell_text(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
+    for line in format_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,)):
+        emit(line)
+
+
+def _compare_runs(exchange: Exchange, workspace: Workspace) -> list[str]:
+    """Report the runs of the workspace to the team, and describe the differences from those of other members."""
+    from fcreview.store.store import Store
+    from fcreview.store.team.shares import compare_runs, compute_run_digests, report_runs
+
+    server = exchange.server
+    if not workspace.store.is_file() or server is None:
+        return []
+    with Store.open(workspace, exchange.link.annotator) as store:
+        runs = compute_run_digests(store.connection)
+    report_runs(server, runs)
+    return compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
+
+
+def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
+    from fcreview.store.team.shares import fetch_queues
+
+    if exchange.server is not None:
+        for merged in fetch_queues(exchange.server, workspace):
+            if merged.why:
+                print_message(f"fcreview: {merged.why}")
+            elif merged.state == "new":
+                emit(f"queue {cell_text(merged.kept_as)} received")
+
+
+def _print_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:
+    parts = [] if sent is None else [f"{sent:,} sent"]
+    parts += [] if received is None else [f"{received:,} received"]
+    emit(" · ".join(parts))
+    for problem in [exchange.refusal, *exchange.inbox.warnings]:
+        if problem:
+            print_message(f"fcreview: {problem}")
+
+
+def _locate(path: Path, workspace: Path | None) -> Workspace:
+    return locate_workspace(WorkspaceOptions([path], workspace=workspace), create=False)
+
+
+@contextmanager
+def connect_team(workspace: Workspace) -> Iterator[Exchange]:
+    """Yield the exchange of the workspace's team, not connected yet. Raises CommandError if it belongs to no team."""
+    from fcreview.store.team.exchange import Exchange
+
+    warn_of_ignored_files(workspace)
+    link = find_link(workspace)
+    if link is None:
+        raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
+    exchange = Exchange(workspace, link)
+    try:
+        yield exchange
+    finally:
+        exchange.close()
+
+
+COMMANDS = {
+    "create": create,
+    "invite": invite,
+    "join": join,
+    "leave": leave,
+    "push": push,
+    "pull": pull,
+    "sync": sync,
+    "status": status,
+}

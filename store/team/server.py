@@ -1,0 +1,224 @@
+"""Connection to a team server, and one method for each function that the server offers to members."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
+from fcreview.model.sanitize import clip, sanitize
+from fcreview.store.team.address import ServerAddress
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+SCHEMA_VERSION = 1
+"""Version of schema.sql and functions.sql that this program uses."""
+ROLES = ("annotator", "adjudicator", "lead", "none")
+REVEAL_RULES = ("closed", "own", "never")
+STATEMENT_SECONDS = 60
+_MAX_ERROR = 300
+_OWN_ERRORS = "FC"
+"""First letters of the SQLSTATE of an error that functions.sql raises. Its message is meant for the user."""
+
+
+class TeamError(FcreviewError):
+    """Raised when a team server refuses a request. The message gives the reason."""
+
+
+class UnreachableError(TeamError):
+    """Raised when the server cannot be reached or the connection broke. The request may be repeated later."""
+
+
+class MissingPackageError(TeamError):
+    exit_code = EXIT_USAGE_ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Who the login is in the team."""
+
+    project: str
+    annotator: str
+    role: str
+    reveal: str
+    has_joined: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    annotator: str
+    role: str
+    has_joined: bool
+    n_lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class PulledLine:
+    """A journal line from the server. Nothing in it is verified."""
+
+    annotator: str
+    is_informed: bool
+    """Whether the annotator could see other reviews of the item when the server received the line."""
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RunDigest:
+    """What an annotator reviews of one run."""
+
+    annotator: str
+    run: str
+    n_items: int
+    golden: str
+    """Digest of the golden answers."""
+    predictions: str
+    """Digest of the predictions."""
+
+
+class TeamServer:
+    """An open connection. Every request is a transaction of its own."""
+
+    def __init__(self, connection: Connection[Any]) -> None:
+        self._connection = connection
+
+    @classmethod
+    def connect(cls, address: ServerAddress, password: str | None = None) -> TeamServer:
+        """Connect and check the version of the server's functions.
+
+        Without `password`, libpq looks for it in PGPASSWORD, a service file and `~/.pgpass`. Raises UnreachableError or
+        TeamError.
+        """
+        server = cls(open_connection(address, password))
+        try:
+            version = server._fetch("SELECT fcreview.schema_version()")[0][0]
+        except TeamError as error:
+            server.close()
+            if isinstance(error, UnreachableError):
+                raise
+            raise TeamError(f"{address} is not a team server, or {address.user} is not a member ({error})") from None
+        if version != SCHEMA_VERSION:
+            server.close()
+            advice = "Update fcreview" if version > SCHEMA_VERSION else "Its administrator must run team create again"
+            raise TeamError(f"the server has version {version}, this program needs version {SCHEMA_VERSION}. {advice}")
+        return server
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> TeamServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def fetch_membership(self) -> Membership:
+        return Membership(*self._fetch("SELECT * FROM fcreview.whoami()")[0])
+
+    def invite(self, annotator: str, role: str) -> tuple[str, str] | None:
+        """Add a member or change a member's role. Return the login and its one-time password.
+
+        None if the member has joined already, so that the password stays as it is.
+        """
+        password, verifier = make_password(self._connection)
+        login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
+        return None if login is None else (login, password)
+
+    def accept(self, password: str) -> None:
+        """Replace the one-time password by the member's own."""
+        self._fetch("SELECT fcreview.accept(%s)", make_verifier(self._connection, password))
+
+    def push(self, lines: Sequence[bytes]) -> dict[int, str]:
+        """Send journal lines. Returns the reasons of the lines that the server refused, by position in `lines`."""
+        rows = self._fetch("SELECT place, reason FROM fcreview.push(%b::bytea[])", list(lines))
+        return {place - 1: str(reason) for place, reason in rows}
+
+    def pull(self, cursor: str) -> tuple[str, list[PulledLine]]:
+        """Fetch the lines that are new since `cursor` (empty for all), and the next cursor."""
+        first, *rows = self._fetch("SELECT next, annotator, informed, body FROM fcreview.pull(%s)", cursor)
+        return str(first[0]), [PulledLine(str(name), bool(informed), bytes(body)) for _, name, informed, body in rows]
+
+    def find_missing(self, hashes: Sequence[str]) -> set[str]:
+        """Return those of the member's own lines that the server lacks, by hash."""
+        return {row[0] for row in self._fetch("SELECT fcreview.missing(%s)", list(hashes))} if hashes else set()
+
+    def fetch_members(self) -> list[Member]:
+        return [Member(*row) for row in self._fetch("SELECT * FROM fcreview.members()")]
+
+    def fetch_holders(self) -> list[tuple[str, str, int]]:
+        """Return (process, login, seconds) of transactions that hold back the delivery of newer lines."""
+        return [
+            (str(what), str(login), seconds) for what, login, seconds in self._fetch("SELECT * FROM fcreview.holders()")
+        ]
+
+    def assign_queue(self, name: str, body: bytes, shares: str) -> None:
+        """Save a queue file. `shares` is the JSON that `fcreview.assign` expects."""
+        self._fetch("SELECT fcreview.assign(%s, %b, %s)", name, body, shares)
+
+    def fetch_queues(self) -> list[tuple[str, bytes]]:
+        return [(str(name), bytes(body)) for name, body in self._fetch("SELECT name, body FROM fcreview.queues()")]
+
+    def report_datasets(self, runs: str) -> None:
+        self._fetch("SELECT fcreview.report_datasets(%s)", runs)
+
+    def fetch_datasets(self) -> list[RunDigest]:
+        return [RunDigest(*row) for row in self._fetch("SELECT * FROM fcreview.datasets()")]
+
+    def _fetch(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with translate_errors():
+            return self._connection.execute(sql.encode(), values, binary=True).fetchall()
+
+
+def open_connection(address: ServerAddress, password: str | None = None) -> Connection[Any]:
+    """Connect in autocommit mode, so that no transaction of ours stays open. Raises UnreachableError or TeamError."""
+    psycopg = load_driver()
+    parameters = address.to_connection_parameters()
+    if psycopg.pq.version() < 160000:
+        raise TeamError("the PostgreSQL client library is older than version 16. Install psycopg[binary] again")
+    if password is not None:
+        parameters["password"] = password
+    with translate_errors(str(address)):
+        connection: Connection[Any] = psycopg.connect(**parameters, autocommit=True)
+        connection.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'")
+    return connection
+
+
+def load_driver() -> Any:
+    """Import psycopg. Raises MissingPackageError if it is not installed."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingPackageError("team commands need psycopg. Install it with: pip install 'fcreview[team]'") from None
+    return psycopg
+
+
+@contextmanager
+def translate_errors(address: str = "") -> Iterator[None]:
+    """Turn errors of psycopg into TeamError, with one line of the server's message."""
+    psycopg = load_driver()
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        lines = str(error.diag.message_primary or error).splitlines()
+        text = clip(sanitize(": ".join(line.strip() for line in lines[:3] if line.strip())), _MAX_ERROR)
+        if "no password supplied" in text:
+            text = f"no password found for {address}. Set PGPASSWORD, or add it to ~/.pgpass"
+        is_broken = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
+        if is_broken and not state.startswith(_OWN_ERRORS):
+            raise UnreachableError(text) from None
+        raise TeamError(text) from None
+
+
+def make_password(connection: Connection[Any]) -> tuple[str, str]:
+    """Return a random password and its SCRAM verifier."""
+    password = secrets.token_urlsafe(12)
+    return password, make_verifier(connection, password)
+
+
+def make_verifier(connection: Connection[Any], password: str) -> str:
+    """Return the SCRAM verifier of a password, so that the server and its logs never see the password."""
+    return connection.pgconn.encrypt_password(password.encode(), b"unused", b"scram-sha-256").decode()

@@ -1,0 +1,66 @@
+"""The pull cursor beside writers whose transactions end in another order than they began."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+from fcreview.store.team.server import TeamServer
+from tests.team.conftest import PASSWORD, MakeTeam, Team
+from tests.team.test_attacks import make_line
+
+
+def write(team: Team, name: str, batches: list[list[bytes]], seed: int) -> None:
+    """Each transaction gets its number some time before it writes and ends some time after."""
+    chance = random.Random(seed)
+    with team.connect(name) as connection:
+        for lines in batches:
+            with connection.transaction():
+                connection.execute("SELECT pg_current_xact_id(), pg_sleep(%s)", (chance.random() / 100,))
+                assert connection.execute("SELECT * FROM fcreview.push(%s)", (lines,)).fetchall() == []
+                if chance.random() < 0.3:
+                    connection.execute("SELECT pg_sleep(%s)", (chance.random() / 200,))
+
+
+def test_no_line_is_missed_or_repeated(make_team: MakeTeam) -> None:
+    """A cursor on a sequence number misses lines here."""
+    names = ["ann", "ben", "cyd", "dan"]
+    team = make_team("never", **dict.fromkeys(names, "annotator"))
+    batches = {name: [[make_line(name, f"{name}{n}.{k}") for k in range(3)] for n in range(12)] for name in names}
+    writers = [
+        threading.Thread(target=write, args=(team, name, batches[name], seed)) for seed, name in enumerate(names)
+    ]
+    pulled: list[bytes] = []
+    with TeamServer.connect(team.address("lena"), PASSWORD) as reader:
+        cursor, _ = reader.pull("")
+        for writer in writers:
+            writer.start()
+        deadline = time.monotonic() + 60
+        while len(pulled) < 4 * 12 * 3 and time.monotonic() < deadline:
+            cursor, lines = reader.pull(cursor)
+            pulled += [line.body for line in lines]
+            time.sleep(0.002)
+        for writer in writers:
+            writer.join()
+        pulled += [line.body for line in reader.pull(cursor)[1]]
+    expected = [line for parts in batches.values() for lines in parts for line in lines]
+    assert sorted(pulled) == sorted(expected)
+
+
+def test_a_foreign_transaction_holds_delivery_back(make_team: MakeTeam) -> None:
+    """A later line waits for it, and arrives then."""
+    team = make_team("never", alice="annotator")
+    with (
+        TeamServer.connect(team.address("lena"), PASSWORD) as reader,
+        TeamServer.connect(team.address("alice"), PASSWORD) as alice,
+        team.connect("alice") as other,
+    ):
+        cursor, _ = reader.pull("")
+        with other.transaction():
+            other.execute("SELECT pg_current_xact_id()")
+            alice.push([make_line("alice")])
+            cursor, lines = reader.pull(cursor)
+            assert not lines
+            assert reader.pull("")[1] == []
+        assert len(reader.pull(cursor)[1]) == 1

@@ -1,0 +1,261 @@
+"""Lines from journal to journal through a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from fcreview.model.review import Annotation, Event
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.journal_reader import check_journals, read_journals
+from fcreview.store.team.server import PulledLine, TeamError
+from fcreview.store.workspace import Workspace
+from tests.store.reviews.journals import fill, key
+from tests.team.conftest import MakeTeam, Team
+
+MakeWorkspace = Callable[[str], Workspace]
+
+
+@pytest.fixture(scope="module")
+def team(make_team: MakeTeam) -> Team:
+    """Lead and adjudicator see every line."""
+    return make_team(alice="annotator", bob="annotator", ada="adjudicator")
+
+
+@pytest.fixture(scope="module")
+def fresh(make_team: MakeTeam) -> Callable[[], Team]:
+    return lambda: make_team(alice="annotator", ada="adjudicator")
+
+
+def lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def copy_of(workspace: Workspace, name: str) -> Path:
+    return workspace.team_reviews / f"{name}.jsonl"
+
+
+def test_lines_arrive_byte_for_byte(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    path = fill(here, "alice", 5)
+    Journal(here, "alice").append(key("odd"), Annotation(verdict=True, note='NUL \x00 \\u0000 " 東京 \u2028 \x7f \\'))
+    team.sync(here, "alice")
+    assert team.sync(there, "ada") == 6
+    assert copy_of(there, "alice").read_bytes() == path.read_bytes()
+    assert team.sync(there, "ada") == 0
+    events, warnings = read_journals(there)
+    assert events == read_journals(here)[0]
+    assert not warnings
+
+
+def test_a_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    team, here, there = make_team("own", alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
+    fill(here, "alice", 6)
+    Journal(there, "bob").append(key("simple_4"), Annotation(verdict=False))
+    Journal(there, "bob").append(key("simple_2"), Annotation(verdict=False))
+    team.sync(here, "alice")
+    team.sync(there, "bob")
+    team.sync(there, "bob")
+    events, warnings = read_journals(there)
+    assert sorted(event.key.id for event in events if event.annotator == "alice") == ["simple_2", "simple_4"]
+    assert not warnings
+
+
+def test_an_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) -> None:
+    there = make_workspace("b")
+    exchange = team.exchange(there, "ada")
+    event = orjson.loads(lines(fill(make_workspace("a"), "bob", 1))[0])
+    event["verdict"] = not event["verdict"]
+    exchange.inbox.store([PulledLine("bob", False, orjson.dumps(event))])
+    exchange.close()
+    events, warnings = read_journals(there)
+    assert not [each for each in events if each.annotator == "bob"]
+    assert "altered" in warnings[0]
+    assert "altered" in next(each for each in check_journals(there) if each.annotator == "team/bob").warnings[0]
+
+
+@pytest.mark.parametrize("name", ["../alice", "a/b", ".hidden", "", "x" * 65, "ADA", "al\x1bice"])
+def test_a_name_from_the_server_is_no_path(team: Team, make_workspace: MakeWorkspace, name: str) -> None:
+    there = make_workspace("b")
+    exchange = team.exchange(there, "ada")
+    assert exchange.inbox.store([PulledLine(name, False, b"{}")]) == 0
+    assert exchange.inbox.warnings
+    assert not list(there.root.parent.rglob("*.jsonl"))
+    exchange.close()
+
+
+def test_a_line_of_another_annotator_is_set_aside(team: Team, make_workspace: MakeWorkspace) -> None:
+    there = make_workspace("b")
+    line = lines(fill(make_workspace("a"), "alice", 1))[0].strip()
+    exchange = team.exchange(there, "ada")
+    exchange.inbox.store([PulledLine("bob", False, line), PulledLine("ada", False, line)])
+    exchange.close()
+    assert not read_journals(there)[0]
+    assert not (there.reviews / "ada.jsonl").exists()
+
+
+def test_offline_for_a_day_then_equal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    team, here, there = make_team(alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
+    for _ in range(3):  # nobody connects meanwhile
+        fill(here, "alice", 40)
+        fill(there, "bob", 30)
+    team.sync(here, "alice")
+    team.sync(there, "bob")
+    for name in ("lead", "another"):
+        lead = make_workspace(name)
+        assert team.sync(lead, "lena") == 210
+        for annotator, place in (("alice", here), ("bob", there)):
+            assert copy_of(lead, annotator).read_bytes() == (place.reviews / f"{annotator}.jsonl").read_bytes()
+
+
+def test_one_person_on_two_machines(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, office, home = fresh(), make_workspace("office"), make_workspace("home")
+    fill(office, "alice", 3)
+    fill(home, "alice", 2)
+    for place in (office, home, office, home):
+        team.sync(place, "alice")
+    assert sorted(lines(office.reviews / "alice.jsonl")) == sorted(lines(home.reviews / "alice.jsonl"))
+    assert len(lines(office.reviews / "alice.jsonl")) == 5
+    both = [read_journals(place) for place in (office, home)]
+    assert both[0] == both[1]
+    assert not both[0][1]
+
+
+def test_the_later_verdict_counts_on_every_machine(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    """The first machine sends its earlier verdict last."""
+    team, office, home, there = fresh(), make_workspace("office"), make_workspace("home"), make_workspace("b")
+    first = Journal(office, "alice").append(key(), Annotation(verdict=True))
+    second = Journal(home, "alice").append(key(), Annotation(verdict=False))
+    second_time = max(second.time, first.time)
+    for place, name in ((home, "alice"), (there, "ada"), (office, "alice"), (there, "ada")):
+        team.sync(place, name)
+    if first.time < second_time:
+        assert [event.event for event in read_journals(there)[0]] == [first.event, second.event]
+    team.sync(office, "alice")
+    assert [event.event for event in read_journals(office)[0]] == [event.event for event in read_journals(there)[0]]
+
+
+def test_a_server_restored_from_a_backup_gets_its_lines_again(
+    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
+    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    fill(here, "alice", 4)
+    exchange, reader = team.exchange(here, "alice"), team.exchange(there, "ada")
+    exchange.push()
+    assert reader.pull() == 4
+    own = f"project = (SELECT project FROM fcreview.project WHERE name = '{team.project}')"
+    team.server.admin_sql(
+        "ALTER TABLE fcreview.line DISABLE TRIGGER append_only;"
+        f"DELETE FROM fcreview.line WHERE {own} AND body LIKE '%simple_2%';"
+        "ALTER TABLE fcreview.line ENABLE TRIGGER append_only"
+    )
+    assert exchange.push() == 0
+    assert reader.inbox.count_lost(reader.pull_all()) == {"alice": 1}
+    exchange.connect()
+    assert exchange.push() == 1
+    assert reader.inbox.count_lost(reader.pull_all()) == {}
+    assert len(lines(copy_of(there, "alice"))) == 4
+    exchange.close()
+    reader.close()
+
+
+def test_a_dump_in_another_cluster_delivers_everything_once(
+    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
+    """Stored transaction numbers lie above the counter there, and the cursor is of another history."""
+    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    fill(here, "alice", 3)
+    team.sync(here, "alice")
+    team.sync(there, "ada")
+    server = team.server
+    server.admin_sql("CREATE DATABASE restored TEMPLATE postgres", "template1")
+    copy = Team(server, team.project, "restored", team.logins)
+    server.admin_sql(
+        "ALTER TABLE fcreview.line DISABLE TRIGGER append_only; UPDATE fcreview.line SET xid = '99999999999999';"
+        "ALTER TABLE fcreview.line ENABLE TRIGGER append_only",
+        "restored",
+    )
+    fill(here, "alice", 2)
+    copy.sync(here, "alice")
+    exchange = copy.exchange(there, "ada")
+    assert exchange.pull() == 2
+    assert len(exchange.server.pull("")[1]) == 5  # type: ignore[union-attr]
+    exchange.close()
+    assert copy_of(there, "alice").read_bytes() == (here.reviews / "alice.jsonl").read_bytes()
+    server.admin_sql("DROP DATABASE restored WITH (FORCE)")
+
+
+def test_a_lost_copy_is_fetched_again(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    fill(here, "alice", 3)
+    team.sync(here, "alice")
+    team.sync(there, "ada")
+    copy_of(there, "alice").unlink()
+    assert team.sync(there, "ada") == 3
+
+
+def test_what_was_not_sent_is_known_without_the_server(
+    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
+    from fcreview.store.team.exchange import Exchange, TeamLink
+
+    team, here = fresh(), make_workspace("a")
+    fill(here, "alice", 3)
+    team.sync(here, "alice")
+    fill(here, "alice", 2)
+    offline = Exchange(here, TeamLink(team.address("alice"), team.project, "alice"))
+    assert offline.outbox.scan() == 2
+
+
+def test_a_refused_line_stays_in_the_journal(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here = fresh(), make_workspace("a")
+    path = fill(here, "alice", 1)
+    Journal(here, "alice").append(key(), Annotation(act="adjudicate", verdict=True))
+    fill(here, "alice", 1)
+    exchange = team.exchange(here, "alice")
+    assert exchange.push() == 2
+    assert exchange.refusal == "1 line refused by the server: adjudication needs the role adjudicator"
+    assert exchange.push() == 0
+    exchange.close()
+    assert len(lines(path)) == 3
+
+
+def test_an_ended_membership_sends_and_receives_nothing(
+    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
+    team, here = fresh(), make_workspace("a")
+    fill(here, "alice", 1)
+    exchange = team.exchange(here, "alice")
+    with team.connect("lena") as lead:
+        lead.execute("SELECT fcreview.invite('alice', 'none', '')")
+    for request in (exchange.push, exchange.pull):
+        with pytest.raises(TeamError, match="not a member"):
+            request()
+    exchange.close()
+
+
+def test_a_promoted_annotator_gets_everything(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    team.add(bob="annotator")
+    fill(here, "alice", 2)
+    team.sync(here, "alice")
+    assert team.sync(there, "bob") == 0
+    with team.connect("lena") as lead:
+        lead.execute("SELECT fcreview.invite('bob', 'adjudicator', '')")
+    assert team.sync(there, "bob") == 2
+
+
+def test_events_of_the_same_person_keep_their_identity(
+    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
+    """A journal that was also copied by hand, and its lines from the server, count once."""
+    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    path = fill(here, "alice", 4)
+    (there.reviews / "alice.jsonl").write_bytes(path.read_bytes())
+    team.sync(here, "alice")
+    team.sync(there, "ada")
+    events: list[Event] = read_journals(there)[0]
+    assert len(events) == 4

@@ -1,4 +1,4 @@
-"""All actions that have a key, in one table for each screen or widget.
+"""Define every action that has a key, in one table for each screen or widget.
 
 Each action has an id, default keys, a label and a help text. The module does not import Textual, so that a
 configuration file can be checked against the tables quickly:
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Action that one or more keys start."""
+    """Action that the user starts with one or more keys."""
 
     id: str
     """Id of the action in a configuration file: `group.name`. The help screen shows one section for each group."""
@@ -35,8 +35,8 @@ class Action:
     """Text on the help screen, set where the label alone would be unclear. If empty, the help screen shows the
     label."""
     priority: bool = False
-    """Whether the key works with the focus on any widget. Such a key is handled before keys that were pressed
-    earlier."""
+    """Whether the key works wherever the focus is. Such a key is handled at once, before keys that are still
+    waiting."""
 
 
 COMMAND_PALETTE_ACTIONS = [
@@ -82,10 +82,10 @@ APP_ACTIONS = [
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
-"""Actions of the app that modal lists bind themselves, because Textual disables the keys of the app there. The key of
-the palette has priority, so it works there as well."""
+"""App actions that a modal list binds itself, because Textual disables the app's keys in modal screens. The palette key
+has priority, so it works in modal screens too."""
 PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
-"""Help in prompts, whose key line is full."""
+"""Help action in prompts. Their key line has no room for its hint."""
 
 LIST_ACTIONS = [
     Action("list.down", "j,down", "move(1)", "move to the next line", has_hint=False),
@@ -142,22 +142,22 @@ OVERVIEW_ACTIONS = [
     Action("overview.failures", "f", "choose('failures')", "failures", help="show the failing items"),
     Action("overview.adjudicate", "x", "choose('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
     Action("overview.suspects", "s", "choose('suspects')", "suspects", help="show golden answers that look wrong"),
-    Action("overview.queue", "r", "choose('queue')", "review", help="review your share of a queue file"),
+    Action("overview.queue", "r", "choose('queue')", "review", help="review your items of a queue file"),
     Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
     Action("overview.estimates", "n", "estimates", "estimate", help="draw a sample and estimate the accuracy"),
     Action("overview.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
     Action("overview.report", "H", "command('report')", "HTML report", has_hint=False, help="write the HTML report"),
     Action("overview.find", "slash", "find", "find", help="find runs by model, benchmark, version or path"),
     Action("overview.order", "o", "order", "sort", help="sort the runs"),
-    Action("overview.right", "right,l", "categories(1)", "show more categories", has_hint=False),
-    Action("overview.left", "left,h", "categories(-1)", "show earlier categories", has_hint=False),
+    Action("overview.right", "right,l", "categories(1)", "scroll to the categories on the right", has_hint=False),
+    Action("overview.left", "left,h", "categories(-1)", "scroll to the categories on the left", has_hint=False),
     Action("overview.close", "escape,v", "close", "queue"),
     Action("overview.quit", "q", "app.quit", "quit"),
 ]
 
 ESTIMATE_ACTIONS = [
     Action("estimates.draw", "enter", "draw", "draw", help="go to the form that draws a sample"),
-    Action("estimates.review", "r", "review", "review", help="review your share of the sample"),
+    Action("estimates.review", "r", "review", "review", help="review your items of the sample"),
     Action("estimates.adjudicate", "x", "adjudicate", "resolve disagreements"),
     Action("estimates.metrics", "m", "command('estimate')", "all metrics", help="estimate every metric of the run"),
     Action("estimates.report", "h", "command('report')", "HTML report"),
@@ -168,8 +168,8 @@ ESTIMATE_ACTIONS = [
 COMPARISON_ACTIONS = [
     Action("compare.take", "enter", "take", "open"),
     Action("compare.panel", "tab", "panel", "panel", help="go to the other panel"),
-    Action("compare.only", "o", "only", "only A / only B", help="show the items that only A passes, only B, or all"),
-    Action("compare.source", "v", "source", "verdict source", help="compare other verdicts: official, recomputed ..."),
+    Action("compare.only", "o", "only", "only A / only B", help="show items that only A passes, only B passes, or all"),
+    Action("compare.source", "v", "source", "verdict source", help="select the verdicts: official, recomputed, ..."),
     Action("compare.export", "e", "export", "export", help="export labels, corrected runs or patches"),
     Action("compare.close", "q,escape", "close", "back"),
 ]
@@ -226,8 +226,8 @@ FILTER_INPUT_ACTIONS = [
 
 FILTER_LINE_ACTIONS = [
     Action("filter.complete", "tab", "complete", "complete"),
-    Action("filter.older", "up", "history(-1)", "recall earlier"),
-    Action("filter.newer", "down", "history(1)", "recall later", has_hint=False),
+    Action("filter.older", "up", "history(-1)", "previous filter"),
+    Action("filter.newer", "down", "history(1)", "next filter", has_hint=False),
     Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
@@ -246,7 +246,11 @@ ITEM_ACTIONS = [
     Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", has_hint=False),
     Action("item.why", "O", "why", "give a reason for the last override", has_hint=False),
     Action(
-        "item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 if no score is pending)", has_hint=False
+        "item.reason_3",
+        "3",
+        "score(3)",
+        "choose override reason 3 (1 and 2 too if there are no scores)",
+        has_hint=False,
     ),
     Action("item.golden", "G", "golden", "correct the golden answer", has_hint=False),
     Action("item.score", "0", "score(0)", "give score 0", has_hint=False),
@@ -316,7 +320,7 @@ BULK_REVIEW_ACTIONS = [
     Action("bulk.page_up", "pageup", "page(-1)", "page up", has_hint=False),
     Action("bulk.cancel", "q,escape", "cancel", "cancel"),
 ]
-"""Keys of the screen that reviews a cluster at once. A key that the item screen also has enters the same there."""
+"""Keys of the bulk review screen. A key that the item screen also has does the same on both screens."""
 
 _SHARED_ITEM_ACTIONS = (
     *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),

@@ -1,7 +1,7 @@
-"""The Textual application: the first screen, the actions available on every screen, and shutdown.
+"""Run the Textual application: show the first screen, handle the actions available on every screen, and shut down.
 
-SIGTERM and SIGHUP (a dropped connection) end the app like quitting: fcreview writes the reviews and restores the
-terminal, but shows no errors.
+SIGTERM and SIGHUP (a dropped connection) quit the app: fcreview writes the reviews and restores the terminal, but shows
+no errors.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_TIMEOUT = 10.0
-"""Seconds after a signal until the process exits, even if the app is still running. By then, all reviews whose
-confirmation was shown are on disk."""
+"""Seconds after a signal until the process exits, even if the app is still running. All reviews that were confirmed on
+screen are on disk by then."""
 
 
 class SignalShutdown:
-    """Installs handlers of SIGTERM and SIGHUP for as long as the app runs."""
+    """Handles SIGTERM and SIGHUP while the app runs."""
 
     def __init__(self, quit_app: Callable[[int], object]) -> None:
         """Install the handlers. `quit_app` is called on the event loop with the exit code."""
@@ -166,7 +166,7 @@ class FcreviewApp(App[int]):
     Args:
         open_item: Id or number of an item to open over the queue.
         key_names: Configured keys by action id.
-        adjudicate: Show the disagreements of the view instead of the queue.
+        adjudicate: Start with the disagreements in the view instead of the queue.
         resume: Restore the filters, order and cursor with which the annotator left the queue.
         run_watcher: Imports changed files while the app is open.
     """
@@ -275,11 +275,11 @@ class FcreviewApp(App[int]):
             self.screen.dismiss()
 
     def action_redraw(self) -> None:
-        """Send the whole screen, because other output may have damaged it."""
+        """Send the whole screen again, because output of another program may have damaged it."""
         self._redraw(self.size)
 
     def _redraw(self, size: Size) -> None:
-        """Send the whole screen. A terminal may rearrange its text when its size changes, even to the same size."""
+        """Send the whole screen again, because a resized terminal may rearrange its text, even at an unchanged size."""
         if isinstance(self._driver, ScreenDiffDriver):
             self._driver.forget_screen(*size)
         self.screen.refresh()
@@ -302,7 +302,7 @@ class FcreviewApp(App[int]):
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Allow the action `palette` except where its key types text. Allow every other action."""
+        """Disable the action `palette` where its key types text. Allow every other action."""
         if action != "palette":
             return True
         if not self.screen_stack or (self.focused is not None and self.focused.check_consume_key("colon", ":")):
@@ -334,7 +334,7 @@ class FcreviewApp(App[int]):
     async def action_quit(self) -> None:
         """Quit after all reviews are on disk.
 
-        If a review cannot be saved, show the error; the next attempt then quits.
+        If a review cannot be saved, show the error instead. The next attempt quits.
         """
         call_after_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
 

@@ -1,4 +1,4 @@
-"""Forms of the command palette that run commands of the command line. The module does not import Textual."""
+"""Define the forms in which the command palette runs commands of the command line. No import of Textual."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 YES, NO = "yes", "no"
-"""Values of a field that is an option without a value."""
+"""Values of the form field of a flag, which is an option that takes no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Output of a command, with its messages."""
+    """Result of a command: its output and messages as one text."""
 
     text: str
     is_successful: bool
@@ -33,10 +33,10 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandService:
-    """Commands of the command line, for the open workspace. The screens must not import the command line."""
+    """Functions that run commands of the command line on the open workspace. Screens must not import `cli`."""
 
     describe: Callable[[str], Sequence[FormField]]
-    """Returns the options and arguments of a command such as `queue create`, without those that select the
+    """Returns the options and arguments of a command such as `queue create`, except options that select the
     workspace."""
     run: Callable[[str, Sequence[str]], Awaitable[CommandResult]]
     """Runs a command with these options and arguments."""
@@ -50,7 +50,7 @@ class CommandForm:
     label: str
     help: str
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """Initial values by name of the field, in place of the defaults of the command."""
+    """Initial value by field name. It replaces the command's default."""
     download: str = ""
     """Name of the field with the only file that the command writes. In a browser, the file becomes a download."""
     is_read_only: bool = False
@@ -64,9 +64,9 @@ class CommandForm:
 FORMS = (
     CommandForm("queue create", "draw a sample", "create and assign a review queue", {"name": "sample", "size": "50"}),
     CommandForm("queue extend", "extend a sample", "draw more items to narrow an interval"),
-    CommandForm("queue list", "list queues", "queues with the progress of each annotator", is_read_only=True),
-    CommandForm("queue show", "show a queue", "sampling and progress of a queue", is_read_only=True),
-    CommandForm("estimate", "estimate", "estimated accuracy with 95 % confidence intervals", is_read_only=True),
+    CommandForm("queue list", "list queues", "show queues and the progress of each annotator", is_read_only=True),
+    CommandForm("queue show", "show a queue", "show the sampling and progress of a queue", is_read_only=True),
+    CommandForm("estimate", "estimate", "estimate the accuracy with 95 % confidence intervals", is_read_only=True),
     CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}, "html"),
     CommandForm(
         "export",
@@ -75,16 +75,16 @@ FORMS = (
         {"output": "labels.jsonl"},
         "output",
     ),
-    CommandForm("suspects", "list suspects", "golden answers that look wrong, with the evidence", is_read_only=True),
-    CommandForm("audit", "audit", "review history of an item", is_read_only=True),
+    CommandForm("suspects", "list suspects", "show golden answers that look wrong, with evidence", is_read_only=True),
+    CommandForm("audit", "audit", "show the review history of an item", is_read_only=True),
     CommandForm("import", "import", "import new and changed results"),
     CommandForm("import-labels", "import labels", "import exported labels as reviews"),
     CommandForm("merge", "merge", "merge another workspace"),
     CommandForm("errata create", "create errata", "write reviewed golden answers to an errata file"),
     CommandForm("errata check", "check errata", "check an errata file"),
     CommandForm("errata issue", "errata issue", "write an issue text for the benchmark"),
-    CommandForm("rules list", "list rules", "accepted equivalence rules", is_read_only=True),
-    CommandForm("rules preview", "preview a rule", "verdicts that an equivalence rule would change"),
+    CommandForm("rules list", "list rules", "show the accepted equivalence rules", is_read_only=True),
+    CommandForm("rules preview", "preview a rule", "show the verdicts that an equivalence rule would change"),
     CommandForm("rules add", "add a rule", "accept an equivalence rule"),
     CommandForm("rules remove", "remove a rule", "remove an accepted equivalence rule"),
     CommandForm("doctor", "doctor", "check the setup"),

@@ -1,4 +1,4 @@
-"""Report and exports for the screens. The module does not import Textual."""
+"""Create the report and the exports that screens offer. No import of Textual."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class ReportServices:
     commands: CommandService | None = None
     """Commands of the command line. None disables the forms of the palette."""
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
-    """Computes the figures of the runs with these numbers, or of all runs, by the conventions of each tool."""
+    """Computes the pass rates of runs by the conventions of each tool. The arguments are the store and the numbers of
+    the runs; no numbers select all runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,9 @@ def path_exists(path: str) -> bool:
 
 
 def write_export(store: Store, request: ExportRequest, services: ReportServices | None) -> str:
-    """Export the items of a view and return a summary of one line. The palette has asked before it replaces a file.
+    """Export the items of a view and return a one-line summary.
+
+    An existing file is replaced, because the palette has asked the user.
 
     Raises: FcreviewError if nothing was written.
     """

@@ -1,4 +1,4 @@
-"""Textual bindings made from the tables in `actions`, and the keys that are active on a screen."""
+"""Make Textual bindings from the tables in `actions`, and find the keys that are active on a screen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
 
 
 def _active_bindings(screen: Screen[Any]) -> list[Binding]:
-    """Return the enabled bindings of a screen, those of the focused widget first.
+    """Return the enabled bindings of a screen, starting with the bindings of the focused widget.
 
     Actions in the screen's `idle_keys` are omitted, because their keys would only explain why there is nothing to do.
     """
@@ -66,7 +66,7 @@ class AvailableAction:
         return self.id.partition(".")[0] in SHARED_GROUPS
 
     def run(self) -> None:
-        """Run the action as its key would, after the keys that were pressed earlier."""
+        """Run the action as its key would, after all keys that were pressed earlier."""
         self.node.call_later(self.node.app.run_action, self.action, self.node)
 
 
@@ -88,7 +88,7 @@ def active_key_names(app: App[Any]) -> Mapping[str, str]:
 
 
 def welcome_message(app: App[Any]) -> str:
-    """Return the line that a user sees at the first start, with three keys."""
+    """Return the welcome line for the first start, which names up to three keys."""
     names = active_key_names(app)
     hints = {"queue.open": "to open", "app.help": "for all keys", "app.palette": "for commands"}
     shown = [f"{names[action]} {what}" for action, what in hints.items() if action in names]

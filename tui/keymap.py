@@ -1,4 +1,4 @@
-"""Key assignments from a configuration file, and key names for the reader. The module does not import Textual."""
+"""Validate the key assignments of a configuration file, and format key names for display. No import of Textual."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def split_keys(keys: str) -> list[str]:
 
 
 def format_key(key: str) -> str:
-    """Return the name of a key for the reader, such as `?`, `PgDn` or `^q`. Upper-case letters keep their case."""
+    """Return the displayed name of a key, such as `?`, `PgDn` or `^q`. Upper-case letters keep their case."""
     *modifiers, last = key.split("+")
     last = last[6:].upper() if last.startswith("upper_") else last
     name = PUNCTUATION.get(last) or DISPLAY_NAMES.get(last, last)

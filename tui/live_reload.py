@@ -1,9 +1,9 @@
-"""Live reload of runs while the app is open (`open --follow`).
+"""Reload changed runs while the app is open (`open --follow`).
 
-A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store and finds the
-items on screen there by run, category and id. It exchanges the two stores in one step, so that the cursor, the
-displayed item and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use
-item numbers, which an import changes.
+A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store, looks up the
+displayed items in it by run, category and id, and replaces the old store in one step, so that the cursor, the displayed
+item and its folds stay. A reload waits while a key press is handled or a dialog is open, because both use item numbers,
+which an import changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
-"""Seconds until the next attempt to exchange the stores if the exchange is not possible now."""
+"""Seconds between two attempts to replace the old store."""
 MESSAGE_DURATION = 8.0
 """Seconds for which the summary of an import is shown."""
 PAUSE_FACTOR = 3
@@ -46,10 +46,10 @@ PAUSE_FACTOR = 3
 FAILURE_PAUSE = 6
 """Pause after a failed import, as a multiple of the check interval."""
 FOLLOWERS = 5
-"""Number of following items that are tried to find the position of a removed item in the new order."""
+"""Maximum number of items after a removed item that are searched for one with a position in the new order."""
 
 ShowReload = Callable[[str], None]
-"""Function that shows the data from the new store. It is called with a message after the stores were exchanged."""
+"""Function that shows the data from the new store. It is called with a message after the old store was replaced."""
 
 
 class ReloadError(FcreviewError):
@@ -86,7 +86,7 @@ class RunWatcher(Protocol):
     """Seconds between two checks."""
 
     def has_changed(self) -> bool:
-        """Whether a file changed since the last check, or the last import failed."""
+        """Return True if a file has changed since the last check, or if the last import failed."""
         ...
 
     def import_changes(self) -> ReloadResult:
@@ -189,8 +189,8 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
 
 
 def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
-    """Return the item's position in the new order, or the position of the first following item if it has no
-    position."""
+    """Return the item's position in the new order. If it has none, return the position of the first item after it that
+    has one."""
     count = now.count_items(view)
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
@@ -273,7 +273,7 @@ class LiveReload:
                 store.close()
 
     async def _swap(self, result: ReloadResult, store: Store) -> bool:
-        """Exchange the stores and show the new store. Return False if the screen changed while the store was read."""
+        """Replace the old store and show the new one. Return False if the screen changed while the store was read."""
         snapshot = self._snapshot()
         if snapshot is None:
             return False
@@ -326,7 +326,7 @@ class LiveReload:
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
-        """Return the state on which a reload depends. A different state after the reload reveals a change in between.
+        """Return the state that a reload depends on. If it differs later, the screen has changed in the meantime.
 
         Returns None if no reload is possible: while a key press is handled, rows or an item are loading, or a screen
         without an item covers the queue.

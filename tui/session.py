@@ -1,4 +1,4 @@
-"""Session that all screens share: the store and the reviewer, which run in a thread of their own. Without Textual."""
+"""Run the queries and reviews of all screens in a thread of their own. No import of Textual."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Session:
         self.vocabulary = AnnotatorVocabulary()
         """Tags and override reasons. The caller sets them before the first item is shown."""
         self.progress: tuple[int, int] | None = None
-        """(reviewed, all) items of the annotator in the queue, as last counted. None before."""
+        """Number of the annotator's items in the queue, as (reviewed, all). None before the first count."""
         self.n_bulk_changes = 0
         """Number of bulk reviews and undos so far. Lists compare it to notice that their rows may have changed."""
         self.in_browser = False
@@ -162,13 +162,13 @@ class Session:
         self.start_options = ""
         """Options that select the queue to resume. Empty for the position of a start without options."""
         self.opens_overview = False
-        """Whether several runs open on the overview if there is no position to resume."""
+        """Whether the overview is the first screen if several runs are open and there is no position to resume."""
         self.shows_welcome = False
-        """Whether the first screen shows a line of welcome."""
+        """Whether the first screen shows a welcome message."""
         self.theme: str | None = None
         """Name of the theme to start with. None for the default."""
         self.save_theme: Callable[[str], None] = lambda _: None
-        """Keeps the theme that the user chose for the next start."""
+        """Saves the theme that the user chose, so that the next start uses it."""
         self.report_services = services
         """Services for the command palette. None disables the report and the exports that need benchmark files."""
         self.actions = ActionQueue()
@@ -206,7 +206,7 @@ class Session:
 
     @property
     def folder_names(self) -> tuple[str, ...]:
-        """Start of the path in the top lines: the folder with the workspace, sanitized. Empty without a workspace."""
+        """First part of the path in the top line: the name of the workspace's parent folder, sanitized, or nothing."""
         name = sanitize(self.folder.parent.name) if self.folder is not None else ""
         return (f"{name}/",) if name else ()
 
@@ -253,7 +253,7 @@ class Session:
             raise
 
     async def query_in_background(self, read: Callable[[Store], T]) -> T:
-        """Call `read` as `query` does, but give way to every other query and then start again. `read` must not write.
+        """Call `read` as `query` does. Every other query interrupts it; it then starts again. `read` must not write.
 
         Raises the exceptions of `query`.
         """
@@ -276,7 +276,7 @@ class Session:
         raise asyncio.CancelledError
 
     def _interrupt_background(self) -> None:
-        """Interrupt the queries that give way."""
+        """Interrupt the queries of `query_in_background`."""
         for future, read in self._background.items():
             if not future.done():
                 self._start_interrupt(future, read)
@@ -428,7 +428,7 @@ class Session:
     def _open_reviewer(self) -> Reviewer:
         """Return the reviewer.
 
-        Its journal is opened on the first review, because an annotator who only reads needs none.
+        The reviewer opens its journal at the first review, because an annotator who only reads needs no journal.
         """
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal

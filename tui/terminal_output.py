@@ -1,6 +1,6 @@
-"""Terminal driver that sends only the cells that change, and only the changes of colours and attributes.
+"""Reduce terminal output: the driver sends only changed cells, and only changes of colours and attributes.
 
-Textual sends whole lines or the whole screen, with all colours of each piece of text, which users notice over SSH.
+Textual sends whole lines or the whole screen, with all colours of each piece of text, which is slow over SSH.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _VISIBLE_ON_BLANKS = frozenset("4579")
 MAX_CELLS = 1 << 16
 """Largest number of columns and rows of a terminal."""
 MAX_RESENT_CELLS = 5
-"""Largest number of unchanged cells between two changes that are sent again, because moving the cursor costs more."""
+"""Maximum number of unchanged cells between two changes to send again. Moving the cursor would take more bytes."""
 _OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
 """Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
 _COLOUR_LENGTHS = {"5": 3, "2": 5}
-"""Second number of a colour -> length of the colour: `38;5;N` and `38;2;R;G;B`."""
+"""Number of SGR parameters of a colour, by its second parameter: 3 in `38;5;N` and 5 in `38;2;R;G;B`."""
 
 GraphicState = tuple[str, str, frozenset[str]]
-"""(foreground, background, attributes) as numbers of SGR. A colour is empty for the default."""
+"""(foreground, background, attributes) as SGR parameters. An empty colour is the terminal's default colour."""
 _RESET: GraphicState = ("", "", frozenset())
 
 
@@ -69,7 +69,7 @@ def _apply(state: GraphicState, parameters: str) -> GraphicState | None:
 
 
 def _transition(before: GraphicState | None, after: GraphicState) -> str:
-    """Return the sequence that changes one state to another. `before`: None if unknown."""
+    """Return the sequence that changes one state to another. `before` is None if the terminal's state is unknown."""
     if before == after:
         return ""
     start = ""
@@ -84,13 +84,13 @@ def _transition(before: GraphicState | None, after: GraphicState) -> str:
 
 
 Cell = tuple[str, GraphicState]
-"""Character in a cell and its look. The character is empty in the second cell of a wide character."""
+"""(character, look) of a cell. The character is empty in the second cell of a wide character."""
 Span = tuple[int, int, list[Cell], bool]
-"""(row, column, cells, whether each character is narrow)."""
+"""(row, column, cells, is_narrow). `is_narrow` is True if every terminal draws one cell for each character."""
 
 
 class ScreenDiff:
-    """Model of the terminal's cells, with which a frame is reduced to the cells that differ."""
+    """Model of the terminal's cells. It reduces a frame to the cells that differ from the model."""
 
     def __init__(self) -> None:
         self._rows: dict[int, list[Cell | None]] = {}
@@ -140,7 +140,7 @@ class ScreenDiff:
         return any(row > rows or column - 1 + len(cells) > columns for row, column, cells, _ in spans)
 
     def _parse(self, text: str) -> tuple[list[Span], str] | None:
-        """Return the spans of a frame and the sequence that moves the cursor last. None if the text is no frame."""
+        """Return the spans of a frame and its last cursor movement. None if the text is not a frame."""
         pieces = _CONTROL.split(text)  # text, parameters, letter, text, parameters, letter, ..., text
         if len(pieces) == 1 or pieces[0]:
             return None
@@ -167,7 +167,7 @@ class ScreenDiff:
         return spans, cursor
 
     def _cells(self, text: str, look: GraphicState) -> tuple[list[Cell], bool]:
-        """Return the cells of a text, and whether each character is narrow."""
+        """Return (cells, is_narrow) of a text. See `Span`."""
         blank: Cell = (" ", look if look[2] & _VISIBLE_ON_BLANKS else ("", look[1], _RESET[2]))
         if _NARROW.fullmatch(text):
             return [blank if char == " " else (char, look) for char in text], True

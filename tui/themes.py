@@ -1,4 +1,4 @@
-"""Themes: fcreview's own, those of Textual, and the one to start with.
+"""List the themes of fcreview and of Textual, and choose the theme to start with.
 
 A theme is chosen by `FCREVIEW_THEME` (earlier `FCREVIEW_COLOURS`), in the app with `:theme`, or by the setting `theme`.
 """
@@ -69,7 +69,7 @@ OLD_NAMES = {
     "light": FCREVIEW_LIGHT.name,
     "safe": FCREVIEW_SAFE.name,
 }
-"""Values of the setting `colours` before themes existed, with the themes that replace them."""
+"""Theme for each value of the setting `colours`, which existed before themes."""
 
 
 def list_theme_names() -> list[str]:
@@ -89,7 +89,7 @@ def build_palette(name: str) -> Palette:
 
 
 def css_variables(name: str) -> dict[str, str]:
-    """Return the colours of a theme that styles of widgets use, such as `$golden`. They replace Textual's."""
+    """Return the CSS variables of a theme, such as `$golden`. They replace Textual's variables with the same names."""
     palette = build_palette(name)
     names = ("golden", "predicted", "passed", "failed", "people", "bar")
     if palette.is_ansi:
@@ -101,7 +101,7 @@ def css_variables(name: str) -> dict[str, str]:
 
 
 def find_theme(name: str) -> str | None:
-    """Return the name of a theme, given this name or an earlier one (`terminal`, `dark`). None if there is none."""
+    """Return the name of a theme from its current or earlier name (`terminal`, `dark`). None for an unknown name."""
     name = name.strip().lower()
     name = OLD_NAMES.get(name, name)
     return name if name in list_theme_names() else None
@@ -111,7 +111,7 @@ def choose_theme(env: Mapping[str, str], chosen: str | None, n_colours: int) -> 
     """Return the theme to start with.
 
     Args:
-        chosen: The theme that the user chose, or that the configuration names.
+        chosen: Theme that the user chose or the configuration sets.
         n_colours: Number of colours of the terminal. With 16 colours the terminal's own colours are used.
     """
     if not is_colour_enabled(env):

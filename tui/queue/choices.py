@@ -1,4 +1,4 @@
-"""Lists of the queue screen: orders, import issues, clusters of failures and filter completions.
+"""Build the lists of the queue screen: orders, import issues, clusters of failures and filter completions.
 
 In blind mode, the lists omit everything that would reveal verdicts.
 """
@@ -95,14 +95,14 @@ SHARES_MIN_CELLS = 96
 BAR_CELLS = (6, 10)
 """Widths of a bar, in cells: on narrow and on wide screens."""
 SENTENCE_CELLS = (20, 42, 50)
-"""Widths of the explanation of an error type, in cells, below which it is cut only if no other column can be: on
-narrow, usual and wide screens."""
+"""Minimum widths, in cells, of an error type's explanation on narrow, usual and wide screens. It becomes narrower only
+if all other columns have their minimum width."""
 USUAL_CELLS = 76
 """Smallest width of the list on a usual screen, in cells."""
 CODES_MIN_CELLS = 136
 """Smallest width of the list, in cells, at which error types have a column beside their explanations."""
 MOSTLY_CELLS = (12, 16, 26)
-"""Smallest widths, in cells, of the column with what most items of a group have in common: on narrow, usual and wide
+"""Smallest widths, in cells, of the column with the most frequent values of a group's items, on narrow, usual and wide
 screens."""
 EXAMPLES_MIN_CELLS = 150
 """Smallest width of the list, in cells, at which example ids are shown."""
@@ -144,7 +144,7 @@ def is_unfoldable(group: ClusterGroup) -> bool:
 
 
 def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
-    """Return (explanation, example): the error type in words or the values, and an example of a first difference.
+    """Return (explanation, example): the error type as a sentence, or the values, and an example of a first difference.
 
     A long error type is cut so that its explanation fits into `cells`.
     """
@@ -195,7 +195,7 @@ def _cut_words(text: str, cells: int) -> str:
 
 @dataclass(slots=True)
 class ClusterTable(ChoiceTable[tuple[str, ...]]):
-    """Table of clusters. Count, share and bar of each row are before the columns."""
+    """Table of clusters. Each row begins with its count, its percentage of the failures and a bar."""
 
     prefix_heading: Line = ()
     prefixes: Sequence[Line] = ()

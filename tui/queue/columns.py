@@ -1,4 +1,4 @@
-"""Columns of the queue: selection and widths for the size of the terminal, and the cells of a row."""
+"""Choose the columns of the queue that fit the width of the list, and format the cells of a row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUSPICION_TITLE = "why the golden answer is suspect"
 MIN_DIFFERENCE_CELLS = 18
 """Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 30
-"""Width, in cells, of the first difference before long ids are shown in full."""
+"""Width, in cells, that the first difference must have before long ids are shown in full."""
 MIN_ID_CELLS = 14
 """Smallest width of an id, in cells."""
 NARROW_LIST_CELLS = 60
@@ -39,7 +39,7 @@ MIN_COLUMN_CELLS = 8
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the first column."""
 MIN_TAIL_CELLS = 3
-"""Smallest width, in cells, of the end of an id whose beginning is long."""
+"""Smallest width, in cells, of the end of a shortened id whose beginning is long."""
 CATEGORY_MIN_CELLS = 90
 """Smallest width of the list, in cells, at which the category is shown."""
 
@@ -57,8 +57,8 @@ class QueueColumns:
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
         """Choose the columns for a list that is `cells` wide.
 
-        A verdict column is omitted if it says the same in every row, and the category if the ids contain it. In a
-        narrow list, first the recomputed, the judge and the official verdicts are omitted, then ids are cut.
+        A verdict column is omitted if all rows have the same verdict, and the category if the ids contain it. In a
+        narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut.
         """
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
@@ -150,7 +150,7 @@ def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
 def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
     """Map each id that is wider than `cells` to a short form. Different ids have different short forms.
 
-    Ids mostly differ at their end. Where the usual short forms are equal, the part that differs is shown too.
+    Ids mostly differ at their end. Ids with the same end have short forms that also show the part that differs.
     """
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
     groups: dict[str, list[str]] = {}

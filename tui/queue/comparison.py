@@ -1,4 +1,4 @@
-"""Panels of the comparison of two runs: pass rates with intervals by category, and the items that differ."""
+"""Lay out the comparison of two runs: pass rates with intervals by category, and the items that differ."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LAYOUTS = (
     (False, ("only A", "only B")),
     (False, ()),
 )
-"""(whether intervals are drawn, columns of counts and of the p-value), from the widest to the narrowest screen."""
+"""(has_intervals, columns of counts and of the p-value), from the widest to the narrowest screen."""
 WHISKER_CELLS = (12, 50)
 """Smallest and largest width of the line with an interval, in cells."""
 GAP = 2

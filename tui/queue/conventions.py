@@ -1,4 +1,7 @@
-"""Table of a run's figures by the conventions of each tool. Choosing a row opens the items that cause it."""
+"""Build the table of a run's figures by the conventions of each tool.
+
+Choosing a row opens the items that its convention counts differently from the run's own tool.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def convention_columns(cells: int) -> list[TextColumn]:
 def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[FigureRow]:
     """Return a heading for each figure of each run with its range, followed by its conventions.
 
-    A row opens the items that its convention treats in another way than the run's own tool.
+    A row opens the items that its convention counts differently from the run's own tool.
     """
     n_columns, separator = len(convention_columns(cells)), f" {symbols().separator} "
     rows: list[FigureRow] = []

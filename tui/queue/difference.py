@@ -1,4 +1,4 @@
-"""First difference of a row in the colours of golden answer and prediction, for the queue and other lists of items."""
+"""Format the first difference of a row in the colours of golden answer and prediction, for lists of items."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DIFFERENCE_TEXTS = (
     re.compile(r"(?P<golden>\S+) not called"),
     re.compile(r"(?P<what>\S+) (?P<predicted>.+?) \((?:golden (?P<golden>.+)|not in golden)\)"),
 )
-"""Texts of first differences without the row that they belong to, in the order in which they are tried."""
+"""Patterns for the text of a first difference whose row is unknown. The first pattern that matches is used."""
 NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 5
-"""Smallest width, in cells, of a value that is cut."""
+"""Smallest width, in cells, of a shortened value."""
 
 
 def shown_error_type(row: QueueRow) -> str:
@@ -39,9 +39,9 @@ def fails_with_equal_calls(row: QueueRow) -> bool:
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return the first difference of a row: what differs, then the golden and the predicted value in their colours.
+    """Return the first difference of a row: the argument, then the golden and the predicted value in their colours.
 
-    A failing row without a difference has the meaning of its error type, or the remark that the calls are equal.
+    For a failing row without a difference, the text explains the error type or is `EQUAL_CALLS`.
     """
     text, arrow = row.first_difference or "", (f" {symbols().arrow} ", "dim")
     function, argument = row.diff_function or "", row.diff_argument
@@ -80,7 +80,7 @@ def split_difference(text: str) -> Line:
 
 
 def fit_difference(line: Line, size: int) -> Line:
-    """Shorten a line of `difference_line` to `size` cells. Golden and predicted value share the room."""
+    """Shorten a line of `difference_line` to `size` cells. The golden and predicted value share the available width."""
     if line_width(line) <= size:
         return line
     if len(line) < 3:

@@ -1,4 +1,4 @@
-"""Content of the screen of estimates: accuracy of each run, its sample, and the form that draws a sample.
+"""Build the content of the estimates screen: accuracy of each run, its sample, and the form that draws a sample.
 
 The screen is not available in blind mode.
 """
@@ -28,9 +28,9 @@ MAX_ESTIMATED_ITEMS = 20_000
 """Largest number of items in a run whose pass rate is estimated."""
 MIN_BAR_CELLS = 12
 NARROW_CELLS = 66
-"""Width of the list of runs, in cells, below which the labels needed have a short heading."""
+"""Width of the list of runs, in cells, below which the column of needed labels has a short heading."""
 SAMPLE_SIZE, SHARED_ITEMS = 50, 10
-"""Number of items of a new sample, and how many of them every annotator reviews, unless the user changes them."""
+"""Initial values in the form: the number of items in a sample, and the number of items that every annotator reviews."""
 FIRST_FIELDS = ("size", "annotators", "overlap", "stratify")
 """Fields of the form that come first, because they are changed most."""
 Z95 = 1.96
@@ -39,21 +39,21 @@ AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Items of a run with one automatic verdict, and what reviews of the drawn items led to."""
+    """Counts of the items of a run that have the same automatic verdict, and of the review outcomes of drawn items."""
 
     automatic: AutomaticOutcome
     items: int
     drawn: int
     decided: int
     unsure: int
-    """Number of drawn items that are unsure or skipped."""
+    """Number of drawn items whose reviews are unsure or that were skipped."""
     open: int
     """Number of drawn items on which annotators disagree."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSample:
-    """Sample of a run and what it says about the run."""
+    """Sample of a run, and the pass rate that is estimated from it."""
 
     run: int
     estimate: PassRateEstimate | None = None
@@ -76,7 +76,7 @@ class RunSample:
 
     @property
     def left(self) -> int:
-        """Number of items that annotators of the sample have not reviewed yet, counted once for each of them."""
+        """Number of reviews that the annotators of the sample still have to record."""
         return sum(each.share.total - each.share.done for each in self.queues)
 
 
@@ -119,7 +119,7 @@ def format_interval(estimate: PassRateEstimate | None) -> str:
 
 
 def format_needed(estimate: PassRateEstimate | None) -> str:
-    """Return how many more labels narrow the interval to ±2 points."""
+    """Return the number of additional labels that narrow the interval to ±2 points, as text."""
     if estimate is None or estimate.needed is None:
         return symbols().none
     return f"{estimate.needed:,} more" if estimate.needed else "enough"
@@ -196,7 +196,7 @@ def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
 
 
 def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str]) -> Line:
-    """Return what to do next for a run. `keys`: name of the key of each action id."""
+    """Return the next step for a run, such as `Resolve 4 disagreements: press x`. `keys`: key name by action id."""
     if sample is None:
         return ()
 
@@ -223,7 +223,8 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
     if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")
     if estimate is None:
-        return make_line("No estimate: the sample does not cover all items of the run", "warn")
+        text = "No estimate: the sample was drawn from part of the run. Draw one from the whole run"
+        return make_line(text + hint("estimates.draw"), "warn")
     if estimate.needed:
         needed = format_count(estimate.needed, "more label")
         return make_line(f"{needed} narrow the interval to {symbols().plus_minus} 2 points{hint('estimates.draw')}")
@@ -231,7 +232,7 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
 
 
 def undecided_line(sample: RunSample | None) -> Line:
-    """Return the range of the accuracy if all undecided items fail or all pass. Empty if there are none."""
+    """Return the range of the accuracy if all undecided items fail or all pass. Empty without undecided items."""
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None or estimate.is_bounds_headline:
         return ()
@@ -269,14 +270,14 @@ def form_defaults(
 
 
 def order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
-    """Return the fields with these initial values, those that are changed most first."""
+    """Return the fields with these initial values. The fields that users change most come first."""
     filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
     ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
     return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
 
 
 def expected_line(values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
-    """Return the interval and the number of items of each annotator that the values of the form lead to."""
+    """Return the expected interval and the number of items for each annotator, from the values of the form."""
     size = _parse_count(values.get("size", ""))
     annotators = [name for name in map(str.strip, values.get("annotators", "").split(",")) if name]
     if not size or size > run.n_items:

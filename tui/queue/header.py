@@ -1,4 +1,4 @@
-"""Lines and facts above the queue: path and progress, pass rates, filter, order and position."""
+"""Build the lines above the queue: path and progress, pass rates, filter, order and position."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RateTotals:
     """(passes, verdicts): number of items that pass by recomputed verdict, and number of items with a recomputed
     verdict."""
     judge: tuple[int, int]
-    """(passes, verdicts) by judge verdict."""
+    """(passes, verdicts): number of items that pass by judge verdict, and number of items with a judge verdict."""
     effective: tuple[int, int]
     """(passes, verdicts): number of items that pass by effective verdict, and number of items with an effective
     verdict."""
@@ -91,9 +91,10 @@ def run_title(run: RunRow) -> str:
 
 
 def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Return the model of each run, by run number, with what distinguishes it from other runs of the model, sanitized.
+    """Return a unique label of each run, by run number: the model and, if needed, a distinguishing part. Sanitized.
 
-    That is the benchmark with its version and language, the folder or the date of the run, its file, or the run number.
+    The part that distinguishes runs of one model is the benchmark with its version and language, the folder or the date
+    of the run, its file, or the run number.
     """
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
@@ -147,7 +148,7 @@ def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, 
 
     Args:
         progress: (reviewed, all) items of the annotator. None until they are counted.
-        cells: Width of the whole line. A narrow line has a short bar and no noun.
+        cells: Width of the whole line. A narrow line has a short bar and omits `reviewed`.
         by_all: Number of items reviewed by all annotators, shown if it is higher than the annotator's own and there is
             room. 0 if it is hidden.
     """
@@ -206,9 +207,10 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
     """Format the rates.
 
     Args:
-        shortened: What a short line omits. `word`: the end of `recomputed`. `details`: a recomputed rate that does not
-            cover all items, and the noun of open disagreements. `corrected`: the corrected rate. `interval`: the end of
-            the estimate. `repeated`: the recomputed rate, or the corrected one if only that equals the official one.
+        shortened: Parts that a short line omits. `word`: the end of `recomputed`. `details`: a recomputed rate that
+            does not cover all items, and the noun of open disagreements. `corrected`: the corrected rate. `interval`:
+            the end of the estimate. `repeated`: the recomputed rate or, if only the corrected rate equals the official
+            one, the corrected rate.
     """
     covers_all = total.rule[1] == total.items
     only_recomputed_differs = covers_all and total.effective == total.official != total.rule
@@ -237,7 +239,7 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
-    """Return variants of the warning at the right, the longest first."""
+    """Return variants of the warning on the right, the longest first."""
     issues = [format_count(total.issues, "import issue")] if total.issues else []
     if not lacks_dataset:
         return [*issues, format_count(total.issues, "issue")] if issues else [""]
@@ -256,7 +258,8 @@ def queue_facts(
     If there is no room, first the benchmark and then the order are omitted, then the filter is cut.
 
     Args:
-        where: Filter as the annotator entered it, as is `search`. `view.where` combines both.
+        where: Filter as entered by the annotator. `view.where` combines filter and search.
+        search: Search text as entered by the annotator.
         place: (position of the cursor from 1, number of items in the queue). None until rows are loaded. There is no
             position if the queue is empty.
     """
@@ -267,7 +270,7 @@ def queue_facts(
     if not selection:
         partial = view.queue if view.queue == SUSPECTS_QUEUE else f"{view.queue} items"
         items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
-        selection = ["your share" if view.share else items]
+        selection = ["your items" if view.share else items]
     is_named = selection[0].endswith(" only")
     order = () if is_named else (f"{'queue' if view.queue_file else 'order'} {format_order(view)}",)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]

@@ -1,4 +1,4 @@
-"""Queries of the queue: pages of a view, runs, filter values, and the next or previous item.
+"""Read the data of the queue: pages of a view, runs, filter values, and the next or previous item.
 
 All queries run in the store's thread. Lists are read in windows of `WINDOW` rows, never as a whole.
 """
@@ -63,7 +63,7 @@ class QueuePage:
 
 
 class QueueLoader:
-    """Asynchronous queries of one queue. Filter values and the estimated pass rate are cached."""
+    """Runs the queries of one queue in the store's thread. Caches filter values and the estimated pass rate."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -106,7 +106,7 @@ class QueueLoader:
         return self._facets[view.runs]
 
     async def load_estimate(self, run: RunRow, *, in_background: bool = False) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run. `in_background`: give way to other queries.
+        """Estimate the pass rate of a run. `in_background`: let other queries interrupt this one.
 
         Returns None if the run has no random sample or more than `MAX_ESTIMATED_ITEMS` items.
         """
@@ -127,9 +127,9 @@ class QueueLoader:
         return found[0] if found else None
 
     async def load_review_warnings(self) -> str:
-        """Return the first warning about an unreadable review, and how many more there are. Empty without warnings."""
+        """Return the first warning about an unreadable review and the number of other warnings, or an empty string."""
         warnings = await self._session.query(_visible_warnings)
-        more = f", and {len(warnings) - 1} more: fcreview doctor" if len(warnings) > 1 else ""
+        more = f", and {len(warnings) - 1} more (run fcreview doctor)" if len(warnings) > 1 else ""
         return f"reviews: {warnings[0]}{more}" if warnings else ""
 
 
@@ -159,7 +159,7 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueR
 
 
 AGREEING_FAMILIES = re.compile(r"^(\d+) of (\d+) model famil(?:y|ies) \(\d+ models?\) agrees?: ")
-"""Start of the reason that models agree on another answer. A row shortens it."""
+"""Beginning of the reason that several models agree on another answer. Rows show a shorter form."""
 
 
 def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
@@ -171,7 +171,7 @@ def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
 
 
 def count_progress(view: View, store: Store) -> tuple[int, int] | None:
-    """Count the reviewed and all items of the annotator in the queue file. None without a queue file."""
+    """Return (reviewed, all), the numbers of the annotator's items in the queue file. None without a queue file."""
     progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
     return (progress[0].done, progress[0].total) if progress else None
 
@@ -188,7 +188,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 
 def queue_file_shares(store: Store) -> Mapping[str, bool]:
-    """Map the name of each queue file of the workspace to whether it has a share for this annotator."""
+    """Return {name: has_share} of the workspace's queue files. `has_share`: whether this annotator has items in it."""
     from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
 
     def has_share(name: str) -> bool:
@@ -201,7 +201,7 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
 
 
 def find_unfinished_share(store: Store) -> tuple[str, int] | None:
-    """Return (queue file, number of items left) of the first queue file whose share this annotator has to finish."""
+    """Return (name, number of items left) of the first queue file in which this annotator has items to review."""
     from fcreview.store.queues.queue_file import QueueError, queue_names
 
     for name in queue_names(store.workspace):
@@ -260,7 +260,7 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
-    """Position of an item in a queue, from which the next and the previous item are found.
+    """Position of an item in a queue. Methods find the next and the previous item.
 
     If a verdict removes the item from the queue, the next item takes its position.
     """
@@ -270,7 +270,7 @@ class QueueNavigator:
     count: int
     """Number of items in the queue."""
     position: int | None
-    """Index of the item in the queue. None if the queue does not contain the item (any more)."""
+    """Index of the item in the queue. None if the queue does not contain the item, or no longer contains it."""
     last_position: int = 0
     """Last known index of the item in the queue."""
 
@@ -295,7 +295,7 @@ class QueueNavigator:
         return next((row.item for row in self._unreviewed_rows(source, start) if row.item != self.item), None)
 
     def find_remaining(self, source: RowSource) -> RemainingItems:
-        """Count the items without a verdict by the annotator and find the first. The current item is not included."""
+        """Count the other items without a verdict by the annotator, and find the first of them."""
         unreviewed = (row.item for row in self._unreviewed_rows(source, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))
         return RemainingItems(len(items), items[0] if items else None)
@@ -313,7 +313,7 @@ class QueueNavigator:
     def _has_verdict(self, row: QueueRow) -> bool:
         """Whether the annotator gave a verdict on the item or, in the queue `judged`, on one of its parts.
 
-        Items of a queue file need individual reviews.
+        In a queue file, a bulk review does not count as a verdict.
         """
         if row.your_bulk and self.view.queue_file:
             return False

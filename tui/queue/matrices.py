@@ -1,4 +1,4 @@
-"""Pictures below the tables of statistics: confusion matrices, and heat maps of pairs of annotators."""
+"""Draw the figures below the tables of statistics: confusion matrices, and heat maps of pairs of annotators."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from fcreview.tui.queue.statistics import AgreementCell, CalibrationGroup, FigureRow
 
 MATRIX_CELLS = 14
-"""Width of a cell of a confusion matrix, with the blank at its right."""
+"""Width of a confusion matrix's cell with the blank on its right, in cells of the terminal."""
 PAIR_CELLS = 8
-"""Width of a cell of a heat map of annotators, with the blank at its right."""
+"""Width of a heat map's cell with the blank on its right, in cells of the terminal."""
 LABEL_CELLS = 10
-"""Largest width of the names at the left of a matrix."""
+"""Largest width of the names on the left of a matrix, in cells of the terminal."""
 GAP = 2
-"""Additional width between two matrices."""
+"""Additional width between two matrices, in cells of the terminal."""
 
 
 def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells: int, *, tall: bool) -> list[Line]:
-    """Return the matrix of the row's group, and of the groups with the same name as far as they fit side by side."""
+    """Return the matrix of the row's group and, if they fit beside it, the matrices of groups with the same name."""
     here = groups[row.group]
     matrices = [_matrix_lines(here.calibration, row.cell, tall=tall, is_here=True)]
     for group in groups:

@@ -1,6 +1,6 @@
-"""Content of the overview: pass rates by category, why items fail, review progress, scores, and what to do next.
+"""Build the content of the overview: pass rates by category, failures, review progress, scores and next actions.
 
-For a blind annotator the overview has the runs without rates and the annotator's own progress only.
+A blind annotator sees only the runs without rates, and their own progress.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_clusters
 from fcreview.model.sanitize import display_width, pad, sanitize
@@ -45,7 +45,7 @@ RATE_CELLS, RATE_BAR_CELLS, HEAT_CELLS = 8, 14, 12
 """Widths of the overall rate, of its bar and of the rate of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
 MANY_SUSPECTS = 100
-"""Number of suspects above which nobody checks all of them."""
+"""Number of suspects above which the next action does not suggest checking all of them."""
 REASON_BAR_CELLS = 14
 REASON_LINES = 2
 """Number of lines of a reason: the sentence, then the code and an example."""
@@ -62,7 +62,7 @@ class QueueProgress:
 @dataclass(frozen=True, slots=True)
 class NextAction:
     key: str
-    """Id of the action whose key starts it."""
+    """Id of the action whose key starts this next action."""
     text: str
     facts: str = ""
     facts_style: str = "dim"
@@ -70,7 +70,7 @@ class NextAction:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the overview shows. A field is None until it is read."""
+    """Data of the overview. A field is None until its data is read."""
 
     runs: Sequence[RunRow]
     annotator: str
@@ -79,7 +79,7 @@ class Overview:
     """Failures by error type."""
     queues: Sequence[QueueProgress] | None = None
     n_disagreements: int | None = None
-    """Number of targets on which annotators disagree and nobody has decided."""
+    """Number of targets with an unresolved disagreement."""
     n_suspects: int | None = None
     """Number of questions whose golden answer looks wrong."""
     sampled_runs: frozenset[int] = frozenset()
@@ -126,7 +126,7 @@ def read_progress(overview: Overview, view: View, store: Store) -> Overview:
 def read_suspects(overview: Overview, view: View, store: Store, report: Callable[[int, int], object]) -> Overview:
     """Count the questions whose golden answer looks wrong. Takes a second or more.
 
-    `report` is called with the number of checked questions and of all questions.
+    `report` is called with (checked, all), the numbers of checked questions and of all questions.
     """
     store.load_suspects(view, report)
     return replace(overview, n_suspects=store.count_items(replace(view, queue=SUSPECTS_QUEUE, where="")))
@@ -195,7 +195,7 @@ class RunArrangement:
         self.order = orders[(orders.index(self.order or orders[0]) + 1) % len(orders)]
 
     def arrange(self, runs: Sequence[RunRow]) -> list[RunRow]:
-        """Return the runs that match the search, in the order."""
+        """Return the runs that match the search, sorted by `order`, or by pass rate if there is no order."""
         found = search_runs(runs, self.search)
         if self.order in SORT_KEYS:
             return sort_runs(found, self.order)
@@ -215,7 +215,7 @@ class RunTable:
     heading: Line
     lines: list[Line]
     hidden_categories: int
-    """Number of categories that do not fit to the right."""
+    """Number of categories to the right of the last visible category."""
 
 
 def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int) -> RunTable:
@@ -329,14 +329,14 @@ def review_lines(overview: Overview, cells: int) -> list[Line]:
 
 
 def review_facts(overview: Overview) -> str:
-    """Return how many labels of the queue files are given. Empty without queue files."""
+    """Return the recorded and required labels of all queue files: `31 of 50 labels`. Empty without queue files."""
     shares = [each.share for each in overview.queues or ()]
     done, total = sum(share.done for share in shares), sum(share.total for share in shares)
     return f"{done:,} of {format_count(total, 'label')}" if shares else ""
 
 
 def queues_complete(overview: Overview) -> str:
-    """Return how many queue files are reviewed completely. Empty without queue files."""
+    """Return the number of completed queue files: `1 of 2 queues complete`. Empty without queue files."""
     queues = overview.queues or ()
     names = {each.queue for each in queues}
     open_names = {each.queue for each in queues if each.share.done < each.share.total}
@@ -344,7 +344,7 @@ def queues_complete(overview: Overview) -> str:
 
 
 def queue_progress_line(progress: QueueProgress, cells: int) -> Line:
-    """Return the line of an annotator's share of a queue file: `pilot · alice ━━━━ 31 / 50`."""
+    """Return the progress of one annotator in a queue file: `pilot · alice ━━━━ 31 / 50`."""
     share = progress.share
     name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
     return progress_line(name, share.done, share.total, cells)
@@ -405,7 +405,7 @@ def _short_rate(passes: int, known: int, items: int) -> str:
 
 
 def next_actions(overview: Overview) -> list[NextAction]:
-    """Return what to do next, the most useful first."""
+    """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
     if overview.n_disagreements:
         actions.append(
@@ -436,7 +436,7 @@ def next_actions(overview: Overview) -> list[NextAction]:
 
 
 def _estimate_action(overview: Overview) -> NextAction:
-    """Return the action that draws a sample, or shows its estimate and how many labels are needed."""
+    """Return the action that draws a sample, or the action that shows the estimate and the number of needed labels."""
     target = f"for {symbols().plus_minus} 2 points"
     estimates = [each for each in overview.estimates.values() if each is not None]
     needed = max((each.needed or 0 for each in estimates), default=0)
@@ -458,8 +458,8 @@ def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Lin
     return lines
 
 
-def own_queue(overview: Overview) -> Any:
-    """Return the first queue file of which the annotator has not reviewed everything. None if there is none."""
+def find_unfinished_queue(overview: Overview) -> str | None:
+    """Return the name of the first queue file in which the annotator still has items to review, or None."""
     for each in overview.queues or ():
         if each.share.annotator == overview.annotator and each.share.done < each.share.total:
             return each.queue

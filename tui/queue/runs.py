@@ -1,4 +1,4 @@
-"""Tables of runs: the list of runs, which can be sorted, searched and grouped, and the comparison of two runs."""
+"""Build the list of runs, which can be sorted, searched and grouped, and the lines of a flip between two runs."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ from fcreview.tui.text.lines import StyledText as Cell
 from fcreview.tui.text.theme import symbols
 
 COLUMNS_MIN_CELLS = 120
-"""Smallest width, in cells, at which golden answer and both predictions are in three columns. Below it, they are
-stacked."""
+"""Smallest width, in cells, at which golden answer and both predictions are in three columns. On narrower screens they
+are stacked."""
 MAX_QUESTION_LINES = 8
-"""Largest number of lines of the question of a flip."""
+"""Largest number of lines for the question of a flip."""
 
 
 def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
@@ -229,11 +229,11 @@ def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
 
 MIN_MODEL_CELLS = 12
 MARGIN_CELLS = 3
-"""Width, in cells, of the part of the list that the table does not use."""
+"""Number of cells in each line of the list that the table does not use."""
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
 """Priorities of columns that are never omitted: fixed columns, and the column by which the list is sorted."""
 COLUMN_TITLES = {"reviewed": "by all", "yours": "by you", "date": "folder"}
-"""Column titles by order, for the orders whose column has another title than the name of the order."""
+"""Titles of columns whose order has another name, by order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,7 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
 
 
 def _single_run_cell(cell: Callable[[RunRow], Cell]) -> Callable[[RunListRow], Cell]:
-    """Turn a cell function for a run into one for rows. The cell is empty on the lines of groups and of all runs."""
+    """Convert a function that formats a run to one that formats a row. Lines of groups and of all runs are empty."""
     return lambda row: ("", "") if row.run is None else cell(row.run)
 
 
@@ -384,7 +384,7 @@ def _corrected_cell(row: RunListRow) -> Cell:
 def _rate_range_cell(row: RunListRow, source: str) -> Cell:
     """Return the cell with the lowest and the highest pass rate of a group's runs.
 
-    Only runs with a verdict on every item count.
+    Only runs with a verdict on every item are included.
     """
     if row.group is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""State of the queue: order, run and filters of the current level and of the levels above it.
+"""Keep the state of the queue: order, run and filters of the current level and of the levels above it.
 
 Two JSON files for each annotator in the workspace save state between sessions:
 
@@ -104,8 +104,8 @@ def _valid_texts(value: object) -> list[str]:
 ORDER_DESCRIPTIONS = {
     "failures": "failing items first",
     "dataset": "order of the benchmark's files",
-    "disagreement": "first items whose recomputed or judge verdict differs from the official one",
-    "unreviewed": "first items that you have not reviewed",
+    "disagreement": "items whose recomputed or judge verdict differs from the official one come first",
+    "unreviewed": "items that you have not reviewed come first",
     "random": "random (select again to reshuffle)",
     "stratified": "random, one item of each category in turn",
     "judged": "only items with a judge verdict",
@@ -114,7 +114,7 @@ ORDER_DESCRIPTIONS = {
 }
 SHUFFLED = ("random", "stratified")
 """Orders that depend on the random seed."""
-SHARE_ORDER = "items of the queue file assigned to you, in its order"
+SHARE_ORDER = "items of the queue file that are assigned to you, in the file's order"
 ALL_RUNS = -1
 """Value of the line that stands for all runs in the list of runs."""
 
@@ -230,7 +230,7 @@ class QueueState:
         self.items = tuple(items)
 
     def apply_queue_file(self, name: str) -> None:
-        """Show the annotator's share of a queue file."""
+        """Show the items of a queue file that are assigned to the annotator."""
         self.file = self.queue = name
 
     def apply_run(self, run: int) -> None:
@@ -357,7 +357,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
 
 POSITIONS_FOLDER = "positions"
 MAX_SAVED_LEVELS = 20
-"""Largest number of levels that are saved. The innermost levels are saved."""
+"""Largest number of levels that are saved. If there are more, only the innermost levels are saved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Tables of agreement and calibration statistics. Choosing a row opens the items from which it was computed.
+"""Build the tables of agreement and calibration. Choosing a row opens the items from which it was computed.
 
 `fcreview.stats.agreement_ratings` and `fcreview.stats.calibration_pairs` compute the statistics.
 """
@@ -68,7 +68,7 @@ class FigureRow:
     """Numbers of the items that open when the row is chosen. Empty if the row opens nothing."""
     interval: Interval | None = None
     explanation: str = ""
-    """The figure in plain words."""
+    """Sentence that explains the statistic. Empty if there is none."""
     group: int = 0
     """Index of the group that the row belongs to."""
     cell: ConfusionCell | None = None
@@ -108,20 +108,20 @@ def make_interval(low: float | None, value: float | None, high: float | None) ->
 BLINDNESS_LABELS: dict[BlindStatus, str] = {
     "blind": "blind",
     "seen": "not blind",
-    "unknown": "not known whether blind",
+    "unknown": "unknown if blind",
     "all": "all",
 }
 LABELS_MIN_CELLS = 100
 """Smallest width of the table, in cells, at which the number of labels is shown."""
 
 
-CHANCE = "0 is chance, 1 is full agreement"
+CHANCE = "0 means agreement by chance, 1 full agreement"
 COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
-    "percent": "share of equal pairs of labels on a unit, averaged over units",
-    "fleiss": f"{CHANCE}; units with the most common number of labels",
-    "alpha": f"{CHANCE}; all units with two labels or more",
-    "ac1": f"{CHANCE}; usable when nearly all items pass",
-    "cohen": f"{CHANCE}; labels of two annotators",
+    "percent": "percentage of label pairs that are equal, averaged over units",
+    "fleiss": f"{CHANCE}; uses units with the most common number of labels",
+    "alpha": f"{CHANCE}; uses all units with at least two labels",
+    "ac1": f"{CHANCE}; also suitable if nearly all items pass",
+    "cohen": f"{CHANCE}; uses the labels of two annotators",
 }
 
 
@@ -249,7 +249,7 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
         automatic, human = (format_verdict(each, calibration.criterion) for each in (cell.automatic, cell.human))
         style = "" if automatic == human else "fail"
         row = _figure_row(f"  automatic {automatic}, human {human}", cell.items, n=cell.n, style=style)
-        meaning = f"{source} says {automatic} and humans say {human}: {cell.n:,} of {calibration.n:,}"
+        meaning = f"{source} verdict {automatic}, human verdict {human}: {cell.n:,} of {calibration.n:,} pairs"
         yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing, format_measure(rate))
@@ -260,7 +260,7 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
 
 
 def _explain_measure(calibration: Calibration, measure: MeasureName, source: str) -> str:
-    """Return a measure in plain words, with its counts: `official says pass to 26 of the 27 ...`."""
+    """Return a sentence that explains a measure: `official verdict is pass on 26 of the 27 with human verdict pass`."""
     passed, failed = (format_verdict(value, calibration.criterion) for value in (True, False))
 
     def count(automatic: bool | None, human: bool | None) -> int:
@@ -271,13 +271,14 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source: str
     if measure in ("tpr", "tnr"):
         value = measure == "tpr"
         word = passed if value else failed
-        return f"{source} says {word} on {count(value, value):,} of the {count(None, value):,} where humans say {word}"
+        equal, total = count(value, value), count(None, value)
+        return f"{source} verdict is {word} on {equal:,} of the {total:,} with human verdict {word}"
     if measure == "precision":
         total = count(True, None)
-        return f"humans say {passed} on {count(True, True):,} of the {total:,} where {source} says {passed}"
+        return f"human verdict is {passed} on {count(True, True):,} of the {total:,} with {source} verdict {passed}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
-        return f"{source} and humans agree on {equal:,} of {calibration.n:,}"
+        return f"{source} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"
     return "harmonic mean of TPR and precision" if measure == "f1" else f"agreement beyond chance: {CHANCE}"
 
 

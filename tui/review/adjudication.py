@@ -1,4 +1,4 @@
-"""List of disagreements, display of a disagreement, and recording of the adjudicator's reviews. Without a screen.
+"""List disagreements, show a disagreement in its item and record the adjudicator's reviews. No import of Textual.
 
 Annotators' names are hidden until a disagreement is resolved. A review is on disk before its message is shown.
 """
@@ -47,7 +47,7 @@ class AdjudicationCase:
     item: int
     """Item number, as in `QueueRow.item`."""
     disagreement: Disagreement
-    """Reviews of the annotators who disagree. When the case is resolved, these stay the reviews from before."""
+    """Reviews of the annotators who disagree. They do not change when the case is resolved."""
     resolved: bool = False
 
     @property
@@ -147,7 +147,7 @@ def annotator_names(answers: Sequence[Opinion]) -> str:
 
 
 def remaining_text(cases: CaseList) -> str:
-    """Return the number of unresolved cases in words: `2 disagreements left`."""
+    """Return the number of unresolved cases as text: `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
     if not cases.cases:
         return "no disagreements"
@@ -199,7 +199,7 @@ class AdjudicationView(Protocol):
     def show_message(self, message: StatusMessage) -> None: ...
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine as long as the screen exists."""
+        """Run a coroutine that is cancelled when the screen is removed."""
         ...
 
     def show_case(self, message: StatusMessage) -> None:
@@ -219,7 +219,7 @@ class Adjudicator:
         self.detail: ItemDetail | None = None
         """Item of the displayed case."""
         self.is_loaded = False
-        """Whether the cases and the item of the first one have been read from the store."""
+        """Whether the cases and the item of the first case have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
         self._runner = ActionRunner(session, screen.show_message, screen.run)
 
@@ -239,7 +239,7 @@ class Adjudicator:
         self._review(case, verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
     def record_verdict(self, key: str) -> None:
-        """Record a verdict. `key` is a key of `judge.VERDICTS`."""
+        """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
         case = self.cases.case
         if case is None:
             return

@@ -1,4 +1,4 @@
-"""Display of a disagreement: the question, the annotators' answers as cards, and the automatic verdicts."""
+"""Lay out a disagreement: the question, the annotators' answers as cards, and the automatic verdicts."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import symbols
 
 MIN_CARD_CELLS = 19
-"""Smallest width of a card, in cells. Cards that do not fit side by side are in further rows."""
+"""Minimum width of a card, in cells. Cards that do not fit side by side continue below."""
 MIN_CARD_ROWS = 3
-"""Smallest height of a card: the border and the verdict."""
+"""Minimum height of a card, in rows: two for the border and one for the verdict."""
 MAX_NOTE_ROWS = 6
-"""Largest number of rows of a note on a card. The pager shows the whole note."""
+"""Maximum number of rows for a note on a card. The pager shows the whole note."""
 BOX_MIN_CELLS, BOX_MIN_ROWS = 100, 30
 """Smallest size of the screen, in columns and rows, at which the automatic verdicts have a border."""
 BAR_CELLS = 12
@@ -56,7 +56,7 @@ _QUESTIONS = {
     "equivalent": "Is this {part} equivalent to the golden answer?",
     "hallucinated": "Is this {part} hallucinated?",
 }
-"""Question of an adjudicator by criterion."""
+"""Question to the adjudicator, by criterion. `{part}` stands for the disputed part of the item."""
 
 
 def question_text(case: AdjudicationCase) -> str:
@@ -100,7 +100,7 @@ def answer_lines(
 ) -> list[Line]:
     """Return the annotators' answers as cards, the adjudicator's review, the majority and the automatic verdicts.
 
-    The annotators are named if the case is resolved. Only what fits is included.
+    The annotators' names are shown if the case is resolved. Lines that do not fit are omitted.
 
     Args:
         size: (columns, rows) of the screen.
@@ -241,7 +241,8 @@ def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
 """Beginnings of the labels of the key hints that come first, in this order."""
 OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
-"""(label, gap) of the key hints that are omitted, in this order, until the gaps between hints have this width."""
+"""(label, gap) of each hint that may be omitted, in this order. A hint is omitted if the line has no room for gaps of
+`gap` cells."""
 
 
 def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:

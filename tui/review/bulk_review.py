@@ -1,4 +1,4 @@
-"""Bulk review: one verdict, fault and list of tags for all items of a cluster that the annotator has not reviewed."""
+"""Record one verdict, fault and list of tags for all items of a cluster that the annotator has not reviewed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BulkReview:
 
     @property
     def question(self) -> str:
-        """Question that confirms the number of items."""
+        """Question that asks the annotator to confirm the review and the number of items."""
         return f"Record {self.describe()} for {format_count(len(self.items), 'item')}?"
 
 

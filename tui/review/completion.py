@@ -1,4 +1,4 @@
-"""Summary of a queue in which the annotator has reviewed every item."""
+"""Summarize a queue in which the annotator has reviewed every item."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def summarize_queue(
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
-    """Return on how many items the annotator agrees with all others who gave a verdict. Empty if there are none."""
+    """Return the number of items on which the annotator and all other annotators agree, as text.
+
+    Empty if no other annotator gave a verdict on an item.
+    """
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         if rating.target == ITEM and rating.criterion == CORRECT and rating.value != UNSURE:
@@ -52,4 +55,4 @@ def _format_agreement(store: Store, view: View, annotator: str) -> str:
     equal = sum(len(set(each.values())) == 1 for each in shared)
     if not shared:
         return ""
-    return f"{equal:,} of {format_count(len(shared), 'shared item')} have the same verdict from every annotator"
+    return f"all annotators agree on {equal:,} of {format_count(len(shared), 'shared item')}"

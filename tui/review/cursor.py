@@ -1,4 +1,4 @@
-"""Cursor in the document of an item: the block under the cursor, the folds and the search. Without Textual."""
+"""Move the cursor in the document of an item, fold its blocks and search them. No import of Textual."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class SearchHit(NamedTuple):
 
     key: str
     row: int
-    """Index among the lines of the unfolded block, or -1 if only the pager shows the text."""
+    """Index of the line in the unfolded block, or -1 if only the pager shows the text."""
 
 
 def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]:
-    """Return the hits of a text, ignoring case, in blocks that were built with `unfold_all`."""
+    """Find a text in the blocks, ignoring case. The blocks must have been built with `unfold_all`."""
     text = text.casefold()
     hits: list[SearchHit] = []
     for block in blocks:
@@ -57,7 +57,7 @@ class SearchResult:
     """Number of the hit, from 1."""
     count: int
     row: int
-    """Index among the lines of the block under the cursor, or -1 if only the pager shows the text."""
+    """Index of the line in the block under the cursor, or -1 if only the pager shows the text."""
 
 
 @dataclass(slots=True)
@@ -97,7 +97,8 @@ class Cursor:
     def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
         """Show another item, with the cursor at the top or, in a trajectory, at the first failure.
 
-        `suspicions`: why the golden answer looks wrong. The cursor then starts at the call that they name.
+        `suspicions`: reasons why the golden answer looks wrong. If there are any, the cursor starts at the call that
+        they mention.
         """
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="", suspicions=suspicions)
@@ -193,7 +194,7 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Let the cursor enter or leave the arguments below it. Return False if there are no arguments."""
+        """Move the cursor into the arguments below it, or back out of them. Return False if there are no arguments."""
         if self.in_arguments:
             self.in_arguments = False
             self.index = self.index_of(self.block.key.partition("/arg:")[0])
@@ -221,8 +222,8 @@ class Cursor:
     def show_next_docs(self) -> Block | None:
         """Show the next of: docs of the golden call's function, docs of the predicted call's function, all, none.
 
-        Returns the block of the docs, or, if no docs are shown, the block below which they were. None if the item has
-        no functions.
+        Returns the block of the docs or, if the docs are now hidden, the block that was above them. None if the item
+        has no functions.
         """
         address = self.current_call
         if address is None and not self.detail.item.functions:

@@ -1,4 +1,4 @@
-"""Checks of the golden editor: whether the typed golden answer is valid, and what verdicts it would change.
+"""Check a golden answer that is typed in the golden editor, and recompute the verdicts that it would change.
 
 The module does not import Textual.
 """
@@ -68,8 +68,8 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 def find_problem_position(problem: str, text: str) -> int:
     """Return the position, in characters, of the part of a JSON text that a problem mentions.
 
-    Of the JSON strings that the problem mentions, the first of the most deeply nested strings counts. Returns 0 if the
-    problem mentions no string of the text.
+    If the problem mentions several JSON strings of the text, this is the position of the most deeply nested one, or of
+    the first of these. Returns 0 if the problem mentions no string of the text.
     """
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):

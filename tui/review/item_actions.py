@@ -1,6 +1,6 @@
-"""Data for the dialogs of an item: texts to copy, the same item in other runs, labels and raw records. Without Textual.
+"""Prepare the dialogs of an item: texts to copy, the same item in other runs, labels and raw records.
 
-In blind mode the store omits hidden verdicts from an `ItemDetail`.
+The module does not import Textual. In blind mode the store omits hidden verdicts from an `ItemDetail`.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
-    """Return the shell command that opens the item. `folder` is only named if the path of the run does not imply it."""
+    """Return the shell command that opens the item. It names `folder` only if the path of the run does not imply it."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
     if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):
@@ -130,7 +130,7 @@ def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
 
 NO_CALL = "(no call)"
 MAX_PREFIX = 24
-"""Largest length, in characters, of a prefix shared by all predictions that is shown in full."""
+"""Maximum length, in characters, of a common prefix of all predictions that is shown in full."""
 PREFIX_TAIL = 8
 """Number of characters that are shown at the end of a longer prefix."""
 

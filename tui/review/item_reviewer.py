@@ -1,7 +1,7 @@
-"""Review of the items of a queue: records reviews of the displayed item and moves to the next one. Without Textual.
+"""Review the items of a queue: record reviews of the displayed item and move to the next one. No import of Textual.
 
-Actions run in the order of their keys, each for the item that was on screen when its key was pressed. An item whose
-verdict is on disk is replaced by the next one as soon as no further action waits for it.
+Actions run in the order in which their keys were pressed. Each applies to the item that was on screen at that time.
+After the verdict on an item is on disk, the next item is shown as soon as no queued action applies to the old item.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 SUMMARY_SECONDS = 20.0
 """Seconds for which the summary of a complete queue is shown."""
 SLOW_ACTION_DELAY = 0.4
-"""Seconds after which the status line shows that an action waits."""
+"""Seconds after which the status line shows that an action is waiting."""
 NAME_CELLS = 24
 """Width, in cells, of the name of the item or part in the key line."""
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
@@ -99,7 +99,7 @@ class ItemView(Protocol):
 
 
 class ActionRunner:
-    """Runner of the actions of a review screen: uses the session's action queue and shows errors and delays."""
+    """Runs the actions of a review screen in the session's action queue, and shows errors and delays."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class Override:
 
 
 class OverrideReasons:
-    """Last override, and the reasons for an override to choose from."""
+    """Last override, and the reasons that the annotator can choose for an override."""
 
     def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
         self.override: Override | None = None
@@ -171,7 +171,7 @@ class OverrideReasons:
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set the last override from an event with a verdict. Ignore an event without a verdict, and a moved step."""
+        """Set or clear the last override if the event has a verdict. Ignore all other events and decisive steps."""
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
             subject = replace(subject, target=event.target)  # a score may have another target than the cursor
             self.override = Override(subject, event.criterion, event.overrules) if event.overrules else None
@@ -235,7 +235,7 @@ class ItemReviewer:
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """(item number, message) to show next, once no action waits for the displayed item. None if no item is
+        """Item to show after the queued actions on the displayed item, as (item number, message). None if no item is
         pending."""
         self._requested: RequestedItem | None = None
         """Item that the list requested and that is not displayed yet. None if there is no such item."""
@@ -270,7 +270,7 @@ class ItemReviewer:
         return self._requested is not None
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the item, as an item of this view, is requested, or is displayed with its current reviews."""
+        """Whether this item of this view is requested, or is displayed with its current reviews."""
         if self._requested is not None:
             return (self._requested.item, self._requested.view) == (item, view)
         is_displayed = self._displayed is not None and self._displayed.navigator.item == item
@@ -278,14 +278,14 @@ class ItemReviewer:
         return is_displayed and is_current and self._prefetcher.view == view
 
     def switch_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
-        """Continue in another store. `last_item`: number, in the other store, of the item that was completed last."""
+        """Switch to another store. `last_item`: number of the last completed item in the other store."""
         self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.discard_numbers()
 
     def continue_from(self, other: ItemReviewer) -> None:
-        """Take over the state of `other`, the reviewer of another pane that was closed."""
+        """Copy the state of `other`, the reviewer of another pane that was closed."""
         self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
         self._pending_item, self._requested = other._pending_item, None
         self.last_completed_item, self.pace, self.direction = other.last_completed_item, other.pace, other.direction
@@ -295,11 +295,11 @@ class ItemReviewer:
     # -- reviews
 
     def record_verdict(self, subject: ReviewSubject, key: str) -> None:
-        """Record a verdict. `key` is one of `judge.VERDICTS_BY_KEY`."""
+        """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
         self.record(subject, lambda latest: self.recorder.record_verdict(latest, key))
 
     def record(self, subject: ReviewSubject, action: RecordAction) -> None:
-        """Add the recording of a review to the session's queue."""
+        """Queue an action that records a review."""
         self.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
@@ -412,7 +412,7 @@ class ItemReviewer:
 
     @property
     def override_hints(self) -> list[tuple[str, str]]:
-        """(key, label) pairs of the reasons for the last override, for the key line."""
+        """Return (key, label) pairs of the reasons for the last override, for the key line."""
         return (
             self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
         )
@@ -478,11 +478,11 @@ class ItemReviewer:
             await self._show_item(item, StatusMessage(outcome.message))
         return True
 
-    # -- from item to item
+    # -- moving to another item
 
     @queued
     async def open_item(self, item: int) -> bool:
-        """Show `item` as the first item of the view."""
+        """Show `item` in a view that was just opened."""
         await self._session.open_journal()
         self._display(await self._prefetcher.read_item(item), NO_MESSAGE)
         self.pace.start(monotonic())

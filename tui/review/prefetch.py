@@ -1,4 +1,4 @@
-"""Prefetching for the item screen: reads items that are likely to be displayed next."""
+"""Prefetch the items that the item screen is likely to display next."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class DisplayedItem:
 
     detail: ItemDetail
     navigator: QueueNavigator
-    """Its `item` is the number of the displayed item, or `GONE_ITEM`."""
+    """Position in the queue. `navigator.item` is the number of the displayed item, or `GONE_ITEM`."""
     other_runs: Sequence[QueueRow] | None = None
     """Rows of the item in other runs. None if they were not prefetched."""
     suspicions: tuple[str, ...] = ()
-    """In the queue of suspects, why the golden answer looks wrong."""
+    """Reasons why the golden answer looks wrong. Empty outside the queue of suspects."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """Request of the list to display the item under its cursor in the item pane."""
+    """Request to display the item under the list's cursor in the item pane."""
 
     item: int
     view: View
@@ -59,7 +59,7 @@ class Neighbours:
 
 
 class ItemPrefetcher:
-    """Reader of the items of one view that prefetches items likely to be displayed next."""
+    """Reads the items of one view, and prefetches items that are likely to be displayed next."""
 
     def __init__(self, session: Session, view: View) -> None:
         self.view = view
@@ -158,7 +158,7 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 
     async def find_remaining(self, displayed: DisplayedItem) -> RemainingItems:
-        """Count the items without a verdict by the annotator and find the first. The displayed item is not included."""
+        """Count the other items without a verdict by the annotator, and find the first of them."""
         return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
 
     async def count_unreviewed(self) -> int:

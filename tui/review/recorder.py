@@ -1,4 +1,4 @@
-"""Recording of reviews: verdicts, scores, faults, error tags, notes and golden fixes, and undo.
+"""Record reviews (verdicts, scores, faults, error tags, notes, golden fixes), and undo them.
 
 A verdict key answers the criterion of the automatic verdict on its target. On a call that a judge called equivalent,
 pass and fail mean that the call is equivalent or not. On an argument that a judge called hallucinated, pass means that
@@ -195,7 +195,7 @@ class ReviewRecorder:
         """(item number, criterion) of the last score. None before the first score."""
 
     def find_own_opinion(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
-        """Return the annotator's opinion on a criterion of the target, by default that of the pending question."""
+        """Return the annotator's current review of the target on `criterion`, or on that of the pending question."""
         key = (self._session.annotator, subject.target, criterion or subject.question.criterion)
         return next((o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key), None)
 
@@ -263,14 +263,14 @@ class ReviewRecorder:
         return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
     async def record_decisive_step(self, subject: ReviewSubject, message: int) -> ReviewOutcome:
-        """Record the message, by its number from 1, after which the conversation could no longer succeed."""
+        """Record the decisive step: the number, from 1, of the message after which success was no longer possible."""
         annotation = Annotation(target=ITEM, criterion=DECISIVE_STEP, verdict=message)
         return await self._save(
             replace(subject, target=ITEM), annotation, lambda: verdict_words(message, DECISIVE_STEP)
         )
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
-        """Record the correct labels of the response as a verdict on it, whatever the subject's target is."""
+        """Record the correct labels as a verdict on the response, even if the subject has another target."""
         response = replace(subject, target=RESPONSE)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
         outcome = await self._save(response, annotation, lambda: verdict_words(labels, criterion))
@@ -324,7 +324,7 @@ class ReviewRecorder:
         try:
             events = await self._session.undo()
         except Exception as error:  # the annotator must see that nothing was undone
-            return ReviewOutcome(f"NOT UNDONE: {_error_text(error)}", style="bad")
+            return ReviewOutcome(f"UNDO FAILED: {_error_text(error)}", style="bad")
         if not events:
             return ReviewOutcome("nothing to undo", style="warn")
         event = events[-1]

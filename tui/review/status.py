@@ -1,4 +1,4 @@
-"""Status line and key line of the item screen, and the pace of a review session. Without Textual."""
+"""Build the status line and key line of the item screen, and measure the pace of review. No import of Textual."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.tui.text.lines import Line, justify_line, line_width, truncate
 from fcreview.tui.text.theme import symbols
 
 BREAK_SECONDS = 180.0
-"""Smallest time between two items, in seconds, that counts as a break instead of time for an item."""
+"""Minimum time between two items, in seconds, that counts as a break. Breaks are not part of the time per item."""
 AVERAGED_ITEMS = 50
 """Number of recent items whose median time is shown."""
 

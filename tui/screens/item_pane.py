@@ -329,7 +329,7 @@ class ItemPane(Vertical):
     # -- reviews
 
     def action_verdict(self, key: str) -> None:
-        """Record a verdict. `key` is one of `judge.VERDICTS_BY_KEY`."""
+        """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
         if (subject := self._subject()) is not None:
             self.item_reviewer.record_verdict(subject, key)
 

@@ -33,9 +33,9 @@ from fcreview.tui.queue.overview import (
     Overview,
     OverviewReader,
     RunArrangement,
+    find_unfinished_queue,
     next_actions,
     next_lines,
-    own_queue,
     queues_complete,
     read_progress,
     read_reasons,
@@ -459,7 +459,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if name == "estimates":
             self.action_estimates()
         elif name == "queue":
-            queue = own_queue(self._overview)
+            queue = find_unfinished_queue(self._overview)
             if queue is None:
                 self._show_message("No queue file has items left for you")
             else:

@@ -1,4 +1,4 @@
-"""Copying text: to a file and, with the OSC 52 escape sequence, to the clipboard of the terminal.
+"""Copy text to a file and, with the OSC 52 escape sequence, to the clipboard of the terminal.
 
 The file is needed because no terminal reports whether it set the clipboard.
 """
@@ -16,7 +16,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.safe_files import WorkspaceFiles
 
 CLIPBOARD_LIMIT = 74_994
-"""Largest length, in bytes, of the base64 text that common terminals accept."""
+"""Maximum length, in bytes, of the base64 text that common terminals accept."""
 COPY_FILE_NAME = "copied.txt"
 
 

@@ -1,7 +1,7 @@
-"""Fuzzy matching of typed words against a short text, for the command palette.
+"""Match typed words against a short text, as the command palette does.
 
 Textual's own `FuzzySearch` tries every combination of letters, which takes minutes on a model name such as `ababab...`.
-The search here takes one pass a word and is bounded for any text.
+This search makes one pass for each word, so its time is bounded for any text.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 EXACT, PREFIX, WORD_START, INSIDE, SPREAD, IN_HELP = 1000, 300, 100, 50, 20, 5
-"""Points of a match, by kind of match.
+"""Score of each kind of match.
 
-EXACT and PREFIX: the query is the whole text, or its beginning. WORD_START and INSIDE: a query word is at the start of
-a word of the text, or inside a word. SPREAD: its letters are spread over several words. IN_HELP: it is only in the
-help.
+EXACT and PREFIX: the query is the whole text, or its beginning. The others apply to each query word. WORD_START and
+INSIDE: it is at the start of a word of the text, or inside a word. SPREAD: its letters are spread over several words.
+IN_HELP: it is only in the help.
 """
 MAX_TEXT = 300
 """Largest number of characters of a text that are searched. The rest of a longer text is ignored."""

@@ -1,4 +1,4 @@
-"""Verdict badges, bars, heat cells, intervals and paths as styled text. Every meaning also has a sign or a figure."""
+"""Draw verdict badges, bars, heat cells, intervals and paths as styled text that is also readable without colour."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def verdict_badge(value: Any) -> StyledText:
 
 
 def bar(share: float, cells: int, style: str = "primary") -> Line:
-    """Return a bar on its track. A share from 0 to 1 that is not 0 fills at least one cell."""
+    """Return a bar that fills `share` (0 to 1) of its track. A share above 0 fills at least one cell."""
     sign = symbols()
     filled = 0 if share <= 0 else max(round(min(share, 1.0) * cells), 1)
     return (sign.filled * filled, style), (sign.track * (cells - filled), "track")
@@ -48,9 +48,9 @@ def heat_cell(rate: float | None, cells: int) -> StyledText:
 def interval_bar(
     low: float, point: float, high: float, scale: tuple[float, float], cells: int, mark: float | None = None
 ) -> Line:
-    """Return an interval with its point on a scale, and optionally a mark for another figure.
+    """Return a line that shows an interval, its point estimate and optionally another value, `mark`.
 
-    All figures have the unit of `scale`, the (lowest, highest) value of the line.
+    All values have the unit of `scale`, the (lowest, highest) value on the line.
     """
     sign = symbols()
 
@@ -67,11 +67,11 @@ def interval_bar(
 
 
 FRAME_CELLS = 4
-"""Cells of a line that the two sides of a frame use."""
+"""Number of cells in a line that the two sides of a frame take."""
 
 
 def frame_top(title: Line, cells: int, border: str = "track") -> Line:
-    """Return the upper border of a frame, with a title at its left."""
+    """Return the upper border of a frame, with a title on the left."""
     sign, fitted = symbols(), fit_line(title, max(cells - 7, 1))
     rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
     return ((f"{sign.top_left}{sign.rule} ", border), *fitted, (f" {rest}{sign.top_right}", border))
@@ -86,7 +86,7 @@ def frame_side(line: Line, cells: int, border: str = "track") -> Line:
 
 
 def frame_bottom(facts: Line, cells: int, border: str = "track") -> Line:
-    """Return the lower border of a frame, with facts at its right."""
+    """Return the lower border of a frame, with facts on the right."""
     sign, fitted = symbols(), fit_line(facts, max(cells - 6, 1))
     gap = " " if fitted else sign.rule
     rest = sign.rule * max(cells - 5 - line_width(fitted), 0)
@@ -108,9 +108,9 @@ def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
 
 
 def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
-    """Return the top line of a screen: the program, where the screen is as a path, and facts at the right.
+    """Return the top line of a screen: the program name, the path to the screen, and facts on the right.
 
-    `path`: sanitized names from the outermost to the screen itself. If the line is too short, outer names are omitted.
+    `path`: sanitized names, of which the last is the screen. If the line is too short, the first names are omitted.
     """
     sign = symbols()
     name: StyledText = (f" {PROGRAM_NAME} ", "app")

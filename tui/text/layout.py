@@ -1,4 +1,4 @@
-"""Layout of long documents: computes the rows on screen, and presents texts as documents. No I/O and no drawing.
+"""Lay out long documents: compute the rows on screen, and present texts as documents. No I/O and no drawing.
 
 A document is a list of blocks, and a block is laid out only when it comes into view. The scroll position is the (block,
 row) of the top line instead of a line number. So nothing above the top line has to be measured, and the position is
@@ -164,7 +164,7 @@ class TextSource:
     def find_row(self, offset: int, cells: int) -> tuple[int, int]:
         """Return (chunk, row) of the character at `offset`.
 
-        The row can be off where control characters before the character are drawn wider than one cell.
+        The row is inexact if control characters before `offset` are drawn wider than one cell.
         """
         index = max(bisect_right(self.starts, offset) - 1, 0)
         before = self.text[self.starts[index] : offset]
@@ -243,7 +243,7 @@ def find_match(text: str, needle: str, current: int, step: int) -> int | None:
     """Return the offset of the next (`step` 1) or previous (`step` -1) match of `needle`, wrapping around at the end.
 
     `current` is the offset of the current match, or -1 before the first search. The search ignores case unless `needle`
-    contains an upper-case letter, which also avoids lowering a large text.
+    contains an upper-case letter. Such a search is also faster, because the text is not converted to lower case.
     """
     if needle == needle.lower():
         lowered = text.lower()

@@ -1,6 +1,6 @@
-"""Styled lines as plain data, and the formatting that all screens share: wrapping, truncation, tables, JSON, panes.
+"""Build styled lines as plain data, with the formatting of all screens: wrapping, truncation, tables, JSON, panes.
 
-A style is a name that `theme.style` knows (`dim`, `strong`, `bad`, `diff`); its look is decided when it is drawn.
+A style is a name that `theme.style` resolves when the line is drawn (`dim`, `strong`, `bad`, `diff`).
 Widths are display cells. Text from data has been sanitized with `fcreview.model.sanitize` unless stated otherwise.
 """
 
@@ -19,11 +19,12 @@ from fcreview.tui.text.theme import symbols
 
 JSON_WIDTH = 76
 MAX_JSON_CHARS = 200_000
-"""Longest text, in characters, that is formatted as JSON. A value is serialized once for each nesting level."""
+"""Maximum length, in characters, of a text to format as JSON. Each value is serialized once per nesting level, which
+is slow for longer texts."""
 
 
 def format_json(value: Any, cells: int = JSON_WIDTH, indent: int = 0) -> str:
-    """Format a JSON value. An object or list is split, one member a line, only if it does not fit into `cells`.
+    """Format a JSON value. An object or list that does not fit into `cells` has one line for each member.
 
     Raises:
         ValueError, TypeError, RecursionError: As `json.dumps`.
@@ -59,7 +60,7 @@ Line = tuple[StyledText, ...]
 
 BLANK_LINE: Line = ()
 RULE_MARGIN = 6
-"""Number of cells of a horizontal rule that its text cannot use."""
+"""Number of cells in a horizontal rule for the dashes and blanks around its text."""
 
 
 def make_line(text: str, style: str = "") -> Line:
@@ -196,7 +197,7 @@ def pad_text(text: str, cells: int, style: str = "") -> StyledText:
 
 
 MIN_PREFIX_WIDTH = 4
-"""Fewest characters of the beginning of a name that are worth showing."""
+"""Minimum width, in cells, of a shortened prefix. A shorter prefix is omitted."""
 _QUALIFIER = re.compile(r"(^|\(golden )(?:[^\W\d]\w*\.)+(?=[^\W\d])")
 
 
@@ -209,7 +210,7 @@ def truncate(text: str, cells: int) -> str:
 def truncate_middle(text: str, cells: int, share: float = 1 / 3) -> str:
     """Shorten a visible name in the middle, since names mostly differ at the end: `live_…le_23-20-0`.
 
-    `share` is the fraction of the room that the beginning gets.
+    `share` is the fraction of the width for the beginning of the name.
     """
     if display_width(text) <= cells:
         return text
@@ -235,7 +236,7 @@ def truncate_error_type(text: str, cells: int) -> str:
 
 
 def truncate_difference(text: str, cells: int) -> str:
-    """Shorten a first difference. Dotted names lose their qualifier: `…queryViolation not called`."""
+    """Shorten the text of a first difference. Dotted names lose their qualifier: `…queryViolation not called`."""
     if display_width(text) > cells:
         text = _QUALIFIER.sub(lambda match: match[1] + symbols().ellipsis, text)
     return truncate(text, cells)
@@ -257,7 +258,7 @@ def center_text(text: str, cells: int) -> str:
 
 
 def replace_missing(text: str) -> str:
-    """Replace the sign of an unknown value by that of the active symbol set."""
+    """Replace the sign of an unknown value with the sign in the active symbol set."""
     return symbols().none if text == wording.NO_VALUE else text
 
 
@@ -272,7 +273,7 @@ def format_recomputed_pass_rate(passes: int, known: int, items: int) -> str:
 
 
 def key_hints_line(hints: Sequence[tuple[str, str]], cells: int, keep_last: int = 2) -> Line:
-    """Return the key line from (key, label) hints, without those that do not fit, but with the last `keep_last`."""
+    """Return the key line for (key, label) hints. Hints that do not fit are omitted, except the last `keep_last`."""
     kept = list(hints)
     gap = _hint_gap(kept, cells)
     while gap < 1 and len(kept) > keep_last:
@@ -302,12 +303,11 @@ TWO_PANES_MIN_WIDTH = 120
 """Smallest screen width, in cells, at which list and item are shown side by side."""
 MIN_LIST_WIDTH = 50
 LIST_WIDTH = 66
-"""Width of the list pane, in cells, beside the item and function docs, before it grows."""
+"""Minimum width of the list pane, in cells, beside the item and function docs."""
 MAX_LIST_WIDTH, MAX_PAIR_LIST_WIDTH = 100, 76
 """Largest widths of the list pane, in cells: beside item and function docs, and beside the item only."""
 MIN_ITEM_WIDTH = 90
-"""Width, in cells, that the item text keeps beside function docs: names, and about 40 cells for each of the two
-values."""
+"""Minimum width, in cells, of the item text beside function docs: room for a name and two values of about 40 cells."""
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
 THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
@@ -360,7 +360,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ChoiceTable(Generic[T]):
-    """Table to choose a row from: visible text for each row, and the value that the row selects."""
+    """Table in which the user chooses a row. Each row has visible text and the value that it selects."""
 
     title: str
     noun: str

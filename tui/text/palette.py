@@ -1,4 +1,4 @@
-"""Colours by meaning, derived from a Textual theme and corrected until they are readable and distinct.
+"""Derive colours by meaning from a Textual theme, and correct them until they are readable and distinct.
 
 Five meanings have a colour of their own: golden answers, predicted calls, pass, fail and people. A colour of the theme
 is used for a meaning if its hue fits. All texts reach a contrast of at least 4.5:1 (WCAG 2.1, level AA) on the
@@ -17,7 +17,7 @@ HUES = {"golden": 38, "predicted": 195, "passed": 105, "failed": 350, "people": 
 HUE_TOLERANCE = 17
 """Largest distance, in degrees, at which a colour of the theme is used for a meaning."""
 MIN_SATURATION = 0.35
-"""Smallest saturation (HLS) of a theme's colour that is used for a meaning, so that none looks grey."""
+"""Minimum saturation (HLS, 0 to 1) of a theme's colour that is used for a meaning. Less saturated colours look grey."""
 CORRECTED_SATURATION = 0.75
 """Saturation of a colour that was made lighter or darker, so that it does not fade."""
 HEAT_HUE_RANGE = 0.32
@@ -112,7 +112,7 @@ def _make_readable(colour: str, backgrounds: tuple[str, ...], *, is_dark: bool) 
 
 
 def _tint(background: str, colour: str, text: str) -> str:
-    """Return the background mixed with as much of a colour as leaves the text readable on it."""
+    """Mix as much of `colour` into the background as possible without making `text` unreadable."""
     tints = (_blend(background, colour, percent / 100) for percent in range(34, 0, -2))
     return next((tint for tint in tints if contrast(text, tint) >= MIN_CONTRAST), background)
 
@@ -138,7 +138,7 @@ def derive_palette(colours: Mapping[str, str], chosen: Mapping[str, str], *, is_
     Args:
         colours: `#rrggbb` of `background`, `foreground`, `primary`, `secondary`, `accent`, `success`, `warning` and
             `error`.
-        chosen: Colours that the theme itself chooses for meanings, by the keys of `HUES`.
+        chosen: Colours that the theme itself defines for meanings. The keys are keys of `HUES`.
     """
     background = colours["background"]
     bar = _blend(background, colours["foreground"], 0.09)

@@ -1,4 +1,4 @@
-"""Symbols and styles by meaning. No meaning is expressed by colour alone.
+"""Provide symbols and styles by meaning. No meaning is expressed by colour alone.
 
 Environment variables: `NO_COLOR` (if not empty, only bold, reverse and underline are used), `FCREVIEW_THEME` (the name
 of a theme), `FCREVIEW_ASCII` (`1` or `0` selects the symbol set), `TERM`, and the encoding of the locale (`LC_ALL`,

@@ -94,7 +94,7 @@ def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
         "bob has 30 items left: fcreview open PATH --annotator bob --queue pilot",
         "64 more labels narrow the interval to ± 2 points: press enter",
         "The interval is within ± 2 points",
-        "No estimate: the sample does not cover all items of the run",
+        "No estimate: the sample was drawn from part of the run. Draw one from the whole run: press enter",
         "The run has more than 20,000 items. Estimate it: press m",
     ]
 

@@ -15,9 +15,9 @@ from fcreview.tui.queue.header import label_runs, rates_line
 from fcreview.tui.queue.overview import (
     Overview,
     QueueProgress,
+    find_unfinished_queue,
     list_categories,
     next_actions,
-    own_queue,
     queues_complete,
     reason_lines,
     review_facts,
@@ -146,12 +146,12 @@ def test_next_actions_start_with_disagreements() -> None:
     ]
     assert review_facts(overview) == "2 of 15 labels" and queues_complete(overview) == "0 of 2 queues complete"
     assert not review_facts(replace(overview, queues=None)) and not queues_complete(replace(overview, queues=[]))
-    assert own_queue(overview) == "judge"
+    assert find_unfinished_queue(overview) == "judge"
     drawn = replace(overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)})
     assert next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"
     complete = replace(drawn, queues=[QueueProgress("pilot", ShareProgress("bob", 9, 9, 0))])
     assert next_actions(complete)[2].text == "Draw 64 more labels"
-    assert own_queue(replace(overview, queues=queues[:1])) is None
+    assert find_unfinished_queue(replace(overview, queues=queues[:1])) is None
 
 
 def test_runs_of_one_model_are_told_apart_in_every_panel() -> None:

@@ -63,7 +63,7 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
     async with app.run_test(size=(100, 30)) as pilot:
         lines = await settled(pilot)
         assert "› pilot " in lines[0] and " 0 of 8 reviewed " in lines[0]
-        assert "your share · queue pilot · 1/8" in lines[-3]
+        assert "your items · queue pilot · 1/8" in lines[-3]
         assert [line.strip("│▌ ").split()[0] for line in lines if "simple_" in line] == order
         await pilot.press("enter")
         for place, name in enumerate(order):

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.errors import UsageError
+from fcreview.cli.output import print_message
+from fcreview.model.sanitize import sanitize
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -59,9 +61,6 @@ def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
 
 def print_problems(problems: Sequence[str]) -> None:
     """Print warnings about damaged files, whose runs are omitted."""
-    from fcreview.cli.output import print_message
-    from fcreview.model.sanitize import sanitize
-
     for problem in problems[:MAX_PROBLEMS]:
         print_message(f"fcreview: {sanitize(problem)}")
     if len(problems) > MAX_PROBLEMS:

@@ -153,7 +153,7 @@ def _has_valid_tables(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def disable_external_access(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[Path] = (), folder: Path | None = None
+    connection: duckdb.DuckDBPyConnection, files: Sequence[Path | str] = (), folder: Path | None = None
 ) -> None:
     """Stop all statements on this connection from accessing files, except the given files and those in a folder.
 

@@ -192,6 +192,10 @@ class StoreBuilder:
         for path in paths:  # one at a time: a file contains no question twice, but several files can contain the same
             self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
 
+    def load_parquet(self, table: str, path: Path) -> None:
+        """Insert the rows of a Parquet file in the builder's folder."""
+        self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({quote_literal(path)})")
+
     def set_run(
         self, run: int, key: str, info: Run, fingerprint: int, n_items: int, sources: Iterable[SourceFile]
     ) -> None:

@@ -232,7 +232,7 @@ def import_runs(
     started = time.perf_counter()
     new_import = partial(_Import, workspace, plans, read, issues, on_progress, n_workers, dataset_options)
     try:
-        with _import_lock(workspace):
+        with import_lock(workspace):
             summary = new_import().run()
     except (OSError, duckdb.IOException) as error:
         if getattr(error, "errno", None) in _READ_ONLY_ERRORS:
@@ -433,7 +433,7 @@ class _Import:
 
 
 @contextlib.contextmanager
-def _import_lock(workspace: Workspace) -> Iterator[None]:
+def import_lock(workspace: Workspace) -> Iterator[None]:
     """Wait until no other import runs in the workspace, and delete the files that a crashed import left."""
     descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
     try:

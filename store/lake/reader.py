@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, cast
 
 import duckdb
 import orjson
 
-from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
+from fcreview.store.database import (
+    SCHEMA_VERSION,
+    StoreError,
+    connect_in_memory,
+    disable_external_access,
+    quote_literal,
+)
 from fcreview.store.importing.builder import insert_lines, read_schema
 from fcreview.store.lake.files import LakeFiles, open_lake_files
 from fcreview.store.lake.layout import LARGE_COLUMNS, TABLES, LakeContents, LakeIndex, LakeRun, digest, read_lake
@@ -18,7 +23,8 @@ from fcreview.store.workspace import Workspace
 
 MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
-_LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b")
+_LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
+"""What a query contains that needs more than the small columns."""
 
 
 class LakeConnection:
@@ -28,18 +34,17 @@ class LakeConnection:
     """
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
-        self._connection, self._files, self._contents = connection, files, contents
+        self.connection, self._files, self._contents = connection, files, contents
         self.problems = list(contents.problems)
         """One message for each damaged file."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
+        return getattr(self.connection, name)
 
     def execute(self, query: Any, parameters: Any = None) -> duckdb.DuckDBPyConnection:
         if isinstance(query, str) and "item_rows" in query and not _LARGE.search(query):
-            with contextlib.suppress(duckdb.BinderException):  # SELECT * of a column that no index has
-                return self._connection.execute(query.replace("item_rows", "item_index"), parameters)
-        return self._connection.execute(query, parameters)
+            query = query.replace("item_rows", "item_index")
+        return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
         """Omit the run or index whose file an error names. Returns False if the error names none."""
@@ -56,7 +61,7 @@ class LakeConnection:
                     self.problems.append(f"{location}/{run.folder}/{file} is damaged. The run is omitted")
                     del contents.runs[run.number]
                     for table in ("runs", "sources"):
-                        self._connection.execute(f"DELETE FROM {table} WHERE run = ?", [run.number])
+                        self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [run.number])
                     return True
         for index in contents.indexes:
             if self._files.path_of(index.folder) + "/" in text:
@@ -64,6 +69,12 @@ class LakeConnection:
                 contents.indexes.remove(index)
                 return True
         return False
+
+    def restrict_access(self) -> None:
+        """Stop all statements from accessing files other than the Parquet files of the lake. Cannot be undone."""
+        folders: list[LakeRun | LakeIndex] = [*self._contents.runs.values(), *self._contents.indexes]
+        paths = [self._files.path_of(f"{each.folder}/{file}") for each in folders for file in each.files]
+        disable_external_access(self.connection, paths)
 
     def set_files(self) -> None:
         """Create the views over the files of all complete runs."""
@@ -86,32 +97,32 @@ class LakeConnection:
                 for number, run in sorted(runs.items())
                 if file in run.files and number not in covered
             ]
-            sources = [_read_files(rest, "rest_" + table, self._connection)]
+            sources = [_read_files(rest, "rest_" + table, self.connection)]
             whole = [index for index, part in assigned.items() if len(part) == len(self._index(index).runs)]
             sources.append(
                 _read_files(
                     [path_of(f"_index/{name}/{file}") for name in whole if file in self._index(name).files],
                     "index_" + table,
-                    self._connection,
+                    self.connection,
                 )
             )
             for number, (name, part) in enumerate((n, p) for n, p in assigned.items() if n not in whole):
                 if file in self._index(name).files:
-                    source = _read_files([path_of(f"_index/{name}/{file}")], f"part_{number}_{table}", self._connection)
+                    source = _read_files([path_of(f"_index/{name}/{file}")], f"part_{number}_{table}", self.connection)
                     numbers = ", ".join(map(str, part))
                     sources.append(
                         source and (f"{source} WHERE run IN ({numbers})" if table != "functions" else source)
                     )
-            self._create_views(table, _read_files(complete, table, self._connection), [s for s in sources if s])
+            self._create_views(table, _read_files(complete, table, self.connection), [s for s in sources if s])
 
     def _index(self, name: str) -> LakeIndex:
         return next(index for index in self._contents.indexes if index.name == name)
 
     def _create_views(self, table: str, complete: str, indexed: Sequence[str]) -> None:
-        execute = self._connection.execute
+        execute = self.connection.execute
         if table == "items":
-            small = ", ".join(f'"{name}"' for name in _columns(self._connection) if name not in LARGE_COLUMNS)
-            every = ", ".join(f'"{name}"' for name in _columns(self._connection))
+            small = ", ".join(f'"{name}"' for name in _columns(self.connection) if name not in LARGE_COLUMNS)
+            every = ", ".join(f'"{name}"' for name in _columns(self.connection))
             empty = "SELECT * FROM internal.no_items"
             execute(f"CREATE OR REPLACE VIEW item_rows AS {f'SELECT {every} {complete}' if complete else empty}")
             union = " UNION ALL ".join(f"SELECT {small} {source}" for source in indexed)
@@ -165,6 +176,18 @@ def open_lake(
 
     Raises: StoreError if the lake cannot be read or was written by another version.
     """
+    lake = connect_lake(workspace)
+    try:
+        attach_more(lake.connection)
+        lake.restrict_access()
+    except BaseException:
+        lake.close()
+        raise
+    return cast("duckdb.DuckDBPyConnection", lake)
+
+
+def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> LakeConnection:
+    """Open the lake of a workspace, or some of its runs, without limits of access. Raises the errors of `open_lake`."""
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:
@@ -175,20 +198,17 @@ def open_lake(
         raise StoreError(
             f"the lake {workspace.lake} was written by another version of fcreview: import the runs into a new lake"
         )
+    if runs is not None:
+        contents.runs = {number: run for number, run in contents.runs.items() if number in runs}
     connection = connect_in_memory()
     try:
         _set_up(connection, contents)
-        attach_more(connection)
         lake = LakeConnection(connection, files, contents)
-        _restrict_access(connection, files, contents)
         lake.set_files()
     except duckdb.Error as error:
         connection.close()
         raise StoreError(f"cannot read the lake {workspace.lake} ({str(error).splitlines()[0][:200]})") from error
-    except BaseException:
-        connection.close()
-        raise
-    return cast("duckdb.DuckDBPyConnection", lake)
+    return lake
 
 
 def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> None:
@@ -217,11 +237,3 @@ def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> No
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[dict[str, Any]]) -> None:
     types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
     insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
-
-
-def _restrict_access(connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
-    """Limit the connection to the Parquet files of the lake."""
-    folders: list[LakeRun | LakeIndex] = [*contents.runs.values(), *contents.indexes]
-    paths = [files.path_of(f"{each.folder}/{file}") for each in folders for file in each.files]
-    connection.execute(f"SET allowed_paths = [{', '.join(map(quote_literal, paths))}]")
-    connection.execute("SET enable_external_access = false")

@@ -99,3 +99,30 @@ def test_a_failed_run_is_an_issue_of_the_lake_until_it_is_imported(cli: Cli, tmp
     (lake / "_issues/abc.json").write_text(json.dumps([issue | {"severity": "error"}]))
     more = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects
     assert more[0]["n"] == rows[0]["n"] + 1
+
+
+def test_a_share_is_copied_and_reviewed_without_the_lake(cli: Cli, lake: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    arguments = [lake, "--workspace", mine]
+    assert cli("queue", "create", *arguments, "--name", "pilot", "--size", "4", "--annotators", "tester").code == 0
+    opened = cli("open", *arguments, "--queue", "pilot")
+    assert opened.code == 0, opened.err
+    assert "copied 4 items" in opened.err
+    shared = cli("items", *arguments, "--queue", "pilot", "--json").objects
+    lake.rename(tmp_path / "away")
+    offline = cli("items", mine, "--queue", "pilot", "--json").objects
+    assert [row | {"run": 0} for row in offline] == [row | {"run": 0} for row in shared]
+    assert len(cli("items", mine, "--json").objects) == 4
+    row = offline[0]
+    assert cli("label", mine, row["id"], "--run", str(row["run"]), "--verdict", "fail").code == 0
+    (tmp_path / "away").rename(lake)
+    reviewed = cli("items", *arguments, "--where", "reviewed", "--json").objects
+    assert [each["id"] for each in reviewed] == [row["id"]]
+
+
+def test_a_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples: Path, tmp_path: Path) -> None:
+    own = Path(shutil.copytree(samples / "bfcl", tmp_path / "own"))
+    assert cli("import", own).code == 0
+    done = cli("open", lake, "--workspace", own, "--where", "official:fail")
+    assert done.code == 1
+    assert "has imported runs" in done.err

@@ -1,4 +1,4 @@
-"""Building blocks of the document that shows an item: `Block`, display options, `IndexedItem`, and text blocks.
+"""Define the blocks of the document that shows an item, the display options and the indexed item.
 
 A document is a list of blocks. Each block renders its lines for a given width, and only when it scrolls into view.
 """
@@ -107,12 +107,12 @@ class DisplayOptions:
     panels: bool = False
     """Whether all sections have a frame, as on a large screen."""
     suspicions: Sequence[str] = ()
-    """In the queue of suspects, why the golden answer of the item looks wrong."""
+    """Reasons why the golden answer of the item looks wrong. Empty outside the queue of suspects."""
     print_hint: str = ""
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 
     def is_folded(self, key: str, default: bool) -> bool:
-        """Whether a block is folded; `default` applies if the reader did not change it.
+        """Return whether a block is folded. `default` applies unless the reader folded or unfolded the block.
 
         Printed output unfolds all turns.
         """
@@ -126,7 +126,7 @@ class DisplayOptions:
         return self.print_hint or f"{self.open_key} to open"
 
     def row_limit(self, limit: int) -> int:
-        """Return how many rows of a text are shown: `limit`, or all rows in complete printed output."""
+        """Return the number of rows to show of a text: `limit`, or all rows in complete printed output."""
         return UNLIMITED_ROWS if self.print_hint and self.unfold_all else limit
 
 
@@ -138,7 +138,7 @@ def nest_blocks(blocks: Sequence[Block], parent: str) -> Sequence[Block]:
 
 
 class BlockSource:
-    """Adapter that lets a `Layout` scroll through blocks."""
+    """Adapter that lets a `DocumentLayout` scroll through blocks."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self.blocks = blocks
@@ -296,7 +296,7 @@ class IndexedItem:
 
 
 def fold_mark(folded: bool) -> Line:
-    """Return the sign before the heading of a section that folds."""
+    """Return the sign before the heading of a section that can be folded."""
     return (((symbols().folded if folded else symbols().unfolded) + " ", "primary"),)
 
 

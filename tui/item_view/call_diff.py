@@ -1,4 +1,4 @@
-"""Golden and predicted call side by side: heading, table of arguments, and the differences inside long values."""
+"""Render golden and predicted call side by side: heading, table of arguments, and differences inside long values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
 
     If the golden text lists accepted values (`"a" or "b"`), the predicted text is compared with the value that has the
     longest common beginning. A short difference is one span; a long difference is compared word by word. A span is
-    empty where the predicted text only lacks words.
+    empty where the predicted text lacks words and has no others instead.
     """
     start, end, closest = _changed_span(golden, predicted)
     if end - start < MIN_WORD_DIFF_CHARS:
@@ -120,7 +120,7 @@ def _mark_edge_blanks(text: str) -> str:
 
 
 MAX_COLUMN_ROWS = 3
-"""Largest number of rows of a value in its column. A longer value is shown below the name of its argument."""
+"""Largest number of rows for a value in its column. A longer value is shown below the name of its argument."""
 GOLDEN_COLUMN_CELLS = 44
 """Width of the golden column, in cells, on wide screens. The column is wider only for longer values."""
 MIN_NAME_CELLS = 24
@@ -132,7 +132,8 @@ OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) p
 SIDE_LABEL_CELLS = 15
 """Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
-"""Largest number of rows of a value that does not fit its column. A longer value is cut around its first difference."""
+"""Largest number of rows for a value that is shown below the name of its argument. A longer value is cut around its
+first difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +324,7 @@ def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
 
 
 def pair_place(pair: CallPair, label: str) -> str:
-    """Return where a pair is: `turn 1 · call 1 of 2`. `label` is the number of the call, such as `call 1 of 2`."""
+    """Return the position of a pair: `turn 1 · call 1 of 2`. `label` is the number of the call: `call 1 of 2`."""
     return f"turn {pair.turn + 1} · {label}"
 
 

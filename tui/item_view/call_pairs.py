@@ -1,5 +1,4 @@
-"""Blocks for pairs of a golden and a predicted call. An unfolded pair is a table of arguments, a folded pair one
-line."""
+"""Build the blocks of a golden and a predicted call: a table of arguments if unfolded, one line if folded."""
 
 from __future__ import annotations
 
@@ -126,7 +125,7 @@ def call_label(pairs: Sequence[CallPair], position: int) -> str:
     """Return the number of a call in its turn, as in its address: `call 2 of 3`.
 
     Addresses number the golden calls in golden order, then the extra calls. If the model made the calls in another
-    order, the label of a golden call says so: `golden call 2 of 2`.
+    order, the label of a golden call is `golden call 2 of 2`.
     """
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
@@ -187,8 +186,9 @@ def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
     """Return the remarks for the heading of a pair.
 
-    The remarks are the simulated user as caller, a golden call that does not count, another spelling of the function
-    name, an earlier duplicate of the call, and the golden call with which the benchmark compared the predicted call.
+    A remark states that the simulated user made the call, that the golden call does not count, how the predicted call
+    spells the function name, where the model made the same call earlier, or with which golden call the benchmark
+    compared the predicted call.
     """
     golden, predicted = indexed.calls_of(pair)
     remarks: list[str] = []
@@ -257,7 +257,7 @@ def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
 
 
 def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
-    """Return a block that says that the turn has neither golden nor predicted calls."""
+    """Return the block of a turn that has neither golden nor predicted calls."""
     text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",

@@ -1,4 +1,4 @@
-"""Panels in the free rows below an item: the docs of the functions at the cursor, and the answers of other runs."""
+"""Build the panels in the free rows below an item: docs of the functions at the cursor, and answers of other runs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from fcreview.tui.text.lines import Line, StyledText, fit_line, make_line, pad_t
 from fcreview.tui.text.theme import symbols, verdict_style
 
 MAX_NAME_CELLS = 30
-"""Largest width, in cells, of a parameter or a model."""
+"""Largest width, in cells, of the name of a parameter or a model."""
 MAX_TYPE_CELLS = 18
 MIN_PANEL_ROWS = 3
 SUMMARY_ROWS = 3
-"""Largest number of rows of a function's own description."""
+"""Largest number of rows for the description of a function."""
 
 
 def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, cells: int, free_rows: int) -> list[Line]:
-    """Return one panel for each function at the cursor, without those that do not fit into `free_rows`."""
+    """Return one panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
     lines: list[Line] = []
     for name in here.names:
         document = find_function(functions, name)
@@ -41,7 +41,7 @@ def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, ce
 
 
 def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
-    """Return the docs of a function as a table with one row for each parameter, or more where there is room."""
+    """Return the docs of a function as a table. A parameter has one row, or several rows if all fit."""
     inner = cells - FRAME_CELLS
     properties = read_declared_parameters(document).properties
     required, optional = split_parameters(document)
@@ -83,7 +83,7 @@ def _cut(lines: Sequence[Line], cells: int) -> Line:
 
 
 def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
-    """Return a panel with the verdict and the first difference of the same item in other runs. Empty without room."""
+    """Return a panel with verdict and first difference of the same item in other runs. Empty if there is no room."""
     if not rows or free_rows < MIN_PANEL_ROWS + (len(rows) > 1):
         return []
     names = [sanitize(row.run_name or row.model) for row in rows]

@@ -1,4 +1,4 @@
-"""The decisive step of an item that an annotator may see: which message it is, who named it, and why."""
+"""Find the decisive step that the annotator may see: the message, the annotators who chose it, and the reason."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fcreview.model.verdict import DECISIVE_STEP, agreed_verdict
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStepMark:
-    """The decisive step, by a person or guessed from facts."""
+    """Decisive step, chosen by annotators or guessed by fcreview."""
 
     message: int
     """Number of the message, from 1."""
     people: tuple[str, ...]
-    """Annotators who named this message."""
+    """Annotators who chose this message. The annotator of the session is `you`."""
     guess: int | None = None
-    """Message that the rules name."""
+    """Number of the message that fcreview guessed, from 1. None if there is no guess or if it is hidden."""
     kind: str = ""
     """Kind of the guessed step, such as `wrong_write`."""
     reason: str = ""
@@ -29,7 +29,7 @@ class DecisiveStepMark:
 def find_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the decisive step: adjudicated, else the annotator's own, else as others agree, else as guessed.
+    """Return the adjudicated decisive step, else the annotator's own, else the agreed one, else the guess.
 
     `opinions`: reviews that the annotator may see. `hide_verdicts`: whether the guess is hidden.
     """

@@ -1,4 +1,4 @@
-"""The note on the decisive step, in the first rows of its message."""
+"""Render the note on the decisive step, which is shown above its message."""
 
 from __future__ import annotations
 

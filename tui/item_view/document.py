@@ -1,4 +1,4 @@
-"""The document of an item: its blocks in order, the header line, cursor positions, metadata and raw records."""
+"""Build the document of an item: its blocks in order, the header line, cursor positions, metadata and raw records."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import symbols, verdict_style
 
 METADATA_LABEL_CELLS = 18
-"""Cells of the heading of the metadata that its summary cannot use."""
+"""Number of cells in the metadata heading that the summary cannot use."""
 MAX_FIELD_CHARS = 48
 """Largest length, in characters, of a metadata value on its line. A longer value shows its size and opens in the
 pager."""
@@ -144,7 +144,7 @@ def header_line(
 ) -> Line:
     """Render the header: `live_simple_3-2-1   3/640   official FAIL   recomputed FAIL   you –   live_simple · 0.6 s`.
 
-    Position and verdicts are never cut. If the line is too long, first the facts at the right are omitted and the gaps
+    Position and verdicts are never cut. If the line is too long, first the facts on the right are omitted and the gaps
     shrink, then symbols replace the badges, then the middle of the id is cut.
 
     `names_item`: whether the line begins with the id.
@@ -183,7 +183,7 @@ def _header_facts(detail: ItemDetail, cells: int) -> str:
 
 
 def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> StyledText:
-    """Return a verdict as a badge or a symbol. An item of which the annotator reviewed parts has a symbol."""
+    """Return a verdict as a badge or a symbol. If the annotator reviewed only parts of the item, it is a symbol."""
     if value == HIDDEN:
         return HIDDEN, "dim"
     if name == "you" and (not badge or (value is None and your_parts)):
@@ -213,7 +213,7 @@ def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
 
 
 TRAJECTORY_REASON_ROWS = 3
-"""Largest number of rows of a reason above a trajectory, so that the first difference is visible without scrolling."""
+"""Largest number of rows for a reason above a trajectory, so that the first difference is visible without scrolling."""
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
@@ -253,7 +253,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> int:
     """Return the index of the block where the cursor starts.
 
-    It is the call that the `suspicions` name, else the decisive step, else the first difference, else the first block
+    It is the call that `suspicions` mention, else the decisive step, else the first difference, else the first block
     that the benchmark judges, else the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
@@ -286,7 +286,7 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
 
 
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the first difference inside the block at `at`: its first differing argument, else call.
+    """Return the index of the first difference inside the block at `at`: the first argument, else the first call.
 
     Returns `at` if nothing inside the block differs.
     """

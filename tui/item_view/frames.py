@@ -1,4 +1,4 @@
-"""Panels of an item: frames around unfolded calls and, on large screens, around all other sections."""
+"""Draw frames around the unfolded calls of an item and, on large screens, around all other sections."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
 
 
 def _last_row_of_call(blocks: Sequence[Block], at: int) -> int | None:
-    """Return the index of the last row of the unfolded call at `at`. None if the block is no unfolded call."""
+    """Return the index of the last row of the unfolded call at `at`. None if the block is not an unfolded call."""
     head = blocks[at]
     part = parse_address(head.key)
     if part is None or part.call is None or part.argument is not None or head.folded:

@@ -1,4 +1,4 @@
-"""Views of function docs, and the list of available functions.
+"""Render function docs and the list of available functions.
 
 A column beside the item, or the footer, shows the docs of the function under the cursor. The list of available
 functions is part of the document.
@@ -164,7 +164,7 @@ class RelevantFunctions:
     """Functions whose docs are relevant at the cursor. An instance without functions is false."""
 
     names: Sequence[str] = ()
-    """Function names: that of the golden call, then that of the predicted call if it is different."""
+    """Function name of the golden call, then the function name of the predicted call if it is different."""
     argument: str | None = None
     """Parameter under the cursor. If the cursor is on a call, the first argument of the call that differs."""
 
@@ -189,7 +189,7 @@ def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
     if part.call < len(pairs):
         pair = pairs[part.call]
         path = part.argument or next((place.path for place in pair.diff if place.path and place.state != "~"), None)
-        names = called_functions(indexed, pair).values()
+        names = function_name_by_side(indexed, pair).values()
         return RelevantFunctions(tuple(dict.fromkeys(names)), _top_level_name(path))
     calls = indexed.calls_without_golden(part.turn)
     name = calls[part.call].name if part.call < len(calls) else None
@@ -201,7 +201,7 @@ def available_functions(indexed: IndexedItem) -> RelevantFunctions:
     return RelevantFunctions(tuple(_function_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
 
 
-def called_functions(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
+def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
     """Return the function names as `{"golden": name, "predicted": name}`.
 
     A missing call has the name of its counterpart.
@@ -270,7 +270,7 @@ def call_docs_blocks(indexed: IndexedItem, pair: CallPair, address: str, options
     """Return the blocks of the function docs below a call. Empty unless the reader chose the docs of this call."""
     if options.unfold_all or options.docs_call != address or options.docs_choice not in ("golden", "predicted"):
         return []
-    name = called_functions(indexed, pair)[options.docs_choice]
+    name = function_name_by_side(indexed, pair)[options.docs_choice]
     return [_docs_block(indexed, f"{address}/document", name, options)]
 
 
@@ -296,7 +296,7 @@ def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
         return DOCS_CHOICES[-1:]
-    names = called_functions(indexed, pairs[part.call])
+    names = function_name_by_side(indexed, pairs[part.call])
     of_call = DOCS_CHOICES[:2] if names["golden"] != names["predicted"] else DOCS_CHOICES[:1]
     return (*of_call, DOCS_CHOICES[-1]) if len(indexed.item.functions) > 1 else of_call
 
@@ -448,7 +448,7 @@ def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
-    """Return a block with the names of the functions that have no line; unfolded, with a hint how to fold the list."""
+    """Return a block with the names of the functions that have no line. If unfolded, it ends with a hint to fold it."""
 
     def lines(cells: int) -> list[Line]:
         if not folded:

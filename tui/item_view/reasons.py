@@ -1,4 +1,4 @@
-"""Panel with the reasons why an item fails: a sentence, then the code, for the recomputed and the official verdict."""
+"""Build the panel with the reasons why an item fails: sentence and error type of recomputed and official verdict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 HIDDEN_REASONS = "  verdicts and reasons: hidden until you submit"
 SUSPICION_ROWS = 3
-"""Largest number of rows of a reason why a golden answer is suspect."""
+"""Largest number of rows for a reason why a golden answer is suspect."""
 LABEL_CELLS = 12
 """Width, in cells, of the name of a verdict's source before its reason."""
 
@@ -50,9 +50,10 @@ def read_reason(item: Item, source: str) -> Reason:
 
 
 def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
-    """Return the panel with the reasons. Empty if the badges in the header say it all. Blind review hides them.
+    """Return the panel with the reasons. Empty if it would only repeat the badges in the header.
 
-    `has_heading`: whether the panel has a title. Without one, it has a title only if the verdicts differ.
+    Blind review hides the reasons. `has_heading`: whether the panel always has a title. Otherwise it has a title only
+    if the verdicts differ.
     """
     item = indexed.item
     if indexed.hide_verdicts:

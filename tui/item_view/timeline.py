@@ -1,8 +1,7 @@
-"""Events of a turn in the order in which they happened: calls with their results, messages, and the final reply.
+"""Render the events of a turn in the order in which they happened: calls with results, messages, and the final reply.
 
-Each golden call has a place in the order of golden calls. A golden call that the model did not make is shown after
-the predicted call that is paired with the golden call before it. Equal calls or messages in a row are folded to one
-line.
+A golden call that the model did not make is shown after the predicted call that is paired with the golden call before
+it. Equal calls or messages in a row are folded to one line.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the first step of the judged model. It is infinite if the benchmark supplied the whole turn."""
+    """Return the first step of the judged model. The result is infinite if the benchmark supplied the whole turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
@@ -226,7 +225,7 @@ def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOption
 
 
 def _reply_columns(cells: int) -> Columns:
-    """Return columns of equal width, which the labels and the replies below them share."""
+    """Return two columns of equal width for the labels and the replies below them."""
     half = max((cells - REPLY_LABEL_CELLS - 6) // 2, 8)
     return Columns(REPLY_LABEL_CELLS, half, half)
 
@@ -260,7 +259,7 @@ def _lines_without_state(render: LineRenderer, cells: int) -> list[Line]:
 
 
 def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
-    """Compare the golden labels with those of the judge.
+    """Compare the golden labels with the judge's labels.
 
     The state is `~` if they differ but the benchmark passes the item.
     """
@@ -308,7 +307,7 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
 USER_ROWS = 6
 RESULT_ROWS = 4
 BRIEF_RESULT_ROWS = 1
-"""Largest number of rows of the result of a call that is equal to the golden call, repeated, or in supplied
+"""Largest number of rows for the result of a call that is equal to the golden call, repeated, or in supplied
 dialogue."""
 
 

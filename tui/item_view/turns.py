@@ -1,4 +1,4 @@
-"""Blocks of an item's turns: overview, opening messages, events, final state, and the other items of the conversation.
+"""Build the blocks of an item's turns: overview, opening messages, events, final state, items of the conversation.
 
 An item that is not a trajectory has a single turn without a heading.
 """
@@ -110,7 +110,7 @@ def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) 
 
 UNKNOWN_QUESTION = "question unknown: not found in any dataset"
 NAMED_MESSAGE_ROWS = 1
-"""Largest number of rows of a named message, such as a user profile or the instruction to a simulated user."""
+"""Largest number of rows for a named message, such as a user profile or the instruction to a simulated user."""
 UNNAMED_MESSAGE_ROWS = 4
 FULL_DIALOGUE_ROWS = 40
 
@@ -271,8 +271,9 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
     """Return the turns that are unfolded by default.
 
-    These are all turns of a short trajectory. In a long trajectory, it is the failing turn, else the first turn with a
-    difference, else the turn with calls, and always the turn of the decisive step.
+    All turns of a short trajectory are unfolded. In a long trajectory, these are the turn of the decisive step, and the
+    failing turn, else the first turn with a difference. If there is none of these, it is the only turn with calls, else
+    the first turn or, without calls, the last turn.
     """
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
@@ -344,8 +345,8 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
 
 
 def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the model's reply if the model made no call, a golden reply exists, or the dialogue is
-    full."""
+    """Return the blocks of the model's reply if the model made no call, a golden reply exists, or the full dialogue is
+    shown."""
     messages = indexed.messages.get(0, [])
     replies = [
         message.content

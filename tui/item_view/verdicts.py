@@ -1,4 +1,4 @@
-"""Verdicts on an item and its parts (official, recomputed, judges, annotators) with reasons, errata and import issues.
+"""Render the verdicts on an item and its parts, with reasons, reviews, errata and import issues.
 
 Blind annotators see only their own reviews.
 """
@@ -135,7 +135,7 @@ def format_verdict_value(value: Any, criterion: str) -> str:
 
 
 def main_verdict(item: Item, source: str) -> Verdict | None:
-    """Return the verdict of a source on the item, else its first verdict on a part. The decisive step is none."""
+    """Return the verdict of a source on the item, else its first verdict on a part. Decisive steps are ignored."""
     verdicts = [each for each in item.verdicts if each.source == source and each.criterion != DECISIVE_STEP]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
@@ -210,7 +210,7 @@ def review_blocks(indexed: IndexedItem) -> list[Block]:
 
 
 def _recorded_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
-    """Render the decisions by people that the run's own files contain. They do not count as reviews."""
+    """Render the human reviews that the run's own files contain. fcreview does not count them as reviews."""
     hint = " not counted; import-labels imports them"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
@@ -252,7 +252,7 @@ def _review_texts(opinion: Opinion) -> list[str]:
     parts += [f"fault: {opinion.fault}"] if opinion.fault else []
     parts += [f"override: {sanitize(opinion.reason)}"] if opinion.reason else []
     parts += ["tags: " + sanitize(", ".join(opinion.tags))] if opinion.tags else []
-    parts += ["in bulk: not counted in agreement, calibration and estimates"] if opinion.bulk else []
+    parts += ["bulk review: not counted in agreement, calibration and estimates"] if opinion.bulk else []
     return parts
 
 
@@ -398,8 +398,7 @@ def judge_label_verdict(item: Item) -> Verdict | None:
 TARGET_REASON_ROWS = 4
 AUTOMATIC_SOURCES = ("official", "rule", "judge")
 ARGUMENT_FLAGS = ("hallucinated",)
-"""Criteria on arguments whose verdicts are shown below the call: the criterion and the name of the argument, no
-reason."""
+"""Criteria on arguments whose verdicts are shown below the call, with the name of the argument and without a reason."""
 
 
 def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
@@ -424,7 +423,7 @@ def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[s
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
     """Return the automatic verdicts to show below a target, and the verdicts on its arguments by `ARGUMENT_FLAGS`.
 
-    The passing verdict of a judge without a rationale is omitted.
+    A judge's pass without a rationale is omitted.
     """
     verdicts = [v for v in indexed.verdicts.get(target, ()) if v.source != "human"]
     flags = [v for v in indexed.argument_verdicts.get(target, ()) if v.criterion in ARGUMENT_FLAGS and v.value is True]

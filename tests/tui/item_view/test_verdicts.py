@@ -106,7 +106,7 @@ def test_ones_own_answer_stands_beside_the_judges() -> None:
 def test_a_review_given_in_bulk_says_what_does_not_count_it() -> None:
     opinions = [Opinion(annotator="alice", verdict=False, bulk="b1"), Opinion(annotator="bob", verdict=False)]
     lines = text(detail(refused(), opinions=opinions), 120)
-    assert "  ✗ you  fail · in bulk: not counted in agreement, calibration and estimates" in lines
+    assert "  ✗ you  fail · bulk review: not counted in agreement, calibration and estimates" in lines
     assert "  ✗ bob  fail" in lines
 
 

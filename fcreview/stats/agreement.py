@@ -1,4 +1,4 @@
-"""Agreement of annotators: every coefficient of every group of ratings, with its interval."""
+"""Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from fcreview.stats.agreement_ratings import (
 
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
-"""Value of a cell whose annotator did not label the unit."""
+"""Value of a cell in `RatingTable.cells` if the annotator did not label the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """Labels by unit and annotator. Units with the same row are stored once, as a pattern."""
+    """Labels by unit and annotator. Units with the same labels are stored as one row, called a pattern."""
 
     annotators: tuple[str, ...]
     label_keys: tuple[LabelKey, ...]

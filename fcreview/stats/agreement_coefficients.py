@@ -1,8 +1,8 @@
-"""Agreement coefficients with bootstrap intervals.
+"""Compute agreement coefficients with bootstrap intervals.
 
 Units with the same labels form one pattern. A `Statistic` takes weights of shape (samples, patterns), the number of
 units of each pattern in each sample, and returns one value per sample, NaN where the coefficient is undefined. One
-formula therefore serves the data and its resamples, as a few matrix products.
+formula therefore computes the data and all resamples, with a few matrix products.
 
 Patterns are label counts of shape (patterns, categories). `cohen_kappa` takes the categories that the two annotators
 chose, of shape (patterns, 2).
@@ -70,8 +70,8 @@ def fleiss_kappa(counts: FloatArray) -> Statistic:
 
 def gwet_ac1(counts: FloatArray) -> Statistic:
     """Gwet's AC1 (Gwet 2008), with missing labels as in Gwet's handbook (2014). Units with one label count for the
-    prevalence of categories and not for agreement. The columns of `counts` are all categories of the scale, used or
-    not."""
+    prevalence of categories and not for agreement. `counts` has a column for each category of the scale, even if no
+    annotator used it."""
     has_pairs = (counts.sum(1) > 1).astype(np.float64)
     agreement = compute_pairwise_agreement(counts)
     shares = counts / counts.sum(1, keepdims=True)

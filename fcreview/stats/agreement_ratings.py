@@ -1,4 +1,4 @@
-"""Ratings by annotators, the groups in which their agreement is measured, and the text of agreement and disagreements.
+"""Group the ratings of annotators for measuring agreement, and format agreement and disagreements as text.
 
 A unit is one target of one item on one criterion. "Unsure" is not a label. The store already excludes adjudications,
 stale and retracted reviews, and verdicts that only follow from verdicts on parts.

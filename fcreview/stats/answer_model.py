@@ -1,4 +1,4 @@
-"""Metrics of a run under the assumption that its unreviewed items have other verdicts or answers.
+"""Compute the metrics of a run under the assumption that unreviewed items have other verdicts or answers.
 
 For verdicts, drawn passes and failures replace the verdicts of unreviewed items, and the benchmark's own metrics are
 computed.
@@ -30,7 +30,7 @@ from fcreview.stats.posterior import SEED, FloatArray, IntArray, PosteriorDraws,
 PRIOR_ANSWERS = 1.0
 """Weight of the prior, as a number of human answers."""
 PRIOR_ATOMS = 12
-"""Number of answers among which the weight of the prior is divided in each draw."""
+"""Number of answers that share the weight of the prior in each draw."""
 _MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
 """Placeholder for a name, used where only the number of names is compared."""
@@ -38,7 +38,7 @@ PLACEHOLDER_NAME = "·"
 
 @dataclass(frozen=True, slots=True)
 class CriterionAnswers:
-    """Human answers on one criterion, about whole items. Each list has one entry per item."""
+    """Human answers on one criterion of whole items. Each list has one entry per item."""
 
     criterion: str
     human: Sequence[Any]
@@ -237,7 +237,7 @@ def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
 
 
 def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.Generator) -> list[Any]:
-    """Draw answers that differ from the automatic one. Numbers have the Jeffreys prior of a share."""
+    """Draw answers that differ from the automatic answer. Numbers are drawn from the Jeffreys prior of a share."""
     if scale.numbers is not None:
         low, high = scale.numbers
         numbers: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, n)).tolist()
@@ -294,8 +294,8 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw. Which items of a cell pass is drawn at random too. A metric that has no
-        value in some draw is omitted."""
+        """Compute the metrics of each draw. The passing items of a cell are chosen at random. Metrics without a value
+        in at least one draw are omitted."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:

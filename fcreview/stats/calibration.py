@@ -1,4 +1,4 @@
-"""Confusion matrices of automatic verdicts, their measures with intervals, and the most frequent errors.
+"""Compute confusion matrices of automatic verdicts, measures with intervals, and the most frequent errors.
 
 Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, which
 resamples verdict pairs with replacement (Efron and Tibshirani 1993).
@@ -101,8 +101,8 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
-    """Yield the error groups of each source, judge and criterion: first by category, then by error type, then by
-    function, each with the largest group first."""
+    """Yield the error groups of each source, judge and criterion: first the groups by category, then by error type,
+    then by function. Larger groups come first."""
     for group in group_verdict_pairs(pairs, ("overall",)):
         for by in ERROR_GROUPINGS:
             yield from sorted(_group_errors(group, by), key=lambda errors: (-errors.wrong, errors.name))

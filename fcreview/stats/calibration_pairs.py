@@ -1,4 +1,4 @@
-"""Calibration: automatic verdicts paired with human verdicts, the groups in which they are compared, and their text."""
+"""Group pairs of automatic and human verdicts for calibration, and format the results as text."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class ConfusionCell:
     n: int
     """Number of verdict pairs."""
     items: tuple[int, ...]
-    """Numbers of the items of the verdict pairs, without duplicates."""
+    """Store numbers of the items of the verdict pairs, without duplicates."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""One run, every convention: the figures of a run as the official code of each tool would compute them.
+"""Compute the figures of one run by the convention of each tool, as the tool's official code would.
 
 Tools differ in what they do with trials that were not run or ended with an error, with missing trials, and with tasks
-that have fewer trials than others. Each difference moves the published figure. This module computes them side by side,
-with the items that cause each difference.
+that have fewer trials than others. Each of these differences changes the published figure. For each figure, the module
+lists the values of all conventions and the items that cause a difference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ Denominator = Literal["run", "file", "planned"]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One attempt at a task, as far as conventions differ on it. An importer makes one of each item."""
+    """One attempt at a task, with the facts that conventions treat differently. The importer creates one trial for each
+    item."""
 
     item: str
     """Id of the item."""
@@ -28,54 +29,54 @@ class Trial:
     passed: bool
     """Whether the trial is a success. False without a verdict."""
     ending: Ending = "graded"
-    """`error`: the trial broke off without a verdict of its own. `not run`: an infrastructure error or a missing score,
-    which says nothing about the model."""
+    """`error`: the trial ended with an error and without a verdict. `not run`: an infrastructure error or a missing
+    score, which is no evidence about the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTable:
-    """All trials of a run, and what its own tool does."""
+    """All trials of a run, and the convention of the tool that produced the run."""
 
     trials: Sequence[Trial]
     own: str
     """Name of the convention of the run's own tool, in `CONVENTIONS`."""
     planned: int | None = None
-    """Number of trials of each task that the run was started with; None if it is not recorded."""
+    """Number of trials of each task that the run was set to make; None if it is not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Convention:
     name: str
     rule: str
-    """What the tool does, in words."""
+    """Description of the convention."""
     not_run: Treatment
     errors: Treatment
     trials: Denominator = "run"
-    """Number of trials in pass^k: those of the task that count, the most of any task in the file, or the planned
-    number, where missing trials are failures."""
+    """Number of trials per task that pass^k is computed with. `run`: the trials of the task that count. `file`: the
+    largest number of any task in the file. `planned`: the planned number; missing trials are failures."""
     by_task: bool = False
-    """Whether accuracy is the mean over tasks of the share of passes, instead of the share over all trials."""
+    """Whether accuracy is the mean of the pass rates of tasks, instead of the pass rate of all trials."""
     has_repeats: bool = True
     """Whether the tool can run a task several times."""
 
 
 CONVENTIONS: Mapping[str, Convention] = {each.name: each for each in (
-    Convention("tau2-bench", "infrastructure errors left out, other errors are failures", "left out", "failure"),
-    Convention("tau-bench v1", "everything counts, by the trials of the file", "failure", "failure", "file"),
-    Convention("Harbor", "everything counts, by the trials of the task", "failure", "failure"),
+    Convention("tau2-bench", "infrastructure errors are omitted, other errors are failures", "left out", "failure"),
+    Convention("tau-bench v1", "all trials count, pass^k assumes equal trials per task", "failure", "failure", "file"),
+    Convention("Harbor", "all trials count, pass^k uses each task's trials", "failure", "failure"),
     Convention("BFCL", "every item counts", "failure", "failure", has_repeats=False),
-    Convention("Inspect", "trials without a score left out, mean over tasks", "left out", "left out", by_task=True),
+    Convention("Inspect", "trials without a score are omitted, mean over tasks", "left out", "left out", by_task=True),
     Convention("planned trials", "missing trials are failures", "failure", "failure", "planned"),
     Convention("errors left out", "only graded trials count", "left out", "left out"),
 )}  # fmt: skip
 """Sources: `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py` of Harbor 0.24, and
 `scorer/_reducer` of Inspect 0.3, whose mean is over samples after their epochs were reduced. `planned trials` and
-`errors left out` are the two extremes, which leaderboards ask for or forget."""
+`errors left out` are no tools. They are the two extremes: all missing trials are failures, or no error is."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConventionRow:
-    """A figure by one convention."""
+    """One figure, computed by one convention or by several with the same value."""
 
     figure: str
     """`accuracy`, `pass^2` (all of 2 trials pass) or `pass@2` (one of them passes)."""
@@ -91,8 +92,8 @@ class ConventionRow:
     """Whether the run's own tool computes the figure this way."""
     note: str
     items: tuple[str, ...]
-    """Ids of the items that this convention treats in another way than the run's own. In a row of the run's own
-    convention, the items of the tasks that its note names."""
+    """Ids of the items that this convention counts differently from the run's own convention. In a row of the run's own
+    convention, the items of the tasks that `note` is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,27 +107,27 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class RunConventions:
-    """The conventions of one run. `rows` is empty if fcreview knows none for its benchmark."""
+    """Figures of one run by all conventions. `rows` is empty if fcreview knows no convention for the benchmark."""
 
     name: str
     """Name of the run."""
     rows: list[ConventionRow]
     numbers: Mapping[str, list[int]]
-    """Item id -> numbers of the items in the store."""
+    """Item id -> numbers of the items with this id in the store."""
 
     def find_items(self, row: ConventionRow) -> tuple[int, ...]:
-        """Return the numbers of the items of a row."""
+        """Return the store numbers of the items of a row."""
         return tuple(number for item_id in row.items for number in self.numbers.get(item_id, ()))
 
 
 Tasks = dict[str, list[bool]]
-"""Task -> whether each trial that counts is a success."""
+"""Task -> for each trial that counts, whether it is a success."""
 
 
 def compare_conventions(table: TrialTable) -> list[ConventionRow]:
-    """Compute accuracy and pass^k by each convention. The rows of a figure begin with that of the run's own tool.
+    """Compute accuracy and pass^k by each convention. The first row of a figure is by the run's own convention.
 
-    Conventions with the same value are one row, so a run without errors has one row a figure.
+    Conventions with the same value are combined in one row, so a run without errors has one row per figure.
     """
     names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
     names = [name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)]
@@ -179,13 +180,13 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
     notes = []
     if len(tasks) < n_all_tasks:
         vanished = n_all_tasks - len(tasks)
-        notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no trial left")
+        notes.append(f"{vanished} of {n_all_tasks} tasks {'has' if vanished == 1 else 'have'} no trial that counts")
     is_own = convention.name == table.own
 
     def row(figure: str, value: float | None, size: int | None, note: str = "") -> ConventionRow:
         text = "; ".join([*notes, *([note] if note else [])])
         n_trials = size * len(tasks) if size is not None else len(counted)
-        items = tuple(_items_treated_otherwise(table, convention, figure))
+        items = tuple(_find_differently_counted(table, convention, figure))
         if is_own and text:
             items = tuple(trial.item for trial in table.trials if trial.task in _short_tasks(table, tasks, note))
         return ConventionRow(figure, convention.name, convention.rule, value, n_trials, len(tasks), is_own, text, items)
@@ -201,14 +202,15 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
 
 
 def _short_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Return the tasks that a note names: those without a trial, and those with the fewest trials."""
+    """Return the tasks that a note is about: the tasks without a trial that counts and, if `note` is set, the tasks
+    with the fewest trials."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
 
 
 def _explain_missing(tasks: Tasks, highest: int) -> str:
-    """Return why pass^k is not defined: the task with the fewest trials."""
+    """Explain why pass^k is not defined, by the task with the fewest trials."""
     if not tasks:
         return "no trial counts"
     fewest, name = min((len(passes), task) for task, passes in tasks.items())
@@ -222,7 +224,7 @@ def _counts(trial: Trial, convention: Convention) -> bool:
 
 
 def _highest_k(table: TrialTable) -> int:
-    """Return the largest k that a figure could have: the planned trials, or the most trials of a task."""
+    """Return the largest k of any convention: the largest number of trials of a task, at most the planned number."""
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += 1
@@ -231,7 +233,8 @@ def _highest_k(table: TrialTable) -> int:
 
 
 def _denominator(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
-    """Return the number of trials that every task is divided by (None: its own), and the largest k."""
+    """Return (number of trials assumed for every task, largest k). The number is None if each task has its own number
+    of trials."""
     most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
     if convention.trials == "file":
         return most, most
@@ -257,18 +260,19 @@ def _pass_hat(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
-    """Return the mean over tasks of the probability that one of k trials passes, with n or all trials of the task."""
+    """Return the mean over tasks of the probability that at least one of k trials passes. A task has `n` trials, or its
+    own number if `n` is None."""
     if not tasks:
         return None
     sizes = ((n or len(passes), sum(passes)) for passes in tasks.values())
     return sum(1 - comb(size - passed, k) / comb(size, k) for size, passed in sizes) / len(tasks)
 
 
-def _items_treated_otherwise(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the items that cause a difference from the run's own convention.
+def _find_differently_counted(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
+    """Yield the ids of items that cause a difference from the run's own convention.
 
-    They are the trials that only one of the two counts, and the trials of tasks that have fewer trials than others,
-    where the two weight or divide them in different ways.
+    These are the trials that only one of the two conventions counts. If the conventions divide by different numbers,
+    the trials of tasks with fewer trials than others are included.
     """
     own = CONVENTIONS[table.own]
     if convention == own:
@@ -284,7 +288,7 @@ def _items_treated_otherwise(table: TrialTable, convention: Convention, figure: 
 
 
 def _division(convention: Convention, figure: str) -> tuple[bool, str]:
-    """Return what a figure is divided by: whether by tasks first, and the number of trials."""
+    """Return (whether the figure is a mean over tasks, number of trials as in `Convention.trials`)."""
     if figure == "accuracy":
         return convention.by_task, "planned" if convention.trials == "planned" else "run"
     return True, convention.trials

@@ -1,4 +1,4 @@
-"""Bounds of corrected metrics: their values if all open disagreements are resolved as pass, or all as fail."""
+"""Compute bounds of corrected metrics: the values if all open disagreements are resolved as pass, or all as fail."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import TRUE_MEANS_FAILURE, decides, find_scale, same_verdict
 
 DisagreementKind = tuple[str, bool, str]
-"""Category of the item, whether the target is the whole item, and criterion."""
+"""(category of the item, whether the target is the whole item, criterion)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,8 @@ class OpenDisagreements:
     n: int
     """Number of open disagreements on which the metric depends."""
     low: float
-    """Lowest value, in the unit of the metric: all disagreements resolved as pass, all as fail, or kept as they are."""
+    """Lowest of three values, in the unit of the metric: all disagreements resolved as pass, all as fail, or left
+    open."""
     high: float
 
 
@@ -35,7 +36,7 @@ def bound_metrics(
     """Compute the bounds of each metric that depends on an open disagreement.
 
     `items` are the corrected items of one or several runs. The metrics are computed twice for each kind of
-    disagreement, to find those that depend on it.
+    disagreement, to find the metrics that depend on this kind.
     """
     kinds = Counter(_kind_of(item, question) for part in items for item in part for question in item.disputed)
     if not kinds:
@@ -93,7 +94,8 @@ def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> Sc
 
 
 def _resolved_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
-    """Return the best or the worst verdict on a criterion. A criterion without an end keeps the automatic verdict."""
+    """Return the best or the worst verdict on a criterion. If the scale has no best or worst number, return the
+    automatic verdict."""
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
         return golden if passes and isinstance(golden, list) else []

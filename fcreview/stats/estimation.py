@@ -1,7 +1,8 @@
-"""Estimates of the metrics of a run as if all items had been reviewed, with 95 % intervals if there is a random sample.
+"""Estimate the metrics that a run would have if all items were reviewed, with 95 % intervals if there is a random
+sample.
 
-Finds the items and criteria that each metric depends on, draws the outcome of unreviewed items from the posterior,
-and computes the metrics of each draw. Also plans which items an extension of a sample draws, combines runs that are
+The module finds the items and criteria that each metric depends on, draws the outcomes of unreviewed items from the
+posterior, and computes the metrics of each draw. It also plans the extension of a sample, combines runs that are
 published together, and estimates the plain pass rate.
 """
 
@@ -54,12 +55,12 @@ EstimationMethod = Literal[
 ]
 METHOD_REASONS: dict[EstimationMethod, str] = {
     "posterior": "",
-    "all known": "all items that it depends on have a human verdict",
+    "all known": "all items that the metric depends on have a human verdict",
     "known only": "no item was reviewed as part of a random sample",
     "undecided": "all reviewed items of the sample are unsure, skipped or in disagreement",
-    "not sampled": "some of its items could not be part of any sample",
-    "not asked": "it needs human answers on {criteria} for every reviewed item of the sample",
-    "other verdicts": "it does not depend on item verdicts",
+    "not sampled": "some items of the metric had no chance of being drawn in a sample",
+    "not asked": "the metric needs human answers on {criteria} for every reviewed item of the sample",
+    "other verdicts": "the metric does not depend on item verdicts",
 }
 """Estimation method -> why a metric has no interval or an interval of width 0; empty for an estimated metric."""
 CHANGE_TOLERANCE = 1e-9
@@ -93,8 +94,8 @@ class MetricDependencies:
         return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
 
     def count_items(self, key: MetricKey) -> tuple[int, int, int]:
-        """Return three numbers of items in the metric's categories: items reviewed in a random sample, items with a
-        human verdict, and all items."""
+        """Return (number of items reviewed in a random sample, number of items with a human verdict, number of all
+        items) in the metric's categories."""
         names = [name for name in self.find_criteria(key) if name in self._models]
         by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
         counts = []
@@ -220,7 +221,7 @@ class MetricEstimate:
     criteria: tuple[str, ...] = ()
     """Criteria that the metric depends on; empty if it depends on item verdicts."""
     n_undecided: int = 0
-    """Number of undecided items in the samples of the run."""
+    """Number of undecided items in all samples of the run."""
     bounds: tuple[float, float] | None = None
     """Lower end of the interval if all undecided items fail, and upper end if all pass. None without undecided
     items."""
@@ -260,7 +261,7 @@ class MetricDraws:
         }
 
     def select_values(self, key: MetricKey, weights: FloatArray) -> FloatArray:
-        """Return the draws of a metric that apply to its weights (see `PosteriorDraws.passes`)."""
+        """Return the draws of a metric to use with these cell weights (see `PosteriorDraws.passes`)."""
         values = self.values[key]
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
 
@@ -296,17 +297,18 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
 
 
 def choose_n_draws(n_items: int) -> int:
-    """Return a number of draws that takes a few seconds to compute. 400 draws locate the ends of an interval to 1/12 of
-    its width."""
+    """Return the number of draws that can be computed in a few seconds, at least 400. With 400 draws, the error of an
+    interval's ends is 1/12 of the interval's width."""
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""Share of undecided items among the reached items of a sample from which the bounds are the headline."""
+"""If at least this share, from 0 to 1, of the sample items that annotators reached is undecided, the bounds are shown
+instead of the interval."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
-    """Whether so few sampled items are undecided that the interval is the headline."""
+    """Whether so few sampled items are undecided that the interval is shown instead of the bounds."""
     undecided = sum(each.is_undecided for each in statuses)
     decided = sum(each.sample_outcome == "decided" for each in statuses)
     return undecided < MAX_UNDECIDED_SHARE * (undecided + decided) or not undecided
@@ -331,7 +333,7 @@ def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) 
     """Estimate each metric of a run that is a share, a percentage or a score.
 
     Undecided items of the sample are estimated like the other items with the same automatic verdict. The bounds show
-    their effect.
+    how much the undecided items can change the metric.
 
     Args:
         run: Items with their reviews.
@@ -485,7 +487,7 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
 
 
 def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
-    """Merge the cells of each group, from which items are drawn with equal probability."""
+    """Merge the cells of each group. The items of a group are drawn with equal probability."""
     cells = model.cells
     merged = Cells(
         pool=np.array([cells.pool[group[0]] for group in groups], dtype=np.int64),

@@ -1,4 +1,4 @@
-"""95 % confidence intervals: the normal quantile, and Wilson's score interval of a share (Wilson 1927)."""
+"""Compute 95 % confidence intervals of shares: the normal quantile, and Wilson's score interval (Wilson 1927)."""
 
 from __future__ import annotations
 

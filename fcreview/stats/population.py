@@ -1,4 +1,5 @@
-"""Status of each item in the samples of a run, and the cells for which the pass rate of items is estimated."""
+"""Define the status of each item in the samples of a run, and group items into the cells whose pass rates are
+estimated."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ RunCategory = tuple[int, str]
 """(index of a run, name of a category)"""
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
-"""What reviews of a drawn item led to. `not reviewed`: annotators have not reached the item yet."""
+"""Result of the reviews of a drawn item. `not reviewed` means that no annotator has reached the item yet."""
 UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
-"""Outcomes of drawn items that were reached and have no verdict."""
+"""Outcomes of drawn items that annotators reached but left without a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Items of one or several runs, grouped into cells as far as the samples cover the items."""
+    """Items of one or several runs. The items that the samples cover are grouped into cells."""
 
     cell_keys: Sequence[CellKey]
     cells: Cells

@@ -1,4 +1,4 @@
-"""Posterior draws of the number of unreviewed items that pass, given the reviewed items of a random sample.
+"""Draw the number of unreviewed items that pass from the posterior, given the reviewed items of a random sample.
 
 Items form cells by automatic verdict, stratum and category. Within a cell, all items have the same inclusion
 probability, so the selection can be ignored given the cell (Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 8).
@@ -8,9 +8,10 @@ Cells with the same automatic verdict form a pool:
   passes in n reviewed items.
 * In a pool of several cells, reviewed passes are beta-binomial, and the prior of a cell is a robust mixture (Schmidli
   et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(c, 1 - c) with c = (m + 1/2) / 2,
-  which is worth one item. The mean m has the Jeffreys prior, and the strength s is one of `POOL_STRENGTHS`. The sample
-  decides how much the cells differ: cells with few reviews borrow from the others, and cells with different rates
-  hardly do. The unknown difference widens the intervals of metrics that weigh the cells unlike the sample.
+  which has the weight of one item. The mean m has the Jeffreys prior, and the strength s is one of `POOL_STRENGTHS`.
+  The sample determines how much the cells differ: cells with few reviews move towards the other cells, and cells with
+  clearly different rates hardly move. Uncertainty about the difference widens the intervals of metrics whose cell
+  weights differ from those of the sample.
 * Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
   rate is that of a pool with one cell.
 
@@ -34,16 +35,16 @@ JEFFREYS = 0.5
 _GRID_POINTS = 100
 """Number of grid points of the mean m of a pool. Draws are spread uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
-"""Possible values of the strength s: how many reviewed items of a cell the pool's mean rate is worth."""
+"""Possible values of the strength s: the pool's mean rate has the weight of s reviewed items of a cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndependentCellPrior:
-    """Prior of cells that are independent of their pool, which is worth one item."""
+    """Prior of cells that are independent of their pool. It has the weight of one item."""
 
     probability: float
     pull: float
-    """Position of the mean of the prior between 1/2 (0, the Jeffreys prior) and the mean rate of the pool (1)."""
+    """Mean of the prior, as a position between 1/2 (0, the Jeffreys prior) and the mean rate of the pool (1)."""
 
     def parameters(self, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of the beta distribution in a pool with this mean rate."""
@@ -57,13 +58,13 @@ SKEPTICAL_PRIOR = IndependentCellPrior(probability=0.8, pull=0.0)
 """Prior of the additional draws that widen the interval."""
 UNPOOLED_DRAW_SHARE = 0.2
 """Number of additional draws without a common pass rate, as a share of the draws with a common rate. If a sample has
-few or no errors, draws with a common rate exclude that a single category has many errors, although such a category
+few or no errors, draws with a common rate rule out that a single category has many errors, although such a category
 would change a metric that averages categories."""
 SKEPTICAL_DRAW_SHARE = 0.3
 """Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common rate. They widen the
 interval and do not move the estimate."""
 MAX_PROBABILITY_RATIO = 1.5
-"""Maximum ratio of two inclusion probabilities that count as similar."""
+"""Maximum ratio of two inclusion probabilities that are treated as equal."""
 _MIN_RATE = 1e-6
 _MAX_LOGIT_SHIFT = 30.0
 _BISECTION_STEPS = 30

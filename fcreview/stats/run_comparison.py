@@ -1,7 +1,7 @@
-"""Item-by-item comparison of two runs, or of two sources of verdicts on one run.
+"""Compare two runs, or two sources of verdicts on one run, item by item.
 
-Aligns the items of runs, counts their verdicts, tests the difference of the pass rates, and lists the flips: items that
-one side passes and the other fails.
+The module aligns the items of runs, counts the verdicts, tests the difference of the pass rates, and lists the flips:
+items that one side passes and the other fails.
 """
 
 from __future__ import annotations
@@ -152,9 +152,9 @@ class Flip:
             return f"same prediction; {name}: {reasons or UNKNOWN_FAILURE}"
         sides = [f"{name}: {text}" for name, side in (("A", self.a), ("B", self.b)) if (text := explain_outcome(side))]
         if self.same_prediction:
-            sides.insert(0, "same prediction, other golden answer")
+            sides.insert(0, "same prediction, different golden answer")
         elif self.golden_differs:
-            sides.insert(0, "other golden answer")
+            sides.insert(0, "different golden answer")
         return "; ".join(sides)
 
 
@@ -390,7 +390,7 @@ COMPLETE_CATEGORIES = "complete categories"
 def combine_complete_categories(
     comparison: RunComparison, a: VerdictSource, b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the categories with comparable rates. None if these are all categories, or none."""
+    """Combine the categories with comparable rates. Return None if all categories are comparable, or none is."""
     groups = [group for group in comparison.categories if group.is_comparable(a, b)]
     if not groups or len(groups) == len(comparison.categories):
         return None
@@ -403,7 +403,8 @@ def combine_complete_categories(
 
 
 def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
-    """List the rows of a comparison table: all items, the complete categories if others are not, and each category."""
+    """List the rows of a comparison table: all items, the complete categories together (if some categories are not
+    complete), and each category."""
     complete = combine_complete_categories(comparison, a, b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]

@@ -1,4 +1,4 @@
-"""Comparison of many runs on the same items: ranking of runs, hardest items, and upsets.
+"""Compare many runs on the same items: rank the runs, and find the hardest items and the upsets.
 
 An upset is an item that stronger runs fail and weaker runs pass.
 """
@@ -24,7 +24,8 @@ class RankedRun:
     passed: int
     """Number of items that the run passes."""
     known: int
-    """Number of items in the denominator: items with verdicts of all runs, or if there are none, of this run."""
+    """Number of items in the denominator: items with verdicts of all runs or, if there are none, items with a verdict
+    of this run."""
 
     @property
     def rate(self) -> float | None:

@@ -1,9 +1,9 @@
-"""Allocation of further reviews to cells, and the number of reviews that an interval still needs.
+"""Allocate further reviews to cells, and compute the number of reviews that an interval still needs.
 
-Neyman allocation (1934) in whole numbers (Wright 2012): each further review of a cell reduces the variance by less than
-the one before, so the best n reviews are those with the n largest reductions. The variance of a cell is that of a
-beta-binomial distribution without borrowing from other cells, because what a cell borrows may be wrong, and only its
-own reviews can show that.
+The method is Neyman allocation (1934) in whole numbers (Wright 2012). Each further review of a cell reduces the
+variance by less than the review before, so the best n reviews are those with the n largest reductions. The variance of
+a cell is that of a beta-binomial distribution that ignores the other cells of the pool, because the cell may differ
+from them, and only its own reviews can show that.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews needed by a metric without a variance model. Further items are drawn like
-    the reviewed ones, so the variance falls like that of the mean of a finite population."""
+    """Return the number of further reviews that a metric without a variance model needs. Further items are drawn like
+    the reviewed items, so the variance decreases like that of the mean of a finite population."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0

@@ -1,4 +1,4 @@
-"""Random samples of items: allocation to strata, selection, and shares of annotators.
+"""Draw random samples of items: allocate them to strata, select items, and assign them to annotators.
 
 Selection is reproducible. The random rank of an item depends on the seed, the purpose and the item's content, and not
 on the order of the items. blake2b gives the same ranks in every Python version.
@@ -48,20 +48,20 @@ class Stratum:
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """Allocate a sample to strata in proportion to their sizes, at least one item to each, in the order of names.
-    Rounding uses the largest remainders. Raises SamplingError if the population or the number of strata does not allow
-    this sample size."""
+    """Allocate a sample to strata in proportion to their sizes, at least one item to each. The result is sorted by
+    name. Rounding uses the largest remainders. Raises SamplingError if the population or the number of strata does not
+    allow this sample size."""
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
         raise SamplingError(f"cannot draw {total:,} of {population:,} matching items")
     if total < len(sizes):
-        raise SamplingError(f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least one item of each.")
+        raise SamplingError(f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least one from each.")
     quotas = dict(sizes)
     while small := [
         name for name, size in quotas.items() if size * _remaining(total, sizes, quotas) < sum(quotas.values())
     ]:
-        for name in small:  # A stratum whose share is less than one item gets one. The others divide the rest.
+        for name in small:  # A stratum that would get less than one item gets one. The other strata divide the rest.
             del quotas[name]
     remaining, quota_sum = _remaining(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
@@ -72,7 +72,8 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return how many items are left for the strata in `quotas` after each other stratum has received one."""
+    """Return the number of items that are left for the strata in `quotas` after every other stratum has received one
+    item."""
     return total - (len(sizes) - len(quotas))
 
 
@@ -105,8 +106,8 @@ def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) 
 
 
 _SEGMENTS = 3
-"""Number of equal segments into which a share is divided. Repeated items are drawn from the first segment and occur
-again in the last one."""
+"""Number of equal segments into which the items of an annotator are divided. Repeated items are drawn from the first
+segment and occur again in the last segment."""
 
 
 @dataclass(frozen=True, slots=True)

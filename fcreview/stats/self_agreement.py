@@ -1,4 +1,4 @@
-"""Self-agreement: whether annotators give the same verdict when a queue shows them an item a second time."""
+"""Compute self-agreement: how often annotators give the same verdict when a queue shows them an item a second time."""
 
 from __future__ import annotations
 

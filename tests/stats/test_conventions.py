@@ -17,7 +17,7 @@ def test_one_success_makes_all() -> None:
     rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=1))
     own, harbor = find_row(rows, "accuracy", "tau2-bench"), find_row(rows, "accuracy", "Harbor")
     assert (own.value, own.n, own.n_tasks, own.items) == (1.0, 1, 1, ("b0", "c0"))
-    assert own.note == "2 of 3 tasks have no trial left"
+    assert own.note == "2 of 3 tasks have no trial that counts"
     assert (harbor.value, harbor.items) == (pytest.approx(1 / 3), ("b0", "c0"))
     (spread,) = find_spreads(rows)
     assert (spread.low, spread.high) == (pytest.approx(1 / 3), 1.0)

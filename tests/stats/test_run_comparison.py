@@ -80,10 +80,10 @@ def test_a_flip_of_one_prediction_says_whether_the_golden_answer_is_another() ->
     (flip,) = compare_runs([outcome("1", True, **same)], [outcome("1", False, **same)]).flips
     assert flip.cause == 'same prediction; B: value_error, city "1" (golden "Oslo")'
     (flip,) = compare_runs([outcome("1", True, **same)], [outcome("1", False, golden_hash="other", **same)]).flips
-    assert flip.cause == 'same prediction, other golden answer; B: city "1" (golden "Oslo")'
+    assert flip.cause == 'same prediction, different golden answer; B: city "1" (golden "Oslo")'
     passing = outcome("1", True, first_difference='city "oslo" (golden "Oslo")')
     (flip,) = compare_runs([passing], [outcome("1", False, golden_hash="other")]).flips
-    assert flip.cause.startswith('other golden answer; A: passes with city "oslo" (golden "Oslo"); B: ')
+    assert flip.cause.startswith('different golden answer; A: passes with city "oslo" (golden "Oslo"); B: ')
 
 
 def test_a_part_that_could_be_recomputed_gives_no_rate() -> None:

@@ -197,7 +197,7 @@ async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported,
     async with opened(work, (130, 30)) as person:
         await comparing(person)
         lines = await person.press("enter")
-        assert any("same prediction, other golden answer" in line for line in lines)
+        assert any("same prediction, different golden answer" in line for line in lines)
         assert any("golden of A, then of B" in line for line in lines)
 
 

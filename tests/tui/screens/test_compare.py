@@ -205,7 +205,7 @@ async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspac
     async with opened(workspace, (80, 24)) as person:
         assert "? help" in (await comparing(person))[-1]
         lines = await person.press("question_mark")
-        assert "keys: compare" in "\n".join(lines) and "compare other verdicts" in "\n".join(lines)
+        assert "keys: compare" in "\n".join(lines) and "select the verdicts" in "\n".join(lines)
         await person.press("escape")
         assert isinstance(person.app.screen, CompareScreen)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LONGEST = 60.0
+LONGEST = 20.0
 """Seconds that an answer may take on a busy machine."""
 _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
@@ -41,6 +41,8 @@ class Seen:
     """Addresses, whether or not they were let through."""
     complaints: list[str] = field(default_factory=list)
     """Errors, warnings and whatever else stood in its console."""
+    frames: list[bytes] = field(default_factory=list)
+    """Binary messages of its websockets."""
 
 
 class Browser:
@@ -87,12 +89,13 @@ class Browser:
                 raise RuntimeError(f"never true: {condition}")
             time.sleep(0.02)
 
-    def press(self, *keys: str) -> None:
+    def press(self, *keys: str, control: bool = False) -> None:
         """Letters and signs, or names such as `Enter`, as if typed."""
         for key in keys:
-            text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
-            self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, **_key_code(key))
-            self.ask("Input.dispatchKeyEvent", type="keyUp", key=key, **_key_code(key))
+            text = {"Enter": "\r"}.get(key, key if len(key) == 1 and not control else "")
+            how = {"key": key, "modifiers": 2 * control, **_key_code(key)}
+            self.ask("Input.dispatchKeyEvent", type="keyDown", text=text, **how)
+            self.ask("Input.dispatchKeyEvent", type="keyUp", **how)
 
     def value(self, expression: str) -> Any:
         """Of an expression in the page, as JSON."""
@@ -121,6 +124,10 @@ class Browser:
         method, params = event.get("method"), event.get("params", {})
         if method == "Network.requestWillBeSent":
             self.seen.requests.append(params["request"]["url"])
+        elif method == "Network.webSocketCreated":
+            self.seen.requests.append(params["url"])
+        elif method == "Network.webSocketFrameReceived" and params["response"]["opcode"] == 2:
+            self.seen.frames.append(base64.b64decode(params["response"]["payloadData"]))
         elif method == "Log.entryAdded":
             self.seen.complaints.append(params["entry"]["text"])
         elif method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown"):
@@ -141,7 +148,7 @@ class Browser:
 
 def _key_code(key: str) -> dict[str, int]:
     codes = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowUp": 38, "ArrowDown": 40}
-    return {"windowsVirtualKeyCode": codes.get(key, ord(key[0].upper()))}
+    return {"windowsVirtualKeyCode": codes[key] if key in codes else ord(key.upper()) if key.isalnum() else 0}
 
 
 _PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"

@@ -20,6 +20,18 @@ document.addEventListener("DOMContentLoaded", () => {
   reopen.addEventListener("click", () => location.reload());
 });
 
+// Ctrl+C copies what was selected with Shift and the mouse, and Ctrl+V pastes, as everywhere in a browser. Otherwise
+// the terminal would send both keys to the app, which quits with Ctrl+C.
+document.addEventListener(
+  "keydown",
+  (event) => {
+    if (event.ctrlKey && !event.altKey && ["c", "v"].includes(event.key.toLowerCase())) {
+      event.stopImmediatePropagation();
+    }
+  },
+  true,
+);
+
 // textual.js opens downloads in a new window, which browsers block without a recent key press.
 const openWindow = window.open;
 window.open = (address, ...rest) => {

@@ -18,7 +18,7 @@ from fcreview.tui.exports import ReportServices
 from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
 from fcreview.tui.screens.pager import PagerScreen
 
-OMITTED = {"completion", "schema", "sql", "demo", "serve"}
+OMITTED = {"completion", "schema", "sql", "demo", "serve", "team"}
 """Commands for programs and for the first start."""
 SCREENS = {
     "open": "item next", "runs": "queue runs", "items": "queue filter", "show": "queue open",

@@ -1,0 +1,116 @@
+"""`fcreview serve` in a real browser: log in, review, reload."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pyte
+import pytest
+
+from fcreview.cli.serve.users import UsersFile
+from tests.chromium import LONGEST, Browser
+from tests.commands import PROGRAM
+from tests.waiting import until
+
+pytestmark = [pytest.mark.sweep, pytest.mark.process]
+PASSWORD = "correct horse"  # noqa: S105
+OPEN_ELSEWHERE = """new Promise(done => {{
+    const socket = new WebSocket('ws://{}/ws');
+    socket.onopen = () => done('open');
+    socket.onerror = () => done('refused');
+}})"""
+
+
+class Server:
+    """A server in a process of its own, with the user alice."""
+
+    def __init__(self, runs: Path, users: Path, environ: dict[str, str]) -> None:
+        arguments = [*PROGRAM, "serve", str(runs), "--users", str(users), "--port", "0"]
+        self.process = subprocess.Popen(arguments, env=environ, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        self.address = re.findall(r"http://localhost:\d+", line)[0]
+
+    @property
+    def sessions(self) -> list[str]:
+        """Numbers of the processes of its sessions."""
+        at = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return at.read_text().split()
+
+
+@pytest.fixture
+def server(known_run: Path, environ: dict[str, str], tmp_path: Path) -> Iterator[Server]:
+    UsersFile(tmp_path / "users.toml").set_password("alice", PASSWORD)
+    found = Server(known_run, tmp_path / "users.toml", environ)
+    yield found
+    found.process.kill()
+    found.process.wait()
+
+
+def screen_of(browser: Browser) -> str:
+    """What the app has drawn since the page was loaded."""
+    browser.value("0")  # reads what has arrived
+    (socket,) = (each for each in browser.seen.requests if each.startswith("ws"))
+    size = parse_qs(urlsplit(socket).query)
+    screen = pyte.Screen(int(size["width"][0]), int(size["height"][0]))
+    pyte.ByteStream(screen).feed(b"".join(browser.seen.frames).replace(b"\x1b[?2026$p", b""))
+    return "\n".join(screen.display)
+
+
+def wait_for_text(browser: Browser, pattern: str) -> str:
+    end = time.monotonic() + LONGEST
+    while not re.search(pattern, text := screen_of(browser)):
+        assert time.monotonic() < end, f"{pattern} never shown:\n{text}"
+        time.sleep(0.05)
+    return text
+
+
+def wait_for_page(browser: Browser) -> None:
+    """Until the page of the app is there and its websocket is open."""
+    browser.wait_for("document.body !== null && document.body.classList.contains('-loaded')")
+
+
+def open_socket_elsewhere(browser: Browser, address: str) -> str:
+    """What a page of another origin gets."""
+    expression = OPEN_ELSEWHERE.format(urlsplit(address).netloc)
+    answer = browser.ask("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+    return str(answer["result"]["value"])
+
+
+def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: Server, known_run: Path) -> None:
+    assert open_socket_elsewhere(browser, server.address) == "refused"
+    browser.look(1280, 720)
+    browser.open(server.address + "/")
+    browser.press(*"alice", "Tab", *PASSWORD, "Enter")
+    wait_for_page(browser)
+    wait_for_text(browser, r"\b1/6\b")
+    browser.press("j", "j")  # without a click: the page has the focus
+    wait_for_text(browser, r"\b3/6\s+official")  # the item is shown as well
+    browser.press("c", control=True)  # copies and does not quit
+    browser.press("Enter", "p")
+    journal = known_run / ".fcreview" / "reviews" / "alice.jsonl"
+    wait_for_text(browser, r"\b4/6\b")
+    until(lambda: journal.exists() and b'"verdict":true' in journal.read_bytes())
+    wait_for_text(browser, r"\b4/6\b")
+    first_requests, before = browser.seen.requests[:], server.sessions
+    browser.seen.requests.clear()
+    browser.seen.frames.clear()
+
+    browser.ask("Page.reload")
+    wait_for_page(browser)
+    wait_for_text(browser, r"\b4/6\b")
+    (session,) = server.sessions
+    assert [session] != before and journal.read_bytes().count(b"\n") == 1
+    asked = [each for each in first_requests + browser.seen.requests if not each.startswith("data:")]
+    assert {urlsplit(each).netloc for each in asked} == {urlsplit(server.address).netloc}
+    assert not [each for each in browser.seen.complaints if "ping=" not in each and "WebGL" not in each]
+
+    server.process.terminate()
+    assert server.process.wait(LONGEST) == 0
+    assert not Path(f"/proc/{session}").exists()
+    browser.wait_for("document.activeElement.id === 'reopen'")

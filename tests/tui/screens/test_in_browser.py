@@ -1,0 +1,135 @@
+"""The app in a browser: it writes the annotator's files only, and what it would write elsewhere becomes a download."""
+
+from __future__ import annotations
+
+import subprocess
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fcreview.cli.form_commands import describe_command
+from fcreview.tui.actions import ACTIONS
+from fcreview.tui.command_forms import FORMS, CommandForm, CommandResult, CommandService
+from fcreview.tui.downloads import deliver_download, download_name, run_for_download
+from fcreview.tui.exports import ReportServices
+from fcreview.tui.screens.command_form import CommandFormScreen, open_command_form
+from fcreview.tui.screens.command_palette import CommandList
+from fcreview.tui.text.clipboard import copy_text
+
+NEVER_SENT = {"ctrl+w", "ctrl+t", "ctrl+n", "ctrl+q", "ctrl+c", "ctrl+v"}
+"""Keys that a browser or its page keeps."""
+
+
+NO_PATHS = {
+    *("agreed", "check", "conventions", "exclude-benchmark-goldens", "flavour", "force", "format", "half-width"),
+    *("item", "limit", "markdown", "max-pairs", "name", "only", "policy", "queue", "run", "seed", "trust-rule"),
+    *("where", "with"),
+}
+"""Fields that name no file."""
+
+
+class Deliveries(list[tuple[str, bytes]]):
+    """What an app delivers: name and content."""
+
+    def deliver_binary(self, path: Path, save_filename: str) -> None:
+        self.append((save_filename, path.read_bytes()))
+
+
+@pytest.fixture
+def app(make_app: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    made = make_app(runs={"maple-8b": [{"official": False}, {"official": True}]})
+    made.session.in_browser = True
+    made.deliveries = Deliveries()
+    monkeypatch.setattr(made, "deliver_binary", made.deliveries.deliver_binary)
+    commands = CommandService(describe_command, lambda *_: pytest.fail("a command was run"))
+    made.session.report_services = ReportServices(lambda *_: "", lambda _: None, commands)  # type: ignore[arg-type, return-value]
+    return made
+
+
+def test_every_key_that_a_browser_keeps_has_a_second_one() -> None:
+    kept = {each.id for each in ACTIONS.values() if set(each.keys.split(",")) <= NEVER_SENT}
+    assert kept == {"app.quit"} and "q" in ACTIONS["queue.quit"].keys
+
+
+@pytest.mark.parametrize("form", [each for each in FORMS if each.is_for_browser], ids=lambda form: form.command)
+def test_forms_in_a_browser_have_no_paths_but_the_download(form: CommandForm) -> None:
+    fields = {each.name: each.is_path for each in describe_command(form.command)}
+    assert {name for name, is_path in fields.items() if is_path} == ({form.download} if form.download else set())
+    assert {name for name, is_path in fields.items() if not is_path} <= NO_PATHS, "name a new field here if it is safe"
+
+
+async def test_an_export_becomes_a_download(app: Any, settled: Any, tmp_path: Path) -> None:
+    before = {each for each in tmp_path.rglob("*") if "reviews" not in each.parts}
+    async with app.run_test(size=(100, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("colon", *f"export csv {tmp_path}/../labels.csv", "enter")
+        assert "of the items shown in labels.csv" in "\n".join(await settled(pilot))
+    ((name, content),) = app.deliveries
+    assert name == "labels.csv" and content.count(b"\n") == 3
+    assert {each for each in tmp_path.rglob("*") if "reviews" not in each.parts} - before == {
+        each for each in tmp_path.rglob("*") if "positions" in each.parts
+    }
+
+
+async def test_commands_that_write_are_not_offered(app: Any, settled: Any) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("colon")
+        await settled(pilot)
+        rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
+        assert all((f"  {form.label}  " in rows) is form.is_for_browser for form in FORMS)
+        await pilot.press("escape")
+        for form in FORMS:
+            if not form.is_for_browser:
+                open_command_form(app, app.session, form, {})
+        await settled(pilot)
+        assert not isinstance(app.screen, CommandFormScreen)
+
+
+async def test_the_file_of_a_command_becomes_a_download() -> None:
+    app, seen = Deliveries(), []
+
+    async def run(_: str, arguments: Any) -> CommandResult:
+        seen.extend(arguments)
+        path = Path(arguments[0].partition("=")[2])
+        path.write_text("text")
+        return CommandResult(f"written to {path}", True)
+
+    form = CommandForm("export", "", "", download="output")
+    commands = CommandService(lambda _: (), run)
+    result = await run_for_download(app, commands, form, ["--output=/etc/x.csv", "--size=1", "--"])  # type: ignore[arg-type]
+    assert app == [("x.csv", b"text")] and result.text == "written to x.csv"
+    assert not seen[0].startswith("--output=/etc") and seen[1:] == ["--size=1", "--"]
+    assert not Path(seen[0].partition("=")[2]).exists()
+
+
+def test_a_folder_becomes_a_zip_file(tmp_path: Path) -> None:
+    app = Deliveries()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "a.json").write_text("{}")
+    deliver_download(app, tmp_path / "run")  # type: ignore[arg-type]
+    assert app[0][0] == "run.zip" and zipfile.ZipFile(tmp_path / "run.zip").namelist()[-1] == "a.json"
+    assert [download_name(each) for each in ("-", "..", "a/", "/a/b.csv", " ")] == [
+        *("download", "download", "a", "b.csv", "download")
+    ]
+
+
+def test_copying_writes_no_file(tmp_path: Path) -> None:
+    sent: list[str] = []
+    terminal = SimpleNamespace(is_web=True, write=sent.append)
+    assert copy_text("text", tmp_path, terminal) == "copied to the clipboard"
+    assert copy_text("x" * 80_000, tmp_path, terminal) == "too long for the clipboard"
+    assert len(sent) == 1 and not list(tmp_path.iterdir())
+
+
+async def test_no_editor_is_started(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from fcreview.tui.screens.golden_editor import GoldenScreen
+
+    shown: list[str] = []
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("a program was started"))
+    screen = SimpleNamespace(_session=app.session, _show_message=lambda text, _: shown.append(text))
+    GoldenScreen.action_editor(screen)  # type: ignore[arg-type]
+    assert shown == ["not available in the browser: edit the text here"]

@@ -1,1 +1,1 @@
-"""Importer of ACEBench runs in English and Chinese: normal, special and agent categories."""
+"""Import ACEBench runs in English and Chinese: normal, special and agent categories."""

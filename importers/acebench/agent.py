@@ -1,4 +1,4 @@
-"""Items of ACEBench's agent categories: conversation, milestones beside the predicted calls, and end states.
+"""Fill the items of ACEBench's agent categories: conversation, milestones paired with predicted calls, and end states.
 
 Milestones are matched as in the released process scorer (revision e6db74b). The search for a milestone starts after the
 call that met the previous milestone. It ends at the first milestone that no call meets.
@@ -54,7 +54,7 @@ class HistoryMessage:
 
 
 def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
-    """Parse a dialogue history, a text table that is the only record of what the calls returned.
+    """Parse a dialogue history, a text table. No other file contains the results of calls.
 
     A message too long for one row continues on rows whose other columns are blank. The official runner cuts it at a
     fixed width, so its parts are joined without a space. Returns the messages, and the numbers (from 1) of the lines

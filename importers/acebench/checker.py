@@ -1,6 +1,6 @@
-"""ACEBench's checkers: normal replies, special replies and agent end states.
+"""Check ACEBench's normal replies, special replies and agent end states.
 
-Reproduces the released checkers and the process scorer (revision e6db74b), including their faults:
+This module reproduces the released checkers and the process scorer (revision e6db74b), including their errors:
 
 * A string argument only has to contain the golden string.
 * Numbers, booleans and values whose golden type is not the declared type are not compared.
@@ -282,7 +282,7 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
             required = [name, *words] if category == "special_incomplete" else list(words)
             missing = [str(word) for word in required if str(word) not in text]
             if missing:
-                message = f"the reply does not name {', '.join(missing)}"
+                message = f"the reply does not mention {', '.join(missing)}"
                 outcome = CheckOutcome(False, "error_correction", message, name, missing[0])
     return outcome
 
@@ -330,7 +330,7 @@ def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[
 
 
 def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Return two process accuracies of an agent item: the value that enters the mean, and the one in the process file.
+    """Return two process accuracies of an agent item: the value used in the mean, and the value in the process file.
 
     Both are from 0 to 1. With alternative milestone sequences, the mean uses the value of the best sequence, and the
     process file has the value of the last one.

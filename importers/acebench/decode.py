@@ -1,7 +1,7 @@
-"""Decoding of ACEBench replies: one Python expression, read from its syntax tree and never evaluated.
+"""Decode ACEBench replies. A reply is one Python expression. Its syntax tree is read and never evaluated.
 
-Reproduces the released `eval_main.py` and its AST decoder (revision e6db74b): white space is removed first, also inside
-strings; positional arguments are ignored; a name is its own text; every unary operator negates.
+This module reproduces the released `eval_main.py` and its AST decoder (revision e6db74b): white space is removed first,
+also inside strings; positional arguments are ignored; a variable name becomes text; every unary operator negates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recognition of ACEBench files, and the search for the datasets, scores and histories of a run.
+"""Recognize ACEBench files, and find the datasets, scores and histories of a run.
 
 A run is one model in one language.
 """
@@ -35,7 +35,7 @@ def parse_file_name(path: Path) -> tuple[str, str] | None:
 
 
 def folder_language(path: Path) -> str | None:
-    """Return `en` or `zh` from the nearest folder whose name ends in it. The records do not state the language."""
+    """Return `en` or `zh`, the ending of the nearest folder name with such an ending. Records have no language."""
     for part in reversed(path.parts[:-1]):
         match = LANGUAGE_SUFFIX.search(part)
         if match:

@@ -1,4 +1,4 @@
-"""Golden records of ACEBench's dataset, and golden fixes in the same form.
+"""Check golden fixes for ACEBench, and apply them to the golden records of its dataset.
 
 A golden fix is `{"ground_truth": ...}`. For agent items it may also have the field `mile_stone`, or only that field.
 """

@@ -1,7 +1,7 @@
-"""ACEBench's metrics: accuracy by category, the row of `result.xlsx`, error types, and both languages together.
+"""Compute ACEBench's metrics: accuracy by category, the row of `result.xlsx`, error types, and both languages together.
 
 Sources: `eval_main.py` and `generate_result` of the released evaluator (revision e6db74b), and tables 2 and 5, figure 6
-and appendix E of the paper. Official metrics keep two known faults of the program: the columns object_short and
+and appendix E of the paper. Official metrics reproduce two errors of the program: the columns object_short and
 object_deep are swapped, and an item that passes only a later golden alternative is counted as passing but listed as
 failing.
 """
@@ -196,8 +196,8 @@ def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
 def item_process_accuracy(item: ScoredItem) -> float | None:
     """Return the process accuracy of an agent item; None if it is unknown.
 
-    As in the evaluator, a right end state scores 1 and a wrong one the share of milestones. A review of the end state
-    therefore changes the process accuracy, unless the process accuracy has a review itself.
+    As in the evaluator, an item with a correct end state scores 1, and any other item scores its share of milestones. A
+    review of the end state therefore changes the process accuracy, unless the process accuracy has its own review.
     """
     stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
     value = float(stated) if isinstance(stated, (int, float)) else None

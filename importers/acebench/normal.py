@@ -1,4 +1,4 @@
-"""Items of ACEBench's normal and special categories: transcript, calls, call pairs and recomputed verdict."""
+"""Fill the items of ACEBench's normal and special categories: transcript, calls, call pairs and recomputed verdict."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _describe_required_reply(phrase: str, golden: Any) -> str:
     lines = [f"must contain: {phrase}"]
     for name, words in golden.items() if isinstance(golden, dict) else ():
         listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)
-        lines.append(f"must name for {name}: {listed}")
+        lines.append(f"must mention for {name}: {listed}")
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""Reading of ACEBench items: results joined with questions, golden answers, errata, scores and dialogue histories."""
+"""Read ACEBench items: join results with questions, golden answers, errata, scores and dialogue histories."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
 MAX_ROUNDING_ERROR = 0.001
-"""Largest difference between the mean process accuracy in a header, which has three decimals, and the computed one."""
+"""Maximum difference between the computed mean process accuracy and the one in a header, which has three decimals."""
 AGENT_NOT_CORRECTED = "errata do not apply to agent items"
 
 
@@ -166,9 +166,9 @@ def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> 
 
 
 def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
-    """Ignore the process file if its entries do not give the mean process accuracy in the score file's header.
+    """Ignore the process file if the mean of its process accuracies differs from the one in the score file's header.
 
-    The file lists only items that did not reach all milestones, so a missing entry would count as 1.
+    The process file lists only items that did not reach all milestones, so a missing entry would count as 1.
     """
     header = inputs.scored.header if inputs.scored else {}
     stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
@@ -177,8 +177,8 @@ def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[Impo
         what = "no score file with process_accuracy and total_count to check this file with"
     elif not all(isinstance(value, (int, float)) for value in values):
         what = "an entry has no process_accuracy"
-    elif abs((sum(values) + total - len(values)) / max(total, 1) - stated) > MAX_ROUNDING_ERROR:
-        what = f"the mean of its {len(values)} entries is not the process accuracy {stated} in the score file"
+    elif abs((mean := (sum(values) + total - len(values)) / max(total, 1)) - stated) > MAX_ROUNDING_ERROR:
+        what = f"the mean process accuracy is {mean:.4g} by this file, but {stated} by the score file"
     else:
         return
     inputs.process_entries = None
@@ -208,7 +208,7 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
         yield fill_safely(item, partial(_fill_item, item, result, inputs))
     if inputs.scored is not None:
         for item_id in sorted(inputs.scored.entries.keys() - first_lines.keys()):
-            what = f"the score file names {item_id}, which has no result record"
+            what = f"the score file lists {item_id}, which has no result record"
             yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
 
 

@@ -1,4 +1,4 @@
-"""Writing of reviewed verdicts to ACEBench's score and process files, and golden fixes of its items.
+"""Write reviewed verdicts to ACEBench's score and process files, and recompute verdicts with golden fixes.
 
 Entries of items that only annotators fail have the fields of the evaluator's own entries (`eval_main.py` and the
 checkers, revision e6db74b). `result.xlsx` is not written, because the official program makes it from all models.

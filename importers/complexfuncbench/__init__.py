@@ -1,1 +1,1 @@
-"""ComplexFuncBench: multi-step travel tasks, judged call by call."""
+"""Import ComplexFuncBench: multi-step travel tasks, judged call by call."""

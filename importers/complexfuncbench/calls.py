@@ -1,8 +1,9 @@
-"""Calls of a ComplexFuncBench sample: the golden path, the predicted path, and a verdict on every predicted call.
+"""Read the calls of a ComplexFuncBench sample: the golden path, the predicted path, and a verdict on every call.
 
 Verdicts come from the log if there is one, and else from the result record. Their tiers are `rule`, `exact`
-(exact-value gate), `response`, `judge` and `format` (malformed call); `failed` if no tier accepted the call and the
-judge did not reply; `unpaired` if the evaluator compared the call with nothing; `unknown` if no file states the tier.
+(exact-value gate), `response`, `judge` and `format` (malformed call). Three more values describe other cases: `failed`
+if no tier accepted the call and the judge did not reply, `unpaired` if the evaluator compared the call with no golden
+call, and `unknown` if no file states the tier.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ _PARAMETER_TYPE_WORDS: dict[str, frozenset[str]] = {
         "people": "adults people passengers",
     }.items()
 }
-"""Parameter type of the paper -> words in the names of such parameters, in the order in which they are tried:
-`sort_option_id` has the type `sort_by`. The paper's Table 4 names 13 types with an example each, but does not publish
-the type of every parameter, so the words of its name decide."""
+"""Parameter type of the paper -> words in the names of such parameters. The first type with a matching word applies:
+`sort_option_id` has the type `sort_by`. The paper's Table 4 has one example for each of 13 types, but does not state
+the type of every parameter."""
 OTHER_TYPE = "other"
 """Type of a parameter whose name contains no word of any parameter type of the paper."""
 PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
@@ -81,7 +82,7 @@ class GoldenPath:
 
     calls: list[Call] = field(default_factory=list)
     observations: list[Any] = field(default_factory=list)
-    """Recorded reply to each call, or None if the record has none."""
+    """Recorded reply to each call, or None if the record has no reply."""
     steps: int = 0
     """Number of turns with calls."""
 
@@ -240,7 +241,7 @@ def _verdict_from_log(
 
 
 def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call | None:
-    """Return the first of the golden calls for which no call was accepted, or else the first golden call."""
+    """Return the first golden call without an accepted predicted call, or else the first golden call."""
     return next((call for call in calls if call.index not in accepted_indexes), calls[0] if calls else None)
 
 
@@ -306,7 +307,7 @@ def is_free_call(call: Call) -> bool:
 
 
 def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
-    """List the golden calls for which no predicted call was accepted, without optional golden calls."""
+    """List the golden calls that are not optional and have no accepted predicted call."""
     covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
     return [call for call in path.calls if call.index not in covered and not is_free_call(call)]
 

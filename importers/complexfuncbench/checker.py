@@ -1,4 +1,4 @@
-"""ComplexFuncBench's rules for calls: the rule comparison, the exact-value gate, and the error types.
+"""Apply ComplexFuncBench's rules for calls: the rule comparison, the exact-value gate, and the error types.
 
 Source: the modules `utils/utils.py` and `compare` of the release (commit c37b284). The rules are restated here.
 """
@@ -25,7 +25,7 @@ GENERIC_REPLY = {
     "api_status": True,
     "content": "There is a problem with your api call, please double-check for possible problems.",
 }
-"""Reply that the model gets for a call that was not accepted, whatever the reason."""
+"""Reply that the model gets for any call that was not accepted."""
 
 _EXACT_PARAMETERS_TEXT = """
 Search_Hotels_By_Coordinates: arrival_date departure_date latitude longitude currency_code languagecode
@@ -103,7 +103,7 @@ def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
 
 
 def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """Return the first error of the exact-value gate, or None if the pair goes on to the response and judge tiers."""
+    """Return the first error of the exact-value gate, or None if the response and judge tiers decide on the pair."""
     if predicted.get("name") != golden.get("name"):
         return "func_error", f"{predicted.get('name')} instead of {golden.get('name')}", None
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())

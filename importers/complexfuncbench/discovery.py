@@ -1,5 +1,4 @@
-"""Recognition of ComplexFuncBench files: a run is `result/<model>/<experiment>.jsonl` with logs in
-`<experiment>/logs/`."""
+"""Recognize ComplexFuncBench files: a run is `result/<model>/<experiment>.jsonl` with logs in `<experiment>/logs/`."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_NAME = "ComplexFuncBench.jsonl"
 DATASET_KEYS = {"id", "conversations", "functions"}
 MAX_FIRST_RECORD_BYTES = 64 << 20
-"""Maximum size of the first record, in bytes, from which a file is recognized."""
+"""Maximum size, in bytes, of the first record, which is read to recognize a file."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
@@ -85,7 +84,7 @@ def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders
 
 
 def _nearest_files(path: Path, files: Sequence[Path]) -> list[Path]:
-    """Return the dataset files that share the most folders with the run. Other files may belong to other runs."""
+    """Return the dataset files with the longest folder path in common with the run. Others may belong to other runs."""
     shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
 

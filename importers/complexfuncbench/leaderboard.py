@@ -1,6 +1,6 @@
-"""ComplexFuncBench's metrics.
+"""Compute ComplexFuncBench's metrics.
 
-Three groups: the output of the released `print_results.py` (commit c37b284), whose success rates have fixed
+There are three groups: the output of the released `print_results.py` (commit c37b284), whose success rates have fixed
 denominators; the same metrics with success rates over the existing records; and the paper's error analysis (Figures 4
 and 5) and distribution of steps (Figure 6).
 """
@@ -32,7 +32,7 @@ N_SAMPLES = sum(SAMPLES_PER_DOMAIN.values())
 
 @dataclass(frozen=True, slots=True)
 class SampleOutcome:
-    """The values of one sample that enter the metrics."""
+    """The values of one sample that the metrics use."""
 
     domain: str
     success: bool | None
@@ -97,7 +97,9 @@ def mean_score(scores: Sequence[int | None]) -> float:
     return sum(usable) / len(usable) if usable else 0.0
 
 
-FIXED_DENOMINATOR_NOTE = "divided by 150 samples a domain (Cross 400, overall 1000), whatever the number of records"
+FIXED_DENOMINATOR_NOTE = (
+    "divided by 150 samples a domain (Cross 400, overall 1000), regardless of the number of records"
+)
 PAPER_ERROR_TYPES = ("func_error", "param_missing", "param_hallucination", "value_error", "stop_early")
 """Error types of the paper's Figure 4. The paper calls `param_hallucination` just hallucination."""
 ReviewedSample = tuple[ScoredItem, list[ReviewedCall]]

@@ -1,4 +1,4 @@
-"""Parser of ComplexFuncBench's evaluation logs, one for each sample.
+"""Parse ComplexFuncBench's evaluation logs, one for each sample.
 
 Only the logs state which tier decided on each pair of calls, and the judge's reasons.
 

@@ -1,11 +1,13 @@
-"""Reader of ComplexFuncBench items, one for each sample, and the effective verdicts on their calls.
+"""Read ComplexFuncBench items, one for each sample, and determine the effective verdicts on their calls.
 
 The table shows the effect of an override on a call (criterion `equivalent`, or `correct` of the call):
 
 | override | effect on call accuracy | effect on the sample (by `Extra.needs`) |
 |---|---|---|
 | accepted call is wrong | one accepted call less | fails if its golden call has no other accepted call |
-| rejected call is correct | one more if its golden call had none | passes if each required golden call has one |
+| rejected call is correct | one more if no call was accepted for its golden call | passes if none is missing |
+
+A golden call is missing if it is required and has no accepted call.
 
 If a call has verdicts on both criteria, `equivalent` counts for call accuracy. If annotators disagree, the automatic
 verdict counts.

@@ -1,8 +1,8 @@
-"""Export of reviews and golden fixes to ComplexFuncBench's own files.
+"""Write reviews and golden fixes to ComplexFuncBench's own files.
 
-Overrides change the outcome, the counts and the response scores in result records. They change the verdicts on calls in
-the logs, the only files that contain them: the evaluator's lines about a pair of calls are replaced by the lines of a
-judge's verdict. The rest of a log, which describes the run, is kept.
+Overrides change the outcome, the counts and the response scores in result records. Overrides on calls also change the
+logs, the only files with verdicts on calls: the evaluator's lines about a pair of calls are replaced by the lines of a
+judge's verdict. All other lines of a log are kept.
 
 A golden fix is `{"function_calls": [[{"name", "arguments"}]]}`, the golden calls of every step. The dataset contains a
 reply to each call, so the number of steps and calls must stay the same. Verdicts are not recomputed, because an LLM
@@ -100,7 +100,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
                 missing.discard(each.item[1])
             yield each
     if missing:
-        yield Unrepresentable("golden calls of samples that the dataset does not have", len(missing))
+        yield Unrepresentable("golden calls of samples that the dataset does not contain", len(missing))
 
 
 def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> tuple[Any, Any, JsonObject]:
@@ -124,7 +124,7 @@ JUDGE_REASON = "verdict of an annotator"
 def override_log(
     text: str, record: JsonObject, sample: JsonObject | None, overrides: Mapping[str, bool]
 ) -> tuple[str, set[str]]:
-    """Apply the overrides on calls to a log.
+    """Return a log with the overridden call verdicts written into it.
 
     Args:
         text: the log.
@@ -133,7 +133,7 @@ def override_log(
         overrides: address of a call -> whether it is accepted.
 
     Returns:
-        The new log, and the addresses of the calls that it does not contain.
+        The new log, and the addresses of the overridden calls that the log does not contain.
     """
     log, predicted_path, golden_path = parse_log(text), read_predicted_path(record), read_golden_path(sample)
     verdicts = derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)

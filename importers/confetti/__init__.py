@@ -1,1 +1,1 @@
-"""CONFETTI: single agent turns in human conversations, as calls and as dialog acts."""
+"""Import CONFETTI: single agent turns in human conversations, as calls and as dialog acts."""

@@ -1,4 +1,4 @@
-"""CONFETTI's rules: the binary verdict and the soft score of a call, chains of calls, and dialog acts.
+"""Apply CONFETTI's rules for the binary verdict and the soft score of a call, for chains of calls, and for dialog acts.
 
 The binary verdict follows BFCL V2's checker. It needs three adaptations to CONFETTI's data: a missing `required` is
 empty, the types `object` and `number` are `dict` and `float`, and single values inside golden objects become lists.
@@ -7,8 +7,8 @@ The soft score is the paper's AST soft accuracy (ACL 2025, metrics section), as 
 is 0 unless function and argument names match; texts are compared by similarity and other values by equality. The
 paper's text similarity is AlignScore; fcreview uses token F1.
 
-A chain is the calls of one agent turn. The dialog act records list the calls of each turn in order; their names agree
-with the call records in all 109 dialogs of the release.
+A chain consists of the calls of one agent turn. The dialog act records list the calls of each turn in order, with the
+same function names as the call records in all 109 dialogs of the release.
 
 Dialog acts follow the paper's metrics section (at least one label in common), Figure 5 (confused acts) and Table 5
 (labels over all turns; F1 is computed from the overall precision and recall, like the paper's 67.2, 90.3 and 77.0).
@@ -38,7 +38,7 @@ ACT_CRITERION = "dialog_act"
 LabelPair = tuple[frozenset[str], frozenset[str]]
 """(predicted, golden) labels of a turn."""
 LabelPairCounts = Mapping[LabelPair, int]
-"""Number of turns with each pair of labels. Few pairs are distinct."""
+"""Pair of labels -> number of turns. A run has few distinct pairs."""
 
 
 def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
@@ -96,7 +96,7 @@ def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
 
 def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
     counts = count_confusions(pairs)
-    table, note = "dialog acts confused", "turns without a common label, once for each pair of labels"
+    table, note = "dialog acts confused", "turns without a common label; a turn counts once for each pair of labels"
     metrics = []
     for golden, predicted in permutations(DIALOG_ACTS, 2):
         name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
@@ -190,7 +190,7 @@ def _wrap_object_fields(value: Any) -> Any:
 
 
 def make_golden_calls(answer: Any, turn: int) -> list[Call]:
-    """Return the golden calls of an answer. Objects have accepted values for each of their fields."""
+    """Return the golden calls of an answer. In an object argument, each field has its own list of accepted values."""
     calls: list[Call] = []
     for call in answer if isinstance(answer, list) else []:
         for name, arguments in call.items():
@@ -311,7 +311,7 @@ def _split_words(text: str) -> list[str]:
 def compute_parameter_scores(
     golden: Mapping[str, list[Any]], predicted: Mapping[str, Any], similarity: Similarity = token_f1
 ) -> dict[str, float]:
-    """Compute the score of every parameter, rounded as in the score file. A parameter that one side lacks scores 0."""
+    """Compute the score of every parameter, rounded as in the score file. A parameter missing on one side scores 0."""
     return {
         name: round(_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS)
         if name in golden and name in predicted

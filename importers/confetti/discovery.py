@@ -1,4 +1,4 @@
-"""Recognition of CONFETTI files, and loading of all files of a run except the results.
+"""Recognize CONFETTI files, and load all files of a run except the results.
 
 A run is the folder of a model with the results of one or both categories, in files with BFCL V2 names. Score files are
 in the same folder or in the folder of the model in `score/`.
@@ -143,7 +143,7 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
 
 
 def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    """Load the score file of a category that the run has results of, and compare its counts with the results."""
+    """Load a category's score file if the run has results of the category, and check its counts against the results."""
     result_files = [file for file in plan.results if RESULT_FILES[file.name] == category]
     if not result_files:
         return
@@ -152,7 +152,7 @@ def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, i
         plan.run.official_metrics[category] = scored.header
     for item_id, entry in scored.entries.items():
         if item_id != (expected := find_failing_item({"id": entry["id"]}, category)):
-            text = f"score entry {entry['id']} should be {expected}, but contains {item_id}, which is used"
+            text = f"score entry {entry['id']} should contain {expected}, but contains {item_id}, which is used"
             issues.append(ImportIssue(str(path), None, text, item=item_id))
     check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
     loaded.scores_by_category[category] = scored
@@ -161,7 +161,8 @@ def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, i
 def find_failing_item(entry: dict[str, Any], category: str) -> str:
     """Return the item id of a score file entry.
 
-    It is the id in the entry's prompt, else the one of the entry's `id`, the line number in the dataset, from 1.
+    This is the id in the entry's prompt. Without one, it is made from the entry's `id`, which is the line number in the
+    dataset, from 1.
     """
     prompt, position = entry.get("prompt"), entry["id"]
     prompt_id = prompt.get("id") if isinstance(prompt, dict) else None

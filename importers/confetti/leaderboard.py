@@ -1,4 +1,4 @@
-"""CONFETTI's metrics.
+"""Compute CONFETTI's metrics.
 
 Source: the paper's metrics section (ACL 2025). It defines soft accuracy per call, and per agent turn as the
 product of the scores of the turn's calls. Parameter validity covers the calls of the golden function. In dialog act
@@ -8,7 +8,7 @@ The table shows the effects of an override. An override on an item or call takes
 
 | override | changes |
 |---|---|
-| `correct` of a call item (its parts roll up) | binary accuracy |
+| `correct` of a call item or its parts | binary accuracy |
 | `soft_score` of a call item | soft accuracy per call, the product of its chain |
 | `soft_score` of an argument | the score of the call is recomputed, with the same effects |
 | `hallucinated` of an argument, or the list of names for the item | parameter validity |
@@ -16,8 +16,8 @@ The table shows the effects of an override. An override on an item or call takes
 | `dialog_act` of the response | dialog act accuracy, labels, confusion |
 | `correct` of a dialog act item | dialog act accuracy |
 
-A human verdict on an item or argument takes precedence over one that follows from another. Values on which annotators
-disagree keep the automatic verdict.
+A human verdict on an item or argument takes precedence over a verdict that follows from another verdict. Values on
+which annotators disagree keep the automatic verdict.
 """
 
 from __future__ import annotations

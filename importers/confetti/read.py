@@ -1,7 +1,7 @@
-"""Reader of CONFETTI items: call items and dialog act items.
+"""Read CONFETTI items: call items and dialog act items.
 
-A call item has the binary verdict, the soft score of each argument, the flags of the judge of hallucinated parameters,
-and its position in the chain of calls.
+A call item has the binary verdict, the soft score of each argument, the judge's flags of hallucinated parameters, and
+its position in the chain of calls.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _note_stored_values(item: Item) -> None:
             path, stored = child_path("", name), f"stored as {to_json_text(accepted.any_of)}"
             argument_diff = next((each for each in pair.diff if each.path == path), None)
             if argument_diff is None:
-                pair.diff.append(ArgumentDiff(path, "~", f"{stored}: the rules accept any single value of it"))
+                pair.diff.append(ArgumentDiff(path, "~", f"{stored}; the rules accept each single value"))
                 pair.state = "~" if pair.state == "=" else pair.state
             else:
                 argument_diff.reason = f"{argument_diff.reason}; {stored}"
@@ -120,7 +120,7 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
         scores = scores if isinstance(scores, dict) else {}
         name_matches = bool(score_record.get("function_match", name_matches))
         if name_matches and not _is_mean_of_arguments(score_record.get("soft_score"), scores):
-            item.extra.metadata[FIXED_SCORE_KEY] = "the file's score is not the mean over its arguments"
+            item.extra.metadata[FIXED_SCORE_KEY] = "the official soft score is not the mean of the argument scores"
         for parameter, score in scores.items():
             item.verdicts.append(
                 Verdict("official", score, _argument_address(turn, 0, parameter), "soft_score", by="soft score file")

@@ -1,4 +1,4 @@
-"""Export of reviews and golden fixes to CONFETTI's own files.
+"""Write reviews and golden fixes to CONFETTI's own files.
 
 Overrides change the score files, the soft scores and the judge's files. `metrics.json`, whose metrics are derived
 from these files, is not changed.

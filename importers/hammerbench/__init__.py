@@ -1,1 +1,1 @@
-"""HammerBench, English and Chinese: flat logs and per-conversation folders."""
+"""Import HammerBench in English and Chinese, from flat logs and per-conversation folders."""

@@ -1,4 +1,4 @@
-"""HammerBench's verdicts on one snapshot, by the rules of the released evaluator.
+"""Check one HammerBench snapshot by the rules of the released evaluator.
 
 Texts are compared by ROUGE-L as the evaluator uses it: like the PyPI package `rouge` 1.0.1, summary level. Equal texts
 score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails for texts of about
@@ -79,7 +79,7 @@ def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
 
 
 MIN_SIMILARITY = 0.7
-"""Lowest ROUGE-L F value at which a text is correct."""
+"""Minimum ROUGE-L F value of a correct text."""
 
 
 @dataclass(slots=True)

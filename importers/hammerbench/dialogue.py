@@ -1,4 +1,4 @@
-"""Dialogues and predictions of HammerBench snapshots.
+"""Read the dialogues and predictions of HammerBench snapshots.
 
 A dialogue is read from the dataset, or else from the text `input` of a flat log. A prediction is parsed by one of four
 parsers, which is chosen by the path of the log, not by the content.

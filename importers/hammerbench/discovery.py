@@ -1,4 +1,4 @@
-"""Recognition of HammerBench files, and the parts of item ids.
+"""Recognize HammerBench files, and split item ids into their parts.
 
 A run is either one flat log, or all folders of conversations that belong to one model.
 """
@@ -26,7 +26,7 @@ TYPE_FOLDER_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPE
 LOG_KEYS = {"input", "predict", "label"}
 """Keys of the records of a flat log."""
 MAX_HEAD_BYTES = 1 << 16
-"""Number of bytes from which a file is recognized."""
+"""Number of bytes that are read to recognize a file."""
 
 
 def split_item_id(item_id: str) -> tuple[str, str, int]:
@@ -91,7 +91,7 @@ def _has_dataset(folder: Path) -> bool:
 
 
 def detect_language(path: Path, text: str) -> str:
-    """Return the language that the nearest folder `en` or `zh` names, or else the language of the text."""
+    """Return the name of the nearest folder `en` or `zh`, or else the language of the text."""
     folder_language = next((part for part in reversed(path.parts[:-1]) if part in ("en", "zh")), None)
     return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", text) else "en")
 

@@ -1,4 +1,4 @@
-"""Effective values of a snapshot: its verdicts after overrides, by the rules of the evaluation scripts.
+"""Compute the effective values of a snapshot: its verdicts after overrides, by the rules of the evaluation scripts.
 
 The table lists what an override of each criterion implies for other criteria, and which metrics it changes.
 
@@ -6,7 +6,7 @@ The table lists what an override of each criterion implies for other criteria, a
 |---|---|---|
 | `func_ok` | if true, `rejected` is false | Func_Acc; the snapshots that count in PN_FP, PN_FN and other errors |
 | `args_ok` | | Args_Acc, PR, SR, other errors |
-| `args_ok_llm` | | the metrics of `args_ok` by the judge (`... LLM`) |
+| `args_ok_llm` | | the judge's variants (`... LLM`) of the metrics of `args_ok` |
 | `equivalent` | `args_ok_llm`; it is true only if function and argument names are the golden ones | as `args_ok_llm` |
 | `is_text` | | Output string ratio |
 | `rejected` | | Rejection rate; `declined` of items that should be declined |
@@ -33,8 +33,8 @@ from fcreview.model.review import CORRECT
 
 JUDGE_CRITERION = "args_ok_llm"
 """Criterion of the judge's verdict on the arguments."""
-MOMENT_KEY = "moment"
-"""Metadata key of snapshots in which a slot is overridden or the user refers to an attached message."""
+CHANGE_KEY = "moment"
+"""Metadata key of changed snapshots: a slot is overridden, or the user refers to an attached message."""
 
 
 def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
@@ -49,7 +49,7 @@ def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> Snapsh
         bool(_get_effective_value(item, "rejected")),
         _count_names(item.values.get("hallucinated")),
         _count_names(item.values.get("missing")),
-        MOMENT_KEY in item.metadata,
+        CHANGE_KEY in item.metadata,
     )
 
 

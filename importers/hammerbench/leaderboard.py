@@ -1,5 +1,5 @@
-"""HammerBench's metrics: the output of the script for the run's kind of log, and metrics of the paper's tables that no
-script prints.
+"""Compute HammerBench's metrics: the output of the script for the run's kind of log, and metrics of the paper's tables
+that no script prints.
 
 The scripts for flat logs and for conversations compute different values from the same answers.
 """
@@ -30,14 +30,14 @@ BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
 BASE_TYPE = "Based"
 PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
 """Multi-turn types for which PR and SR are computed."""
-SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "override moment"}
+SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots"}
 """Snapshot selector of the script for conversations -> title."""
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 """Metrics of first and last snapshots: the paper's Table 6."""
-MOMENT_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
+CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
 """Multi-turn types in which a slot is overridden or the user refers to an attached message."""
-MOMENT_METRICS = (*END_SNAPSHOT_METRICS, "PR", "SR")
-"""Metrics of the snapshots in which a slot is overridden or the user refers to an attached message: Table 13."""
+CHANGED_METRICS = (*END_SNAPSHOT_METRICS, "PR", "SR")
+"""Metrics of changed snapshots (a slot is overridden or the user refers to an attached message): Table 13."""
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics that are compared between each type and the base type: Tables 10 and 12."""
 CONVERSATION_SCRIPT_NOTE = "by the script for conversations: a wrong function in the first snapshot fails all snapshots"
@@ -118,9 +118,9 @@ def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metri
     conversations = _count_conversations(_group_by_conversation(items).values())
     values = compute_conversation_metrics(conversations)
     metrics = [_make_metric(type_name, name, values[name], CONVERSATION_SCRIPT_NOTE) for name in ("PR", "SR") if values]
-    for selector, metric_names in (("0", END_SNAPSHOT_METRICS), ("-1", END_SNAPSHOT_METRICS), ("mid", MOMENT_METRICS)):
+    for selector, metric_names in (("0", END_SNAPSHOT_METRICS), ("-1", END_SNAPSHOT_METRICS), ("mid", CHANGED_METRICS)):
         table = f"{type_name}, {SELECTOR_TITLES[selector]}"
-        if selector == "mid" and type_name not in MOMENT_TYPES:
+        if selector == "mid" and type_name not in CHANGED_TYPES:
             continue
         if values := compute_conversation_metrics(conversations, selector):
             metrics += [_make_metric(table, name, values[name], CONVERSATION_SCRIPT_NOTE) for name in metric_names]
@@ -134,7 +134,7 @@ def _conversation_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[M
     metrics = []
     for selector, title in SELECTOR_TITLES.items():
         table = f"{type_name}, {title}"
-        if selector == "mid" and type_name not in MOMENT_TYPES:
+        if selector == "mid" and type_name not in CHANGED_TYPES:
             continue
         values = compute_conversation_metrics(by_rule_counts, selector)
         names = [name for name in values if has_names or name in BADCASE_METRICS]
@@ -184,7 +184,7 @@ def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from
             continue
         type_metrics = _compute_ablation([type_conversations[each] for each in common], from_flat_log=from_flat_log)
         base_metrics = _compute_ablation([base_conversations[each] for each in common], from_flat_log=from_flat_log)
-        note = f"{len(common)} conversations that both have"
+        note = f"{len(common)} conversations that both types have"
         for each in ABLATION_METRICS if type_metrics and base_metrics else ():
             table = f"{type_name} against {BASE_TYPE}"
             metrics.append(Metric(table, f"{each}, {BASE_TYPE}", base_metrics[each], note=note))

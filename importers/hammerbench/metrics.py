@@ -1,7 +1,7 @@
-"""The metrics that HammerBench's two evaluation scripts print, under their own names.
+"""Compute the metrics that HammerBench's two evaluation scripts print, under the names in the scripts.
 
 Source: the released `evaluate.py` (March 2025, flat logs) and the script for conversations (December 2024). The same
-answers give different values in the two. The paper calls PN_FP PHR, PN_FN PMR and Args_Acc Acc.
+answers give different values in the two scripts. In the paper, PN_FP is called PHR, PN_FN is PMR, and Args_Acc is Acc.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SnapshotOutcome(NamedTuple):
     """Number of predicted argument names that the golden call does not have."""
     missing: int = 0
     """Number of golden argument names that the prediction does not have."""
-    is_moment: bool = False
+    is_changed: bool = False
     """True if a slot is overridden in this snapshot or the user refers to an attached message."""
 
     @property
@@ -77,10 +77,10 @@ def _ratio(numerator: float, denominator: int, added: float = 0.0) -> float:
 def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
     """Return the snapshots that a selector selects.
 
-    The selector is `all`, `0` (first), `-1` (last) or `mid` (snapshots with `SnapshotOutcome.is_moment`).
+    The selector is `all`, `0` (first), `-1` (last) or `mid` (snapshots with `SnapshotOutcome.is_changed`).
     """
     if selector == "mid":
-        return tuple(outcome for outcome in conversation if outcome.is_moment)
+        return tuple(outcome for outcome in conversation if outcome.is_changed)
     return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
 
 

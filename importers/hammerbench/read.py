@@ -1,4 +1,4 @@
-"""Reader of HammerBench items, one for each snapshot, from flat logs or folders of conversations.
+"""Read HammerBench items, one for each snapshot, from flat logs or folders of conversations.
 
 The files next to `MT_res.json` contain verdicts: `badcase.csv` of the evaluator, and the replies and flags of a judge.
 """

@@ -1,4 +1,4 @@
-"""Conversion of one HammerBench snapshot to an item, with calls, slots and recomputed verdicts."""
+"""Convert one HammerBench snapshot to an item, with calls, slots and recomputed verdicts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 from fcreview.importers.common.records import last_question
 from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
 from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, parse_prediction, split_golden_reply
-from fcreview.importers.hammerbench.effective_values import MOMENT_KEY
+from fcreview.importers.hammerbench.effective_values import CHANGE_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
@@ -147,9 +147,9 @@ def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] 
         item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
     last = max((message.turn for message in source.messages), default=0)
     if earlier_values:
-        item.extra.metadata[MOMENT_KEY] = "a slot is overridden"
+        item.extra.metadata[CHANGE_KEY] = "a slot is overridden"
     elif any(message.name == QUOTED_MESSAGE_NAME and message.turn == last for message in source.messages):
-        item.extra.metadata[MOMENT_KEY] = "the user refers to an attached message"
+        item.extra.metadata[CHANGE_KEY] = "the user refers to an attached message"
 
 
 def _get_object(value: dict[str, Any], key: str) -> dict[str, Any]:

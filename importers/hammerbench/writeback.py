@@ -1,4 +1,4 @@
-"""Export of reviews and golden fixes to HammerBench's own files.
+"""Write reviews and golden fixes to HammerBench's own files.
 
 Overrides change `badcase.csv` and the judge's flags and replies next to it. Only folders of conversations have these
 files: a flat log contains answers and labels but no verdicts. `badcase.csv` is written by pandas, one row for each
@@ -220,9 +220,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     right_items = [item for item in items if item.id in name_ok_by_id and item_override(item) is True]
     judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
     if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
-        yield Unrepresentable("passes by the judge of answers with other names than the golden ones", n_refused)
+        yield Unrepresentable("judge passes for answers whose names differ from the golden ones", n_refused)
     if n_rejected := sum(item.values.get("rejected") is True for item in right_items):
-        text = "passes of answers with the word 'sorry', which the script counts as rejections"
+        text = "passes for answers with the word 'sorry', which the script counts as rejections"
         yield Unrepresentable(text, n_rejected)
     yield from rewritten_files
 
@@ -242,8 +242,8 @@ def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None)
     Args:
         item: a snapshot.
         key: the overridden verdict.
-        name_ok: whether the file states that the conversation has the golden function, without which no snapshot
-            passes. None without a file.
+        name_ok: whether the first snapshot of the conversation has the golden function, by the rewritten file. If not,
+            no snapshot passes. None without a file.
     """
     target, criterion = key
     if target != ITEM:
@@ -378,7 +378,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 def _recover_first_func_ok(item: Item) -> bool | None:
     """Derive from the verdict on a later snapshot whether the first snapshot's function was the golden one.
 
-    None if the verdict does not show this.
+    None if the verdict does not determine this.
     """
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")

@@ -1,1 +1,1 @@
-"""Importer of Inspect evaluation logs, `.eval` and `.json`."""
+"""Import Inspect evaluation logs (`.eval` and `.json`)."""

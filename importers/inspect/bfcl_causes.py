@@ -1,4 +1,4 @@
-"""Causes for which the verdict of the task `bfcl` differs from the official BFCL verdict on the same calls."""
+"""Explain why the verdict of the task `bfcl` differs from the official BFCL verdict on the same calls."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ OBJECT_VALUE = Cause(
 )
 UNDECODABLE_CALL = Cause(
     "task:undecodable_call",
-    "The task counts a call whose arguments are no JSON. For BFCL it is no call, which is right here.",
+    "The task counts a call whose arguments are not JSON. BFCL does not count it, and expects no call here.",
 )
 NUMBER_IN_LIST = Cause(
     "task:number_in_list", "The task accepts whole numbers in a list of floats. BFCL fails them (type_error:nested)."
 )
 TYPED_REPLY = Cause(
-    "task:typed_reply", "The task accepts a typed Java or JavaScript value. BFCL expects its source text as a string."
+    "task:typed_reply", "The task accepts a typed Java or JavaScript value. BFCL expects a string with its source code."
 )
 DEFAULT_VALUE = Cause(
     "task:default_value",
     "The task accepts a missing optional parameter, or an unexpected one with its default. BFCL fails both.",
 )
 NAME_SPELLING = Cause(
-    "task:name_spelling", "The task treats `.` and `_` in function names alike. BFCL expects one spelling."
+    "task:name_spelling", "The task accepts both `.` and `_` in function names. BFCL expects one spelling."
 )
 OTHER = Cause("task:other", "The task's rules differ from those of BFCL on this reply.")
 CAUSES = (
@@ -78,7 +78,7 @@ def _has_object(value: Any) -> bool:
 
 def _why_only_bfcl_fails(item: Item) -> Cause:
     text = " ".join([item.rule_error_type or "", *(v.rationale or "" for v in item.verdicts if v.source == "rule")])
-    if "type_error:js" in text or "type_error:java" in text or "not delivered as source text" in text:
+    if "type_error:js" in text or "type_error:java" in text or "is not a string with" in text:
         return TYPED_REPLY
     if "type_error:nested" in text or "has elements that are not" in text:
         return NUMBER_IN_LIST
@@ -90,6 +90,6 @@ def _why_only_bfcl_fails(item: Item) -> Cause:
 
 
 def _has_mixed_spellings(item: Item) -> bool:
-    """Whether a reply writes some names with a dot and others with `_` for the dot."""
+    """Whether a reply writes some function names with a dot and others with `_` instead of the dot."""
     flat = {call.name.replace(".", "_") for call in item.golden if "." in call.name}
     return any("." in call.name for call in item.predicted) and any(call.name in flat for call in item.predicted)

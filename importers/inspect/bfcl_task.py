@@ -1,8 +1,8 @@
-"""Items of the task `bfcl`: golden calls, and the verdict of the official BFCL rules beside the task's own.
+"""Fill the items of the task `bfcl`: golden calls, and the verdict by BFCL's official rules beside the task's verdict.
 
-The golden answer is in the sample's metadata. The function docs there are those of the dataset, except that the task
-replaced the types of Java and JavaScript parameters by `string` and named them in the descriptions. If the dataset is
-found and has the same question and golden answer, its docs are used; otherwise the types are restored.
+The sample's metadata contains the golden answer and function docs. In these docs, the task replaced the types of Java
+and JavaScript parameters by `string` and moved the types to the descriptions. If the dataset is found and has the same
+question and golden answer, the dataset's docs are used. Otherwise the types are restored from the descriptions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SHOWN_FIELDS = frozenset(
     {"tools", "raw_question", "raw_ground_truth", "parsed_ground_truth", "turns", "model_execution_calls",
      "model_execution_results", "missed_function_docs"}
 )  # fmt: skip
-"""Fields of the metadata that the item shows in another place."""
+"""Metadata fields of a sample that the item already shows as messages, functions or calls."""
 _TYPE_HINT = re.compile(r"This is (?:Java|JavaScript) (\S{1,40}) type parameter in string representation\.")
 _ANY_HINT = re.compile(r"This parameter can be of any type of (?:Java|JavaScript) object in string representation\.")
 _ELEMENT_HINT = re.compile(r"The list elements are of type (\S{1,40}); they are not in string representation\.")
@@ -73,7 +73,7 @@ class BfclTask:
     def find_item(
         self, item_id: str, category: str, metadata: dict[str, Any], issues: list[ImportIssue]
     ) -> DatasetItem:
-        """Return the dataset's item if it has the sample's question and golden answer, else one made of the sample."""
+        """Return the dataset's item if question and golden answer are equal, else an item made from the sample."""
         own = _make_item(item_id, category, metadata)
         files = self.files.get(category)
         if files is None:
@@ -82,10 +82,17 @@ class BfclTask:
         if found is None:
             return own
         if not is_same_question(found.turns, metadata.get("turns") or metadata.get("raw_question")):
-            issues.append(ImportIssue(str(files.questions), None, "another question than in the log", item=item_id))
+            issues.append(
+                ImportIssue(
+                    str(files.questions),
+                    None,
+                    "the question differs from the one in the log, which is used",
+                    item=item_id,
+                )
+            )
             return own
         if own.ground_truth is not None and not is_same_answer(found.ground_truth, own.ground_truth):
-            what = "another golden answer than in the log, which is used"
+            what = "the golden answer differs from the one in the log, which is used"
             issues.append(ImportIssue(str(files.questions), None, what, item=item_id))
             return own
         return found
@@ -103,7 +110,7 @@ def _make_item(item_id: str, category: str, metadata: dict[str, Any]) -> Dataset
 
 
 def restore_types(doc: dict[str, Any]) -> dict[str, Any]:
-    """Return a function doc with the types that its descriptions name instead of `string`."""
+    """Return a function doc in which the types from the descriptions replace the type `string`."""
     parameters = doc.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, dict) else None
     if not isinstance(parameters, dict) or not isinstance(properties, dict):
@@ -133,7 +140,7 @@ def is_bfcl_sample(value: dict[str, Any]) -> bool:
 def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversation:
     """Fill in the golden calls, the pairs and the recomputed verdict. Returns the conversation.
 
-    The item's official verdict is set later; `finish_bfcl_item` then compares the two.
+    The item's official verdict is set later. `finish_bfcl_item` then compares the two verdicts.
     """
     value = sample.value
     metadata: dict[str, Any] = value["metadata"]
@@ -191,7 +198,7 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
 
     BFCL accepts `math.factorial` in one spelling only, which depends on the model's family, and a log does not name the
     family. The task offers `math_factorial`, so this spelling is expected, or the dotted one if the reply uses it. A
-    reply with both spellings fails. A call whose arguments are no JSON makes the whole reply undecodable.
+    reply with both spellings fails. A call whose arguments are not JSON makes the whole reply undecodable.
     """
     undecodable = next((call.decode_error for call in predicted if call.arguments is None), None)
     if undecodable is not None:
@@ -202,7 +209,7 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
 
 
 def finish_bfcl_item(item: Item, explanation: str | None) -> None:
-    """Set the error type of the task's verdict. Where it differs from the recomputed verdict, this is the cause."""
+    """Set the error type of the task's verdict. If the recomputed verdict differs, the error type is the cause."""
     official = next((each for each in item.verdicts if each.source == "official" and each.target == "item"), None)
     if item.official is None or official is None:
         return
@@ -229,7 +236,7 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
 
 
 def _add_turn_details(item: Item, explanation: str) -> None:
-    """Set the failing turn and the state differences that an explanation of a multi-turn verdict names."""
+    """Set the failing turn and the state differences from the task's explanation of a multi-turn verdict."""
     turn = _FAILING_TURN.match(explanation)
     if turn is not None and int(turn[1]) < item.n_turns:
         item.extra.failing_turn = int(turn[1])
@@ -241,7 +248,7 @@ def _add_turn_details(item: Item, explanation: str) -> None:
 
 
 def categories_of(sample_ids: Any) -> list[str]:
-    """Return the categories that the ids of samples name, such as `simple_java` for `simple_java_14`."""
+    """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
     ids = [each for each in sample_ids if isinstance(each, str)] if isinstance(sample_ids, list) else []
     names = dict.fromkeys(filenames.split_item_id(each)[0] for each in ids)
     return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]

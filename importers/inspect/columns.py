@@ -1,4 +1,4 @@
-"""Score columns of a log: each scorer, or key of an object score, under each reducer, with its metrics.
+"""Read the score columns of a log. A column is a scorer, or a key of its object scores, with a reducer and metrics.
 
 `read_columns` reads them from the header. They are stored in `Run.official_metrics` under `LOG_KEY`, together with the
 name of the score that the item verdicts come from.
@@ -33,7 +33,7 @@ class ScoreColumn:
     """Name of the scorer, or the key of its object scores."""
     scorer: str
     reducer: str | None
-    """None for the mean, the default, or for metrics over unreduced epochs."""
+    """None means the mean, which is the default, or metrics over unreduced epochs (`is_unreduced`)."""
     metrics: Sequence[MetricSpec]
     is_unreduced: bool = False
 
@@ -55,10 +55,10 @@ class EpochValue:
 
 @dataclass(frozen=True, slots=True)
 class LogFigures:
-    """What a log's header says about its scores."""
+    """Data on the scores of a log, from its header."""
 
     primary: str | None
-    """Score that the item verdicts come from."""
+    """Name of the score that gives the item verdicts."""
     is_judged: bool
     """Whether a language model gives the primary score."""
     columns: Sequence[ScoreColumn] = ()
@@ -68,16 +68,16 @@ class LogFigures:
 
 
 def read_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the score columns of a log as JSON: those of its results, or else the declared ones."""
+    """Return the score columns of a log as JSON: the columns in its results, or else the declared columns."""
     results = _object(header.get("results"))
     recorded = results.get("scores")
     if recorded is None and "scorer" in results:  # before format 2
         recorded = [{"name": _name(results["scorer"]), "metrics": results.get("metrics")}]
-    columns = [each for score in _objects(recorded) if (each := _read_recorded(score)) is not None]
+    columns = [each for score in _objects(recorded) if (each := _read_recorded_column(score)) is not None]
     return columns or list(_declared_columns(header))
 
 
-def _read_recorded(score: Mapping[str, Any]) -> dict[str, Any] | None:
+def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
     name = str(score.get("name") or _name(score.get("scorer")) or "")
     metrics = []
     for key, metric in _object(score.get("metrics")).items():
@@ -104,7 +104,7 @@ def _read_recorded(score: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a column for each declared scorer and reducer. Groups and keys are named when the scores are known."""
+    """Yield a column for each declared scorer and reducer. Groups and keys are added later, from the scores."""
     declaration = _object(header.get("eval"))
     reducers = _object(declaration.get("config")).get("epochs_reducer")
     names = [name for name in reducers if isinstance(name, str)] if isinstance(reducers, list) else []
@@ -173,14 +173,14 @@ def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Red
 
 
 def _part_of(value: Any, column: ScoreColumn) -> Any:
-    """Return the part of an object or list score that a column is about."""
+    """Return the part of an object score that a column contains, or the whole value of another score."""
     if isinstance(value, dict) and (column.name != column.scorer or column.name in value):
         return value.get(column.name)
     return value
 
 
 def expand_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ScoreColumn]:
-    """Return the columns of a declared column: one for each key that its pattern matches, with its groups."""
+    """Expand a declared column to one column for each key that its pattern matches."""
     first = next((each.value for each in values if isinstance(each.value, dict)), None)
     names = [column.name]
     if first is not None and column.name not in first and column.name != column.scorer:
@@ -189,7 +189,7 @@ def expand_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Sco
 
 
 def expand_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list[MetricSpec]:
-    """Return the metrics of a column, with one for each group of a declared grouped metric."""
+    """Return the metrics of a column. A declared grouped metric is expanded to one metric for each group."""
     specs: list[MetricSpec] = []
     for spec in column.metrics:
         if spec.is_grouped and spec.name == "grouped":
@@ -201,7 +201,7 @@ def expand_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list
 
 
 def _unused(name: str, specs: Sequence[MetricSpec]) -> str:
-    """Return a key that no metric has. Inspect numbers repeated keys from 2."""
+    """Return `name`, with a number if a metric has this key already. Inspect numbers repeated keys from 2."""
     keys = {spec.key for spec in specs}
     number = 2
     key = name
@@ -211,7 +211,7 @@ def _unused(name: str, specs: Sequence[MetricSpec]) -> str:
 
 
 def compute_or_none(spec: MetricSpec, reduced: Sequence[ReducedScore]) -> tuple[float | None, bool]:
-    """Return a metric's value, and whether its rule is known."""
+    """Return (value of a metric, True), or (None, False) if fcreview cannot recompute the metric."""
     try:
         return compute_metric(spec, reduced), True
     except NotRecomputable:

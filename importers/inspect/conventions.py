@@ -1,4 +1,4 @@
-"""Epochs of Inspect samples, for the comparison of conventions (`report --conventions`)."""
+"""List the epochs of Inspect samples as trials, to compare scoring conventions (`report --conventions`)."""
 
 from __future__ import annotations
 

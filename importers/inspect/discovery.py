@@ -1,8 +1,8 @@
-"""Recognition of Inspect logs by their content. One log is one run.
+"""Recognize Inspect logs by their content. One log is one run.
 
 Logs with the same task id are attempts at the same run: retries copy finished samples, and edits are further files.
 Only the latest attempt is imported, so that no sample counts twice. The parts of a log that several workers write
-(`NAME.shards/`) are one run, unless the merged log is there.
+(`NAME.shards/`) are one run, unless the merged log exists.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
-from fcreview.importers.inspect.log import UnreadableLog, is_log, log_age, read_eval_fields
+from fcreview.importers.inspect.log import UnreadableLog, copy_sort_key, is_log, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 LOG_SUFFIXES = (".eval", ".json")
 SHARDS_SUFFIX = ".shards"
 _INDEX_FILES = frozenset({"logs.json", "listing.json", "eval-set.json"})
-"""Files of a log folder that are no logs."""
+"""Files of a log folder that are not logs."""
 BFCL = "bfcl"
 """Task whose samples are joined with the BFCL dataset."""
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
@@ -30,7 +30,7 @@ MAX_LISTED_ATTEMPTS = 3
 
 @dataclass(slots=True)
 class FoundLog:
-    """The files of a log, and what identifies its run."""
+    """The files of a log, with the data that identifies its run."""
 
     paths: list[Path]
     """The log, or the parts of a log that several workers write."""
@@ -43,8 +43,8 @@ class FoundLog:
 
     @property
     def order(self) -> tuple[str, int, tuple[int, ...], str]:
-        """Sort key of attempts: the latest attempt is last. An edited copy was started with its original."""
-        return str(self.fields.get("created") or ""), *log_age(self.paths[-1]), str(self.paths[-1])
+        """Sort key of attempts: the latest attempt is last. A log and its edited copies have the same `created`."""
+        return str(self.fields.get("created") or ""), *copy_sort_key(self.paths[-1]), str(self.paths[-1])
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
@@ -87,12 +87,12 @@ def _shards_folder(path: Path) -> Path | None:
 
 
 def _group_attempts(logs: Sequence[FoundLog]) -> list[list[FoundLog]]:
-    """Group logs by task, in the order of the files; in each group the latest attempt is last."""
+    """Group logs by task id, in the order of the files. The last log of a group is the latest attempt."""
     groups: dict[str, list[FoundLog]] = {}
     for log in logs:
         groups.setdefault(log.task_id, []).append(log)
     for attempts in groups.values():
-        if len(attempts) > 1:  # a merged log counts before its parts
+        if len(attempts) > 1:  # a merged log is preferred to its parts
             attempts.sort(key=lambda log: (_shards_folder(log.paths[0]) is None, log.order))
     return list(groups.values())
 
@@ -122,7 +122,7 @@ def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) ->
 
 
 def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
-    """Find the BFCL dataset as for a run of BFCL itself. A log needs none, so a missing dataset is no issue."""
+    """Find the BFCL dataset as for a run of BFCL itself. A log is complete without it, so there is no issue."""
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
     from fcreview.importers.inspect.bfcl_task import categories_of
 

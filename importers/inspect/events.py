@@ -1,4 +1,4 @@
-"""Facts from the events of a sample: the available functions, and the scorers that asked a model."""
+"""Collect data from the events of a sample: the available functions, and the scorers that called a model."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 @dataclass(slots=True)
 class EventFacts:
     functions: list[dict[str, Any]] = field(default_factory=list)
-    """Docs of the functions that the first model call with functions offered."""
+    """Function docs of the first model call that has functions."""
     graders: dict[str, str] = field(default_factory=dict)
-    """Scorer -> model that it asked."""
+    """Scorer -> model that it called."""
     n_model_calls: int = 0
     """Number of model calls outside scorers."""
 

@@ -1,4 +1,4 @@
-"""Inspect's figures: epochs reduced to one value a sample, and metrics over the reduced values.
+"""Reduce the epochs of Inspect samples to one value for each sample, and compute metrics over the reduced values.
 
 The rules are those of the program's `scorer/_reducer/reducer.py` and `scorer/_metrics/`. Metrics that depend on random
 numbers or on a task's own code are imported, not recomputed.
@@ -15,11 +15,11 @@ from typing import Any
 from fcreview.importers.inspect.scores import to_number
 
 PASSING_NUMBER = 1.0
-"""Number from which the reducers `at_least`, `pass_at` and `pass_k` count a value as correct."""
+"""Minimum value that the reducers `at_least`, `pass_at` and `pass_k` count as correct."""
 
 
 class NotRecomputable(ValueError):
-    """Raised for a reducer or a metric whose rule fcreview does not know. The message is its name."""
+    """Raised for a reducer or metric that fcreview cannot compute. The message is the name of the reducer or metric."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,9 @@ class MetricSpec:
 
 
 def reduce_epochs(values: Sequence[Any], reducer: str | None) -> Any:
-    """Reduce the values of one sample's epochs. None is a value that was not scored. Raises NotRecomputable.
+    """Reduce the values of one sample's epochs. None stands for an epoch without a score. Raises NotRecomputable.
 
-    The values of an object are reduced key by key, those of a list index by index.
+    Objects are reduced key by key, and lists index by index.
     """
     name, count = _split_reducer(reducer)
     first = next((value for value in values if value is not None), None)
@@ -135,7 +135,7 @@ _BY_VALUES: dict[str, Callable[[list[Any], int], Any]] = {
 
 
 def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | None:
-    """Compute a metric over reduced scores. Scores without a value are left out. Returns None without values.
+    """Compute a metric over reduced scores. Scores without a value are omitted. Returns None if no score has a value.
 
     Raises NotRecomputable.
     """
@@ -166,7 +166,7 @@ def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | 
 
 
 def select_group(spec: MetricSpec, scores: Sequence[ReducedScore]) -> list[ReducedScore]:
-    """Return the scores that a metric is about: those of its group, or all."""
+    """Return the scores that a metric covers: the scores of its group, or all scores."""
     key, template = str(spec.params.get("group_key")), str(spec.params.get("name_template") or "{group_name}")
     if not spec.is_grouped or spec.name == spec.params.get("all_label", "all"):
         return list(scores)

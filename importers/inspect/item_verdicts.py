@@ -1,4 +1,4 @@
-"""Verdicts of an item from the scores of its sample: the scorers' own, model-graded ones, and people's edits."""
+"""Make the verdicts of an item from the scores of its sample: scorers' and graders' scores, and edits by people."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ UNSCORED_NOTE = "the sample was not scored"
 
 @dataclass(frozen=True, slots=True)
 class LogScores:
-    """How the scores of a log are read."""
+    """Data that determines which scores of a log become official, judge and item verdicts."""
 
     primary: str | None = None
-    """Score that gives the verdict on the item."""
+    """Name of the score that gives the verdict on the item."""
     judges: frozenset[str] = frozenset()
     """Scores that a language model gives."""
     graders: Mapping[str, str] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class LogScores:
     """Model in the role `grader`."""
 
     def describe(self, name: str) -> str:
-        """Return what gave a score: the grader's model, or the scorer."""
+        """Return the origin of a score: the grading model, or the scorer."""
         return self.graders.get(name) or self.grader or name if name in self.judges else name
 
 
@@ -95,7 +95,7 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that a verdict can have: a list of other values than texts becomes text."""
+    """Return a value that a verdict can have: 0.5 for `P`, and JSON text for a list with other values than texts."""
     if value == "P":
         return 0.5
     if isinstance(value, list) and not all(isinstance(part, str) for part in value):
@@ -111,7 +111,7 @@ def _rationale(state: ScoreState) -> str | None:
 def _set_error_type(
     item: Item, sample: Mapping[str, Any], score: SampleScore | None, conversation: Conversation
 ) -> None:
-    """Set the kind of failure, and the first difference from the target, of a failing item."""
+    """Set the error type of a failing item, and its first difference from the target."""
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         return

@@ -1,4 +1,4 @@
-"""Reading of JSON that is too large for memory: members and elements one by one, unwanted values skipped.
+"""Read JSON that is too large for memory. Members and elements are read one by one, and unwanted values are skipped.
 
 Skipping does not parse. It counts the brackets outside strings, a chunk at a time, which is several times as fast as
 parsing and needs no memory.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 CHUNK_BYTES = 1 << 20
 FIRST_CHUNK_BYTES = 1 << 14
-"""Bytes that are searched first for the end of a value, because most values are short."""
+"""Number of bytes that are searched first for the end of a value, because most values are short."""
 _SPACE = b" \t\r\n"
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -25,11 +25,11 @@ MAX_KEY_BYTES = 1 << 20
 
 
 class JsonStreamError(ValueError):
-    """Raised where the text is not JSON or ends too early. The message says where."""
+    """Raised if the text is not JSON or ends too early. The message contains the position."""
 
 
 class JsonStream:
-    """A position in a JSON text. Create it with a function that returns up to n further bytes, none at the end."""
+    """A forward reader of a JSON text. `read(n)` must return up to n further bytes, and no bytes at the end."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -158,7 +158,7 @@ class JsonStream:
         yield part[: match.end()]
 
     def _next_part(self, size: int) -> bytes:
-        """Return the next bytes of the text. No escape sequence is cut at their end."""
+        """Return the next bytes of the text. They never end inside an escape sequence."""
         if len(self._buffer) - self._at < 2 and not self._fill() and self._at >= len(self._buffer):
             raise self._error("the text ends inside a value")
         part = self._buffer[self._at : self._at + size]
@@ -204,7 +204,7 @@ class JsonStream:
         return JsonStreamError(f"{what} at byte {self.position + 1}")
 
     def _fill(self) -> bool:
-        """Read further bytes and forget those before the position. Returns False at the end of the text."""
+        """Read further bytes and drop the bytes before the position. Returns False at the end of the text."""
         more = self._read(CHUNK_BYTES)
         if not more:
             return False
@@ -234,7 +234,7 @@ def _lowest_depth(steps: bytes, depth: int) -> int:
 
 
 def _find_end(part: bytes, depth: int, in_string: bool) -> int:
-    """Return the end of the container in a part that contains it."""
+    """Return the index after the container's last bracket, which must be in `part`."""
     at = 0
     if in_string:
         match = _STRING_REST.match(part)

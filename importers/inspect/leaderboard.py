@@ -1,4 +1,4 @@
-"""Metrics of an Inspect log, recomputed from the scores of its samples as Inspect computes them.
+"""Recompute the metrics of an Inspect log from the scores of its samples, as Inspect computes them.
 
 A verdict that differs from the recorded value of an item's main score replaces the value: `C` or `I`, true or false, 1
 or 0, in the form of the recorded value. All other scores keep their values.
@@ -36,12 +36,12 @@ WITH_EDITS = "after the edits in the log"
 
 @dataclass(frozen=True, slots=True)
 class ColumnValues:
-    """Values of one scorer by the verdicts of one source."""
+    """Scores of one scorer, computed from the verdicts of one source."""
 
     known: Sequence[EpochValue]
-    """Values of the samples for which the source has all verdicts."""
+    """Values of the samples in which the source has a verdict on every epoch."""
     complete: Sequence[EpochValue]
-    """Values that a complete source would have. Only their number and their groups count."""
+    """Values of all scored samples, for the total and the groups. Samples that `known` lacks have recorded values."""
     is_recorded: bool
     """Whether `known` are the values that the log recorded."""
 
@@ -56,7 +56,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 def _recomputed_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
-    """Yield the pass rate of the items with a recomputed verdict, and the causes for which the two verdicts differ."""
+    """Yield the pass rate of the items with a recomputed verdict, and the causes of different verdicts."""
     checked = [item for item in items if item.metadata.get("is_recomputed") is True]
     if not checked:
         return
@@ -96,7 +96,7 @@ def _metrics_of(column: ScoreColumn, values: ColumnValues, table: str) -> Iterat
 
 
 def recompute(column: ScoreColumn, values: Sequence[EpochValue]) -> Iterator[tuple[MetricSpec, float | None]]:
-    """Yield each metric of a column with its recomputed value; None if its rule is unknown or it has no values."""
+    """Yield each metric of a column with its recomputed value; None if it has no values or cannot be recomputed."""
     for each in expand_column(column, values):
         try:
             reduced = reduce_column(each, values)
@@ -129,9 +129,9 @@ def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochVal
 
 
 def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
-    """Return the values of a score with the verdicts of the items' source.
+    """Return the values of a score, computed from the verdicts of the items' source.
 
-    A sample without a verdict of the source in one of its epochs is left out of the known values.
+    A sample is omitted from the known values if the source lacks a verdict on one of its epochs.
     """
     recorded = list(recorded_values(items, scorer))
     if scorer != figures.primary:
@@ -149,7 +149,7 @@ def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures)
         if scorer in scores or (value is not None and value is not MISSING):
             values.append(_epoch_value(item, None if value is MISSING else value))
     known = [each for each in values if each.sample not in unknown]
-    # The samples that count are those with a value in the log or by a review.
+    # Only samples with a value in the log or from a review count.
     complete = [each if each.sample not in unknown else own for each, own in _pair(values, recorded)]
     return ColumnValues(known, complete, known == recorded)
 
@@ -161,7 +161,7 @@ def _pair(values: Sequence[EpochValue], recorded: Sequence[EpochValue]) -> Itera
 
 
 def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
-    """Return the value of the main score by the item's verdict, or MISSING if the source gives none.
+    """Return the value of the main score that follows from the item's verdict, or MISSING without a verdict.
 
     An object or a list has no verdict of its own. Reviews of its keys change it.
     """
@@ -178,7 +178,7 @@ def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
 
 
 def reviewed_value(item: ScoredItem, scorer: str, figures: LogFigures) -> Any:
-    """Return the value of a score by the item's verdicts, or None if it has no value."""
+    """Return the value of a score that follows from the item's verdicts, or None if the score has no value."""
     recorded = _mapping(item.metadata.get("scores")).get(scorer)
     if scorer != figures.primary:
         return _reviewed_part(item, scorer, recorded)

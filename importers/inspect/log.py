@@ -1,7 +1,7 @@
-"""Reading of one Inspect log: its header, then one sample after the other.
+"""Read one Inspect log: the header first, then the samples one by one.
 
 An `.eval` log is a ZIP archive with a member for each sample. A `.json` log is one object with a list of samples. A
-sample may contain hundreds of megabytes of events. Of a large sample, only the fields that items need are read.
+sample may contain hundreds of megabytes of events. Only the fields that items need are read from a large sample.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ HEADER, START = "header.json", "_journal/start.json"
 SAMPLE_FOLDER = "samples/"
 LOG_FIELDS = frozenset({"version", "status", "eval", "plan", "results", "stats", "error", "samples", "reductions"})
 MAX_WHOLE_BYTES = 4 << 20
-"""Size of a sample up to which it is parsed as a whole."""
+"""Maximum size, in bytes, of a sample that is parsed as a whole."""
 MAX_FIELD_BYTES = 32 << 20
-"""Maximum size of a field of a large sample. A larger field is omitted."""
+"""Maximum size, in bytes, of a field of a large sample. A larger field is omitted."""
 MAX_HEADER_BYTES = 64 << 20
 MAX_EVENT_BYTES = 8 << 20
 """Number of bytes of events in a large sample that are searched for the available functions."""
@@ -39,7 +39,7 @@ _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
 """Fields of a sample that items do not need."""
 KEPT_STATE = "StoredAgentState:"
-"""Beginning of the names in a large store whose values are read: conversations of agents."""
+"""Prefix of the keys that are read from a large sample's store. They contain the conversations of agents."""
 MAX_RESOLVED_DEPTH = 60
 
 
@@ -69,7 +69,7 @@ class InspectLog:
     header: dict[str, Any]
     """The log without `samples`."""
     has_header: bool
-    """False for an `.eval` log without `header.json`, because the run goes on or has crashed."""
+    """False for an `.eval` log without `header.json`, because the run is still active or has crashed."""
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
 
 
@@ -131,8 +131,8 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
         return found if isinstance(found, dict) else {}
 
 
-def log_age(path: Path) -> tuple[int, tuple[int, ...]]:
-    """Return a sort key for copies of one log: the number of its score columns, and the time when it was written.
+def copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
+    """Return a sort key that puts newer copies of a log last: its number of score columns, and the time of writing.
 
     A copy with further scores is newer. The time is that of the archive's last member, or of the file.
     """
@@ -223,7 +223,7 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
 
 def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
-    """Return the log without its samples, which may be the last part of the file or not."""
+    """Return the log without its samples, which may be at any place in the file."""
     header: dict[str, Any] = {}
     stream = _stream_of(file)
     broken = ""
@@ -306,7 +306,7 @@ def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
 
 
 def _stream_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
-    """Return the attachments to which the fields read before refer."""
+    """Return the attachments that the fields read so far refer to."""
     wanted = {name.decode("utf-8", "replace") for text in texts.values() for name in _references(text)}
     wanted |= _references_in(sample.facts.functions)
     found: dict[str, Any] = {}
@@ -319,7 +319,7 @@ def _stream_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, 
 
 
 def _stream_store(stream: JsonStream) -> bytes:
-    """Return the parts of a store that items need, as a JSON object. A store may hold whole databases."""
+    """Return the parts of a store that items need, as a JSON object. A store may contain whole databases."""
     parts = []
     for name in stream.members():
         if name.startswith(KEPT_STATE) and (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
@@ -341,7 +341,7 @@ def _references_in(value: Any) -> set[str]:
 
 
 def _stream_events(stream: JsonStream, path: Path) -> EventFacts:
-    """Read the first events of a large sample, which name the available functions, and skip the others."""
+    """Read the first events of a large sample, which contain the available functions, and skip the others."""
     events: list[Any] = []
     size = 0
     for _ in stream.elements():

@@ -1,7 +1,7 @@
-"""Copies of Inspect logs with edited scores and recomputed results.
+"""Make copies of Inspect logs with edited scores and recomputed results.
 
-The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history, adds an event, and
-all figures follow the new values. All other members of an archive keep their bytes. Without edits, the copy is equal.
+The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history and adds an event,
+and all metrics are recomputed. All other members of an archive keep their bytes. Without edits, the copy is identical.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from fcreview.safe_files import read_file
 SUMMARIES, REDUCTIONS = "summaries.json", "reductions.json"
 MAX_LOG_BYTES = 512 << 20
 MAX_SAMPLE_BYTES = 64 << 20
-"""Largest sample that is edited. It is parsed as a whole."""
+"""Maximum size, in bytes, of a sample that is edited. Samples are parsed as a whole for editing."""
 JsonObject = dict[str, Any]
 
 
@@ -35,13 +35,13 @@ class PlannedEdit:
 
     score: str
     value: Any
-    """Value after the edit. It may be the present value."""
+    """Value after the edit. It may be equal to the current value."""
     verdict: ReviewedVerdict
     """The decision that the edit records."""
 
 
 FindEdits = Callable[[JsonObject], Sequence[PlannedEdit]]
-"""Returns the edits of a sample."""
+"""Function that returns the edits of a sample."""
 
 
 class LogEditError(ValueError):
@@ -127,7 +127,7 @@ def _summary(sample: JsonObject) -> JsonObject:
 
 
 def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]:
-    """Make the edits that the sample does not have yet. Returns for each of them whether it changed a value."""
+    """Make the edits that the sample does not contain yet. Returns for each edit made whether it changed a value."""
     scores = sample.get("scores")
     if edits and not isinstance(scores, dict):
         scores = sample["scores"] = {}
@@ -201,7 +201,7 @@ def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
 
 
 def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
-    """Recompute the figures of a log's results, and the reduced scores. Metrics without a known rule are dropped."""
+    """Recompute the metrics and the reduced scores of a log. Metrics that fcreview cannot compute are dropped."""
     results = log.get("results") or {}
     recorded = results.get("scores") or []
     named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}

@@ -1,4 +1,4 @@
-"""Conversation of a sample: Inspect's messages as turns, steps and predicted calls."""
+"""Convert the messages of an Inspect sample to turns, steps and predicted calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROLES: dict[str, Role] = {
     "system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool",
 }  # fmt: skip
 MAX_DATA_URI = 200
-"""Number of characters of an image or a sound in a message that are kept."""
+"""Maximum number of characters that are kept of an image or a sound in a message."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ def _message_parts(message: dict[str, Any], role: Role, turn: int, step: int) ->
 
 
 def content_parts(content: Any) -> Iterator[tuple[str, str]]:
-    """Yield (kind, text) of each part of a message. Media are named by their kind and beginning."""
+    """Yield (kind, text) of each part of a message. The text of an image or a sound is its kind and beginning."""
     if isinstance(content, str):
         yield "text", content
     elif isinstance(content, list):
@@ -126,7 +126,7 @@ def content_text(content: Any) -> str:
 
 
 def answer_of(messages: Any) -> list[Any]:
-    """Return what the model answered, without ids and times, for the hash of the prediction."""
+    """Return the model's messages and calls without ids and times, for the prediction hash."""
     return [
         [content_text(message.get("content")), [_plain_call(call) for call in message.get("tool_calls") or ()]]
         for message in messages if isinstance(message, dict) and message.get("role") == "assistant"

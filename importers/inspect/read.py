@@ -1,4 +1,4 @@
-"""Reader of the items of an Inspect log. An item is a sample in one epoch."""
+"""Read the items of an Inspect log. An item is a sample in one epoch."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
 
 CATEGORY_FIELDS = ("category_name", "category", "subject")
-"""Fields of a sample's metadata that name its category; the first text counts."""
+"""Fields of a sample's metadata that may contain its category. The first field with text is used."""
 SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
-"""Fields of `eval` that say how the run was made."""
+"""Fields of `eval` that become settings of the run."""
 TOLERANCE = 1e-9
-"""Largest difference between a recorded and a recomputed figure, for rounding."""
+"""Maximum difference between a recorded and a recomputed metric that counts as a rounding error."""
 MAX_REPORTED_FIGURES = 3
 FillItem = Callable[[Item, LogSample], None]
 
@@ -65,7 +65,7 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
     yield from _describe_state(log)
     samples = log.read_samples()
     first: list[LogSample | ImportIssue] = []
-    for each in samples:  # up to the first sample with scores, which shows what scorers asked a model
+    for each in samples:  # up to the first sample with scores, whose events show which scorers called a model
         first.append(each)
         if isinstance(each, LogSample) and each.value.get("scores"):
             break
@@ -91,10 +91,10 @@ def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
     """Yield an issue for a log that is not complete."""
     status, path = log.header.get("status"), str(log.path)
     if not log.has_header:
-        what = "the log is incomplete: the run goes on or has crashed. Its finished samples are imported"
+        what = "the log is incomplete: the run is still active or has crashed. Its finished samples are imported"
         yield ImportIssue(path, None, what)
     elif status == "cancelled":
-        yield ImportIssue(path, None, "the run was cancelled. Its recorded figures may be about fewer samples")
+        yield ImportIssue(path, None, "the run was cancelled. Its recorded metrics may cover fewer samples")
     elif status in ("error", "started"):
         error = log.header.get("error")
         reason = f": {error.get('message')}" if isinstance(error, dict) else ""
@@ -104,7 +104,7 @@ def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
 
 
 def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
-    """Choose the score for the item verdicts: the headline's, else the first declared one that no model gives."""
+    """Choose the score for the item verdicts: the headline's score, else the first declared score without a grader."""
     declared = [str(each["scorer"]) for each in read_columns(header)]
     scores: dict[str, SampleScore] = {}
     graders: dict[str, str] = {}
@@ -257,7 +257,7 @@ def _sum_counts(usages: list[dict[str, Any]], name: str) -> int | None:
 
 
 def _add_remarks(item: Item, value: dict[str, Any]) -> None:
-    """Add messages on what ended or changed the sample: an error, a limit, an invalidation, retries."""
+    """Add messages about events that ended or changed the sample: an error, a limit, an invalidation, retries."""
 
     def add(text: str) -> None:
         item.messages.append(log_message(item.n_turns - 1, text, step))
@@ -270,7 +270,7 @@ def _add_remarks(item: Item, value: dict[str, Any]) -> None:
         add(f"stopped by the {limit.get('type')} limit of {limit.get('limit')}")
     if isinstance(invalidation, dict):
         reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
-        add(f"{invalidation.get('author')} invalidated this sample{reason}. The log's figures still include it")
+        add(f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still include it")
         item.extra.metadata["invalidated"] = to_plain_json(invalidation)
     retries = value.get("error_retries")
     if isinstance(retries, list) and retries:
@@ -278,7 +278,7 @@ def _add_remarks(item: Item, value: dict[str, Any]) -> None:
 
 
 def _compare_figures(log: InspectLog, context: RunContext) -> Iterator[ImportIssue]:
-    """Yield an issue if recomputed figures differ from those in the log, which follow the edits of its scores."""
+    """Yield an issue if recomputed metrics differ from the log's. Both are computed from the edited scores."""
     stored = load_figures(context.run)
     wrong: list[str] = []
     for column in stored.columns:
@@ -288,5 +288,5 @@ def _compare_figures(log: InspectLog, context: RunContext) -> Iterator[ImportIss
                 wrong.append(f"{column.title} {spec.key} {spec.recorded:.6g} (recomputed {value:.6g})")
     if wrong:
         more = f" and {len(wrong) - MAX_REPORTED_FIGURES} more" if len(wrong) > MAX_REPORTED_FIGURES else ""
-        what = f"recorded figures differ from the recomputed ones: {', '.join(wrong[:MAX_REPORTED_FIGURES])}{more}"
+        what = f"recorded metrics differ from the recomputed ones: {', '.join(wrong[:MAX_REPORTED_FIGURES])}{more}"
         yield ImportIssue(str(log.path), None, what, severity="warning" if stored.is_complete else "notice")

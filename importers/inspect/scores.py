@@ -1,7 +1,7 @@
-"""Scores of a sample: their official values, the edits that people made, and their values as numbers.
+"""Read the scores of a sample: official values, edits by people, and values as numbers.
 
-The first entry of a score's history is the official score. Every later entry is an edit by the person whom its
-provenance names. The score itself has the value after the last edit.
+The first entry of a score's history is the official score. Every later entry is an edit by a person, who is named in
+the entry's provenance. The score itself has the value after the last edit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GRADED_SCORERS = ("model_graded_qa", "model_graded_fact")
 
 @dataclass(frozen=True, slots=True)
 class ScoreState:
-    """The fields of a score at one time."""
+    """The fields of a score, before or after an edit."""
 
     value: Any = UNSCORED
     answer: str | None = None
@@ -63,8 +63,8 @@ class SampleScore:
 
 
 PART_SCORE = "fcreview"
-"""Beginning of the scores that the export adds for verdicts on parts: `fcreview/TARGET`, or `fcreview.CRITERION/TARGET`
-for another criterion than `correct`."""
+"""Prefix of the names of scores that the export adds for verdicts on parts: `fcreview/TARGET`, or
+`fcreview.CRITERION/TARGET` for another criterion than `correct`."""
 
 
 def part_score_name(target: str, criterion: str) -> str:
@@ -147,7 +147,7 @@ def _read_state(entry: dict[str, Any], before: ScoreState) -> ScoreState:
 
 
 def plain_value(value: Any) -> Any:
-    """Return a score's value as JSON, with None for NaN at any place."""
+    """Return a score's value as JSON. NaN becomes None, also inside objects and lists."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):
@@ -162,7 +162,7 @@ def same_value(first: Any, second: Any) -> bool:
 
 
 def to_number(value: Any) -> float:
-    """Return a value as Inspect's metrics count it (`value_to_float`): other texts, lists and objects count 0."""
+    """Return a value as Inspect's metrics count it (`value_to_float`): other texts, lists and objects count as 0."""
     if isinstance(value, str):
         if value in LETTERS:
             return LETTERS[value]
@@ -224,7 +224,7 @@ def value_for_verdict(old: Any, passed: bool) -> Any:
 
 
 def is_graded_by_name(scorer: str) -> bool:
-    """Whether the name is that of a scorer that asks a model. Several scorers of one name get a number: `NAME1`."""
+    """Whether a scorer calls a model, by its name. Repeated scorers have numbered names, such as `NAME1`."""
     return scorer.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
 
 

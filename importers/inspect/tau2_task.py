@@ -1,7 +1,7 @@
-"""Items of the tasks `tau2_*`: the agent's conversation and the golden actions.
+"""Fill the items of the tasks `tau2_*`: the agent's conversation and the golden actions.
 
 The sample's `messages` are the simulated user's side. The agent's own conversation, with the calls of both, is in the
-store under `StoredAgentState:AGENT:trajectory`. The golden actions are one way through the task; they count only where
+store under `StoredAgentState:AGENT:trajectory`. The golden actions are one way to solve the task. They count only if
 `ACTION` is part of the reward.
 """
 
@@ -74,7 +74,7 @@ def finish_tau2_item(item: Item, explanation: str | None) -> None:
 
 
 def _read_trajectory(store: Any) -> list[ConversationMessage]:
-    """Return the messages of both sides in order; none if the store has no trajectory."""
+    """Return the messages of both sides in order. Empty if the store has no trajectory."""
     names = [name for name in store if isinstance(name, str)] if isinstance(store, dict) else []
     name = next((each for each in names if each.startswith(STATE_PREFIX) and each.endswith(TRAJECTORY)), None)
     entries = store[name] if name is not None else None

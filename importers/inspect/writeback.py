@@ -1,4 +1,4 @@
-"""Reviewed verdicts as edits of the scores in an Inspect log. Its golden answers cannot be corrected here.
+"""Write reviewed verdicts as edits of the scores in an Inspect log. Golden answers in a log cannot be corrected.
 
 A verdict on the item edits the main score, and a verdict on `SCORER` or `SCORER.KEY` edits that score. A verdict on a
 part, such as a call, becomes a new score, see `part_score_name`.
@@ -74,7 +74,7 @@ def write_reviewed_logs(
 
 
 def _plan_edits(item: ScoredItem, verdicts: Sequence[ReviewedVerdict], figures: LogFigures) -> Iterator[PlannedEdit]:
-    """Yield one edit for each score. Its value is the one that the corrected figures are computed from."""
+    """Yield one edit for each reviewed score. The corrected metrics are computed from the same value."""
     by_score: dict[str, list[ReviewedVerdict]] = {}
     for verdict in verdicts:
         by_score.setdefault(_score_name(item, verdict, figures), []).append(verdict)

@@ -116,7 +116,7 @@ def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
     normal.fill_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
-    assert item.extra.golden_reply == "must contain: Missing necessary parameters\nmust name for book: day, hour"
+    assert item.extra.golden_reply == "must contain: Missing necessary parameters\nmust mention for book: day, hour"
 
 
 @pytest.mark.parametrize("label", ["Sorry, no tool.", {"name": "x", "arguments": {}}])
@@ -138,7 +138,7 @@ def confetti(stars: int) -> Item:
 def test_a_golden_list_is_told_as_it_is_stored() -> None:
     (pair,) = confetti(4).pairs
     assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
-    assert pair.diff[0].reason == "stored as [4, 5]: the rules accept any single value of it"
+    assert pair.diff[0].reason == "stored as [4, 5]; the rules accept each single value"
     (pair,) = confetti(3).pairs
     assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as [4, 5]")
 

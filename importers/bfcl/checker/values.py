@@ -109,8 +109,8 @@ def _check_elements(values: list[Any], golden: list[Any] | str, v1: bool) -> Mis
 def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
     if parameter.convert is not None:
         if type(value) is not str:
-            language = "java" if parameter.language == "java" else "js"
-            return f"type_error:{language}", f"{shorten(value)} was not delivered as source text"
+            language, title = ("java", "Java") if parameter.language == "java" else ("js", "JavaScript")
+            return f"type_error:{language}", f"{shorten(value)} is not a string with {title} code"
         value = parameter.convert(value)
     try:
         value = _convert_to_declared(parameter, value)

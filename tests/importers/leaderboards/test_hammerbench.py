@@ -199,15 +199,15 @@ def test_what_people_differ_on_keeps_its_verdict(flat: Reviewed) -> None:
     assert flat.moved(before) == {}
 
 
-def test_override_moments(flat: Reviewed) -> None:
+def test_changed_snapshots(flat: Reviewed) -> None:
     """SO_case2 overrides a slot in the third snapshot of each of its three conversations: two invent a name, one is a
     text with its name missing; no value is right. mSv does so in the last, and all three follow."""
     found = flat.figures("rule")
-    assert found["SO_case2, override moment", "PN_FP"] == 2 / (3 + T)
-    assert found["SO_case2, override moment", "PN_FN"] == 1 / (3 + T)
-    assert found["SO_case2, override moment", "SR"] == 0
-    assert found["mSv, override moment", "PR"] == found["mSv, override moment", "SR"] == 3 / (3 + T)
-    assert not any(table == "SO_case1, override moment" for table, _ in found)  # inside one turn: not to be seen
+    assert found["SO_case2, changed snapshots", "PN_FP"] == 2 / (3 + T)
+    assert found["SO_case2, changed snapshots", "PN_FN"] == 1 / (3 + T)
+    assert found["SO_case2, changed snapshots", "SR"] == 0
+    assert found["mSv, changed snapshots", "PR"] == found["mSv, changed snapshots", "SR"] == 3 / (3 + T)
+    assert not any(table == "SO_case1, changed snapshots" for table, _ in found)  # inside one turn: not to be seen
 
 
 def first(run: Reviewed, fulfils: Callable[[dict[str, Any]], bool]) -> str:

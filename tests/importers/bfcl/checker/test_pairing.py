@@ -100,7 +100,7 @@ def test_a_value_that_is_no_source_text_differs_though_it_is_the_golden_one() ->
     reply = read([{"draw": '{"at": [60, 30], "count": "5"}'}], golden, DRAW, category="simple_javascript")
     assert reply.evaluation.error_type == "type_error:js"
     assert differences(reply) == {
-        "at": "! [60, 30] was not delivered as source text",
+        "at": "! [60, 30] is not a string with JavaScript code",
         "count": "~ equal after conversion: 5",
     }
 

@@ -1,4 +1,4 @@
-"""Adjudication screen: shows one disagreement of annotators at a time. Each is resolved with one key."""
+"""Show one disagreement of annotators at a time. One key resolves it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Screen that reviews all items of a cluster at once."""
+"""Record one review for all items of a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fcreview.tui.widgets.screens import GuardedModalScreen
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):
-    """Screen with items of a cluster and the verdict, fault and tags for all of them.
+    """Screen with the items of a cluster, on which the user enters one verdict, fault and list of tags for all items.
 
     The result is a message after the reviews are on disk, or None if the annotator cancelled.
     """

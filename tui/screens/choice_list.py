@@ -1,4 +1,4 @@
-"""Screens to choose a row of a table. A compact screen covers only the lower part of the screen below it."""
+"""Let the user choose a row of a table. A compact screen covers only the lower part of the screen below it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PickerScreen(GuardedModalScreen[T | None]):
             self.release_keys()
 
     def must_wait(self, action: str) -> bool:
-        """Every action waits for the choices, except that another grouping can be chosen meanwhile."""
+        """Let every action wait until the choices are loaded, except the action that changes the grouping."""
         is_loading = self._load_choices is not None and self._choices is None
         return is_loading and action != "grouping" and not action.startswith("app.")
 

@@ -1,4 +1,4 @@
-"""Screen with the clusters of failing items. A cluster can be opened, or reviewed at once."""
+"""Show the clusters of failing items. The user can open a cluster, or review all its items at once."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
             self.show_message(outcome.text)
 
     def _show_outcome(self, message: str | None) -> None:
-        """Show what was recorded or undone, and count the clusters again."""
+        """Show the result of a review or undo, and count the clusters again."""
         if message is not None:
             undo = active_key_names(self.app).get("clusters.undo_review", "")
             hint = f"\n{undo} undo" if undo and message.startswith("saved:") else ""

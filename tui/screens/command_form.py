@@ -1,4 +1,4 @@
-"""Form of a command: one line for each option. The command runs when the form is submitted."""
+"""Show a command as a form with one line for each option, and run the command when the user submits the form."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FormInput(SafeInput):
 
 
 class FormFields(VerticalScroll):
-    """Fields of a form, one a line."""
+    """Fields of a form, one on each line."""
 
     DEFAULT_CSS = """
     FormFields { height: auto; max-height: 20; scrollbar-size-vertical: 0; }
@@ -97,7 +97,7 @@ class FormFields(VerticalScroll):
 
 
 def error_line(result: CommandResult) -> Line:
-    """Return the reason why a command failed."""
+    """Return the error message of a command that failed."""
     lines = result.text.strip().splitlines() or ["the command failed"]
     return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
 

@@ -1,4 +1,4 @@
-"""The command palette (`:`): Textual's command palette with the commands of `palette_commands`."""
+"""Show the command palette (`:`), which is Textual's command palette with the commands of `palette_commands`."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         self._query: str | None = None
         """Query of the last search, or None before the first one."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
-        """(method, needs items) of each waiting key. The second part is True if the method needs the items that match
-        the query."""
+        """(method, needs_items) of each waiting key. `needs_items`: whether the method needs the items that match the
+        query."""
         self._has_moved = False
         """Whether the cursor was moved since the query changed."""
 

@@ -1,4 +1,4 @@
-"""Screens to compare two runs, and to show flips: items that only one of the two runs passes."""
+"""Compare two runs, and show the flips: items that only one of the two runs passes."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         self._side = ""
         """Side that passes the items of the list, `a` or `b`. Empty for both."""
         self._rows: Mapping[int, QueueRow] = {}
-        """Rows of the failing items among the items that differ, by number."""
+        """Queue row of the failing item of each flip, by item number."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -263,7 +263,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     @property
     def _flips(self) -> list[Flip]:
-        """Items that differ, as far as they are shown."""
+        """Displayed flips: all flips, or those that only A or only B passes."""
         flips = self._comparison.flips if self._comparison is not None else ()
         return [flip for flip in flips if self._side in ("", flip.passing_side)]
 
@@ -285,7 +285,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         (self.query_one("#rates") if self.list.has_focus else self.list).focus()
 
     def action_only(self) -> None:
-        """Show the items that only A passes, then those that only B passes, then all."""
+        """Switch from all items to the items that only A passes, then to the items that only B passes."""
         self._side = SIDES[(SIDES.index(self._side) + 1) % len(SIDES)]
         if self._comparison is not None:
             self._draw_flips()

@@ -1,4 +1,4 @@
-"""Dialogs at the bottom of the screen: prompt for a line of text, fault prompt, note and error tags."""
+"""Show dialogs at the bottom of the screen that ask for a line of text, the fault, a note or error tags."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class FaultScreen(GuardedModalScreen[Fault | None]):
     """
 
     def __init__(self, name: str = "") -> None:
-        """Create the prompt. `name`: item that the question is about, if that may be unclear."""
+        """Create the prompt. `name`: name of the item, if it is not obvious."""
         super().__init__()
         self._about = name
 

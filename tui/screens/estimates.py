@@ -1,4 +1,4 @@
-"""Estimates: accuracy of each run with its interval, the sample behind it, and a form that draws a sample."""
+"""Show the estimated accuracy of each run with its interval and its sample, and a form that draws a sample."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ FORM_TITLES = {"queue create": "Draw a sample", "queue extend": "Draw more"}
 
 
 class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
-    """Screen of estimates. The result is what the queue should show, or None to return."""
+    """Screen with the estimates. The result is a choice that the queue applies, or None to return to the queue."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ESTIMATE_ACTIONS)
     CSS = """
@@ -71,7 +71,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Numbers of the sampled runs whose samples are not read yet."""
         self._queue_names: Sequence[str] = ()
         self._form_of: tuple[object, ...] = ()
-        """What the form was made for, see `_form_key`."""
+        """Result of `_form_key` for which the form was built."""
         self._command = "queue create"
         self._is_loaded = False
         """Whether the runs are read."""
@@ -126,7 +126,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="estimates")
     async def _load(self) -> None:
-        """Read the runs and which of them are sampled."""
+        """Read the runs and the numbers of the sampled runs."""
         await self._session.query(lambda store: store.refresh_reviews())
         scope = self._view.runs
         runs = [
@@ -150,7 +150,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="samples")
     async def _read_samples(self) -> None:
-        """Read the samples of the run under the cursor, then of the other runs in sight."""
+        """Read the samples of the run under the cursor, then of the other visible runs."""
         top = int(self._list.scroll_offset.y)
         rows = [*filter(None, [self._run]), *self._runs[top : top + MAX_RUN_LINES]]
         for row in rows:
@@ -197,7 +197,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._update_form()
 
     def _draw_run(self) -> None:
-        """Draw the sample of the run under the cursor and what to do next."""
+        """Draw the sample of the run under the cursor and the next step."""
         run, sample, small = self._run, self._sample, self.has_class("-small")
         width = self.size.width if small else self.size.width // 2 - 4
         lines = sample_lines(sample, width - 1) if run is not None else []
@@ -247,7 +247,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.release_keys()
 
     def _form_key(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
-        """Return what the fields and initial values of the form depend on."""
+        """Return the values that the fields and initial values of the form depend on."""
         return run.run, form_command(sample), sample.drawn, *self._queue_names
 
     @property
@@ -317,7 +317,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- actions
 
     def action_review(self) -> None:
-        """Show the annotator's share of the sample."""
+        """Show the items of the sample that are assigned to the annotator."""
         own = [
             each for each in (self._sample or RunSample(0)).queues if each.share.annotator == self._session.annotator
         ]
@@ -325,7 +325,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if left or own:
             self.dismiss(("file", (left or own)[0].queue))
         else:
-            self._show_message("you have no share of a sample of this run")
+            self._show_message("no sampled items of this run are assigned to you")
 
     def action_adjudicate(self) -> None:
         self.dismiss(("adjudicate", None))
@@ -341,7 +341,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         return action not in ("submit", "cancel")
 
     def must_wait(self, action: str) -> bool:
-        """Every action waits for the runs, and those about the run under the cursor for its sample and its form."""
+        """Let every action wait for the runs. Actions on the run under the cursor also wait for its sample and form."""
         if self._is_running or not self._is_loaded:
             return not action.startswith("app.")
         run, sample = self._run, self._sample

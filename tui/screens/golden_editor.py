@@ -1,4 +1,4 @@
-"""Golden editor: lets the annotator correct the golden answer of an item as JSON, and checks the text during typing.
+"""Let the annotator correct the golden answer of an item as JSON, and check the text while it is typed.
 
 A key switches between the text, where letters are typed, and the commands, where letters are keys.
 """
@@ -61,7 +61,7 @@ class GoldenTextArea(SafeTextArea):
 class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
     """Editor of a golden answer, which starts with the annotator's earlier fix.
 
-    The result is None if it was cancelled.
+    The result is None if the user cancelled.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_EDITOR_ACTIONS, PROMPT_HELP_ACTIONS)
@@ -180,8 +180,8 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._text_area.focus()
 
     def action_save(self) -> None:
-        """Close with the correction, if there is a new one. If the text is invalid, show the problem with the cursor on
-        it instead."""
+        """Close with the correction, or with None if it is already saved. If the text is invalid, move the cursor to
+        the problem instead."""
         detail = self._detail
         checked = check_text(self._text_area.text, self._golden, detail.run, detail.item)
         if checked.golden_fix is not None and self._golden.is_unchanged(detail.run, detail.item, checked.golden_fix):
@@ -212,7 +212,7 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self._text_area.text = initial_text(self._golden, self._detail.run, self._detail.item)
 
     def action_editor(self) -> None:
-        """Edit the text in the program that VISUAL or EDITOR names."""
+        """Edit the text in the program that is set in VISUAL or EDITOR."""
         if self._session.in_browser:
             self._show_message("not available in the browser: edit the text here", "warn")
             return

@@ -1,4 +1,4 @@
-"""Help screen: the active keys of the screen below it, the symbols and the filter language."""
+"""Show the help: the active keys of the screen below it, the symbols and the filter language."""
 
 from __future__ import annotations
 

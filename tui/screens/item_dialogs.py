@@ -1,4 +1,4 @@
-"""Dialogs of the item pane: fault, tags, note, labels, override reason, copy, same item in other runs, and long texts.
+"""Open the dialogs of the item pane: fault, tags, note, labels, override reason, copy, other runs, and long texts.
 
 A review from a dialog is about the item that was on screen when the key of the dialog was pressed.
 """
@@ -98,7 +98,7 @@ def _record_answer(
 
 
 class CopyScreen(GuardedModalScreen[str | None]):
-    """Prompt for what to copy. The result is the `kind` for `text_to_copy`, or None if the prompt was cancelled."""
+    """Prompt that asks what to copy. The result is the `kind` for `text_to_copy`, or None if the user cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
     CSS = """
@@ -163,7 +163,7 @@ async def _query_item(view: ItemView, session: Session, item: int, read: Callabl
 
 
 async def show_other_runs(view: ItemView, session: Session, subject: ReviewSubject) -> None:
-    """List the same item in other runs. The chosen item opens above this item, in a queue of the item in all runs."""
+    """List the same item in other runs. The chosen item opens above this item. Its queue is the item in all runs."""
     item = subject.item
     if view.cursor.hides_verdicts:
         view.show_message(StatusMessage("other runs are hidden until you submit", "warn"))

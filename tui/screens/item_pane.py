@@ -1,4 +1,4 @@
-"""The item pane and the item screen: question, golden and predicted calls, verdicts, and keys to review them.
+"""Show an item in a pane or on a screen: question, golden and predicted calls, verdicts, and keys to review them.
 
 `ItemPane` connects keys and widgets to `ItemReviewer`, which records reviews and moves through the queue. `ItemScreen`
 shows one pane on a screen of its own, and `SplitView` shows one beside the queue.
@@ -47,7 +47,7 @@ MAX_BLANK_TIME = 0.3
 """Seconds after which the screen is drawn although its item is still being read."""
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
 NO_CHAT_MESSAGE = StatusMessage("no message of a conversation under the cursor", "warn")
-NO_PART = StatusMessage("no part under the cursor takes a verdict", "warn")
+NO_PART = StatusMessage("the part under the cursor takes no verdict", "warn")
 
 
 class VerdictTarget:
@@ -97,7 +97,7 @@ class KeyPressContext:
         self._drawn_at = moment
 
     def is_ambiguous(self, pressed: float | None) -> bool:
-        """Whether list and header named different items at the time `pressed`, when the key was pressed."""
+        """Whether list and header showed different items when the key was pressed. `pressed`: time of the key press."""
         return self._from_list and pressed is not None and pressed < self._drawn_at
 
     def subject_at(self, pressed: float | None, current: ReviewSubject) -> ReviewSubject:
@@ -162,12 +162,12 @@ class ItemPane(Vertical):
         self.call_after_refresh(self.draw_bars)
 
     def open(self, item: int) -> None:
-        """Show `item` as the first item."""
+        """Show `item` in a pane that was just created."""
         self._opened = item
         self.item_reviewer.open_item(item)
 
     def is_showing(self, item: int, view: View) -> bool:
-        """Whether the item, as an item of this view, is requested, or is displayed with its current reviews."""
+        """Whether this item of this view is requested, or is displayed with its current reviews."""
         return self.item_reviewer.is_showing(item, view) and not self.is_awaiting_list
 
     def set_request(self, requested: RequestedItem) -> None:
@@ -190,7 +190,7 @@ class ItemPane(Vertical):
         return self.is_awaiting_list or self.item_reviewer.has_request or not self.item_reviewer.has_item
 
     def resume(self) -> None:
-        """Continue after a screen that covered the pane was closed."""
+        """Resume after a screen that covered the pane has closed."""
         self._session.queue_file = self._prefetcher.view.queue_file  # a closed screen may have changed it
         self.item_reviewer.show_pending_item()
 

@@ -55,7 +55,7 @@ async def _return_to_queue(app: App[Any], session: Session, then: Callable[[Queu
 
 
 def open_overview(app: App[Any], session: Session) -> None:
-    """Show the overview above the current screen. A choice on it closes that screen; without one it returns there."""
+    """Show the overview above the current screen. A choice closes both screens and changes the queue."""
     queue = find_queue(app)
     if queue is None:
         return
@@ -67,7 +67,7 @@ def open_overview(app: App[Any], session: Session) -> None:
 
 
 def open_estimates(app: App[Any], session: Session) -> None:
-    """Show the estimates above the current screen. A choice on it closes that screen; without one it returns there."""
+    """Show the estimates above the current screen. A choice closes both screens and changes the queue."""
     from fcreview.tui.screens.estimates import EstimatesScreen
 
     queue = find_queue(app)

@@ -1,4 +1,4 @@
-"""Overview: what fails, how far reviewing is, the scores, and what to do next. Enter on a line opens its items."""
+"""Show the overview: pass rates, failures, review progress, scores, next actions. Enter on a line opens its items."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from fcreview.tui.widgets.screens import GuardedScreen
 OverviewChoice = tuple[str, Any]
 """(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
-"""Names of the lists, one in each panel, in the order of the digits."""
+"""Names of the lists, one in each panel, in the order of the digit keys."""
 WIDE, TALL = 100, 30
 """Smallest size of the screen, in columns and rows, at which all panels are shown with borders."""
 MAX_RUN_LINES = 10
@@ -108,7 +108,7 @@ class OverviewList(TextList):
 
 
 class OverviewScreen(GuardedScreen[OverviewChoice]):
-    """Overview of the opened runs. The result is what the queue should show, or None to return to the queue."""
+    """Overview of the opened runs. The result is a choice that the queue applies, or None to return to the queue."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERVIEW_ACTIONS)
     CSS = """
@@ -133,10 +133,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self._session, self._view = session, view
         self._overview = Overview((), session.annotator, blind)
         self._runs: Sequence[RunRow] = ()
-        """Runs in the order of the panel, without those that the search omits."""
+        """Runs that match the search, in the order of the panel."""
         self._arrangement = RunArrangement(blind)
         self._drawn_runs: tuple[object, ...] = ()
-        """What the lines of the runs were drawn from."""
+        """Values from which the lines of the runs were last drawn."""
         self._suspects_done = (0, 0)
         """(checked, all) questions of the search for suspects, set by the store's thread."""
         self._suspects_timer = ProgressTimer(self, lambda _: self._draw_next())
@@ -200,7 +200,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @work(exclusive=True, group="overview")
     async def _load(self) -> None:
-        """Read what is quick first. Each part is shown as soon as it is read."""
+        """Read the parts of the overview, the fastest first. Each part is shown as soon as it is read."""
         scope = self._view.runs
         runs, self._first_runs = self._first_runs, ()
         if not runs:
@@ -235,7 +235,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
     @work(exclusive=True, group="estimates")
     async def _estimate_visible_runs(self) -> None:
-        """Estimate the sampled runs that are in sight, unless their estimates are known."""
+        """Estimate the pass rates of the visible sampled runs, unless they are known."""
         overview = self._overview
         for run in self._visible_runs():
             if run.run in overview.sampled_runs and run.run not in overview.estimates and not overview.blind:
@@ -243,7 +243,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self._draw_right()
 
     def _visible_runs(self) -> list[RunRow]:
-        """Return the runs whose lines are in sight in one of the lists."""
+        """Return the runs whose lines are visible in one of the lists."""
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
             top = int(self._list(name).scroll_offset.y)
@@ -452,7 +452,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             open_command_form(self.app, self._session, form, {})
 
     def action_choose(self, name: str) -> None:
-        """Close the overview and show failures, disagreements, suspects, the own queue file or the list of runs.
+        """Close the overview. Show failures, disagreements, suspects, the annotator's queue file or the list of runs.
 
         In blind mode, all items are shown instead of the failures.
         """
@@ -461,7 +461,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif name == "queue":
             queue = find_unfinished_queue(self._overview)
             if queue is None:
-                self._show_message("No queue file has items left for you")
+                self._show_message("No queue file has items left for you to review")
             else:
                 self.dismiss(("file", queue))
         elif self._overview.blind and name != "failures":

@@ -1,4 +1,4 @@
-"""Pager: shows a long text on the whole screen. Only the visible part is laid out, so the text may have any length."""
+"""Show a long text on the whole screen. Only the visible part is laid out, so the text may have any length."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands of the command palette: actions, saved filters, orders, queue files, exports, runs and items."""
+"""List the commands of the command palette: actions, saved filters, orders, queue files, exports, runs and items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MIN_QUERY = 2
 MAX_COMPARED_RUNS = 20
 """Largest number of runs for which each pair is listed as a comparison."""
 MAX_HITS = 300
-"""Largest number of listed commands: for each kind while the input is empty, for all kinds together otherwise."""
+"""Largest number of listed commands: of each kind while the input is empty, of all kinds together otherwise."""
 MAX_CELLS = 200
 """Largest displayed width of a label or a help text, in cells."""
 KIND_CELLS = 8
@@ -96,7 +96,7 @@ def unavailable_command(context: PaletteContext, kind: str, label: str, reason: 
 def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
     """Return commands for the active actions.
 
-    `are_shared`: only actions that many screens share, else only the rest.
+    `are_shared`: True for the actions that many screens share, False for all other actions.
     """
     for action in context.actions:
         if action.is_shared == are_shared:
@@ -133,9 +133,9 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
             continue
         label, run = f"queue {sanitize(name)}", partial(context.change_queue, "file", name)
         if has_share:
-            yield PaletteCommand("queue", label, run, "your share of the queue file")
+            yield PaletteCommand("queue", label, run, "your items of the queue file")
         else:
-            yield unavailable_command(context, "queue", label, "it has no share for you")
+            yield unavailable_command(context, "queue", label, "no items are assigned to you")
 
 
 def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -147,7 +147,7 @@ def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
         for each in FORMATS
     ]  # fmt: skip
     if context.session.report_services is not None:
-        commands.insert(0, PaletteCommand("report", "report", context.show_report, "figures of the runs shown"))
+        commands.insert(0, PaletteCommand("report", "report", context.show_report, "metrics of the runs on screen"))
     for command in commands:
         if context.state.blind:
             reason = "hidden in blind mode, because it contains other annotators' verdicts"

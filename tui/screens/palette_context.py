@@ -1,4 +1,4 @@
-"""Objects on which the commands of the palette act: the screen below it, the queue, the session and its exports."""
+"""Collect the objects that palette commands act on: the screen below the palette, the queue and the session."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PaletteContext:
         """Whether the queue can be shown and changed, and items can be opened."""
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
-        """Maps the name of each queue file to whether it has a share for the annotator."""
+        """Maps the name of each queue file to whether it assigns items to the annotator."""
         self.items: Sequence[ItemMatch] = ()
         """Items whose id matches the typed query."""
 
@@ -105,7 +105,7 @@ class PaletteContext:
         return_to_queue(self.app, self.session, lambda queue: queue.apply_choice(menu_name, choice))
 
     def queue_actions(self) -> Sequence[Action]:
-        """Return the lists and screens that open from the queue, unless the queue is the screen below the palette."""
+        """Return actions that open lists and screens of the queue. Empty if the palette is above the queue."""
         if self._queue is None or self._is_queue_on_top:
             return []
         present = {action.action for action in self.actions} | self._queue.idle_keys

@@ -1,4 +1,4 @@
-"""Queue screen: the list of items with which the app starts.
+"""Show the queue, which is the list of items with which the app starts.
 
 `QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of orders, runs and
 clusters, and `SplitView` shows the item under the cursor on a wide screen.
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
-"""Seconds between the first rows and the import of the item screen's modules, which lets the first item open fast."""
+"""Seconds after the first rows until the modules of the item screen are imported, so that the first item opens fast."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
 
 
@@ -164,7 +164,7 @@ class QueueScreen(GuardedScreen[None]):
 
     @work(group="share")
     async def _mention_share(self) -> None:
-        """Say how to review the annotator's share of a queue file, because the queue shows other items."""
+        """Show how to review the annotator's items of a queue file, because the queue shows other items."""
         share = await self._session.query_in_background(find_unfinished_share)
         keys = active_key_names(self.app)
         path = ", then ".join(filter(None, map(keys.get, ("queue.overview", "overview.queue"))))
@@ -190,7 +190,7 @@ class QueueScreen(GuardedScreen[None]):
             self.apply_overview_choice(choice)
 
     def apply_overview_choice(self, choice: OverviewChoice) -> None:
-        """Show what was chosen on the overview, for all items of the runs."""
+        """Apply a choice made on the overview to all items of the runs."""
         menu_name, value = choice
         if menu_name == "adjudicate":
             self.action_adjudicate()
@@ -293,7 +293,7 @@ class QueueScreen(GuardedScreen[None]):
 
     @property
     def position(self) -> QueuePosition:
-        """Settings, cursor and levels of the queue, from which another session can continue."""
+        """Settings, cursor and levels of the queue, which let another session continue here."""
         return QueuePosition(self.state.settings, self.pane.cursor_position, self._levels.above)
 
     @property

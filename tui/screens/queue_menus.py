@@ -1,4 +1,4 @@
-"""Menus of the queue screen: lists of choices, and the change of the queue by each choice."""
+"""Define the menus of the queue screen: lists of choices, and how each choice changes the queue."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class QueueMenus:
         return ConventionsScreen(self._session, self._state.view)
 
     def _show_all_of(self, items: Sequence[int]) -> None:
-        """Select items by number, also those that do not fail."""
+        """Select items by number, including items that do not fail."""
         self._state.apply_items(items)
         self._state.queue = "dataset"
 

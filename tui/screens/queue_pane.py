@@ -1,4 +1,4 @@
-"""The list of the queue with its header lines and its filter line.
+"""Show the list of the queue with its header lines and its filter line.
 
 `QueueLoader` reads the rows and `QueueList` draws them. `QueueScreen` handles the keys.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 FACTS_MARGIN = 18
-"""Cells of the border of the panel that the facts cannot use."""
+"""Number of cells in the border of the panel that the facts cannot use."""
 
 
 class QueuePane(Vertical):

@@ -1,4 +1,4 @@
-"""Screen with the list of runs: search, sort, group, choose a run, or mark two runs to compare them."""
+"""Show the list of runs: search, sort or group it, choose a run, or mark two runs to compare them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""List and item side by side on a wide screen. A narrow screen shows only the list or only the item.
+"""Show list and item side by side on a wide screen. A narrow screen shows only the list or only the item.
 
 While the list has the focus, the pane shows the item under its cursor as soon as the cursor rests: `_show_current_item`
 sets the item with `ItemPane.set_request`, and `ItemReviewer.show_requested` displays it. While the item has the focus,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 REST_DELAY = 0.1
 """Seconds that the cursor must rest before the item under it is read. After a single move, the item is read at once."""
 COUNT_DELAY = 0.5
-"""Seconds between the last verdict and the next reading of the pass rates."""
+"""Seconds after the last verdict until the pass rates are read again."""
 
 
 class SplitView(Horizontal):
@@ -121,7 +121,7 @@ class SplitView(Horizontal):
                 self._show_current_item()
 
     def focus_item(self) -> bool:
-        """Focus the item pane, once it exists. Return False without an item or without room for two panes."""
+        """Focus the item pane as soon as it exists. Return False if there is no item or no room for two panes."""
         if not self.is_split or not self._queue.list.total:
             return False
         if self.item_pane is None:
@@ -263,6 +263,6 @@ class SplitView(Horizontal):
             self._show_current_item()
 
     def resume(self) -> None:
-        """Continue after a screen that covered the panes was closed."""
+        """Resume the item pane after a screen that covered the panes has closed."""
         if self.item_pane is not None:
             self.item_pane.resume()

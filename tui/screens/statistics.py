@@ -1,4 +1,4 @@
-"""Screens with the figures of `fcreview agreement` and `fcreview calibrate`. Choosing a figure opens its items."""
+"""Show agreement, calibration and conventions in tables. Choosing a row opens its items."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=Fals
             super().action_take()
 
 
-NO_LABELS = "nothing here has labels from two annotators"
+NO_LABELS = "no item here has labels from two annotators"
 
 
 class AgreementScreen(StatisticsScreen, inherit_bindings=False):
@@ -296,7 +296,7 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
 
 
 NO_CONVENTIONS = "fcreview knows no conventions for these runs"
-OWN_TOOL_NOTE = "* tool of the run"
+OWN_TOOL_NOTE = "* convention of the run's own tool"
 
 
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):

@@ -1,4 +1,4 @@
-"""Base classes and helpers of widgets: focus without redrawing, progress reports, and workers that outlive a screen."""
+"""Help widgets to get the focus without redrawing, to report progress, and to run workers that outlive a screen."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def work(
     """Run a method as a Textual worker that ends quietly if the screen is removed while the method waits.
 
     Textual cancels the workers of a screen after it has removed the widgets, so a worker that continues in between
-    finds none. Textual's own `work` would raise `NoMatches` then.
+    finds no widgets. Textual's own `work` would raise `NoMatches` then.
     """
 
     def decorate(

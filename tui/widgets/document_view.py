@@ -1,4 +1,4 @@
-"""Widgets that draw styled lines: a scrollable document, bars and blocks of lines, pane titles and the key line."""
+"""Draw styled lines in widgets: a scrollable document, bars and blocks of lines, the top line and the key line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fcreview.tui.text.theme import style, symbols
 from fcreview.tui.widgets.base import StaticFocusWidget
 
 GUTTER_WIDTH = 1
-"""Width of the cursor column at the left, in cells."""
+"""Width of the cursor column on the left, in cells."""
 WHEEL_ROWS = 3
 """Rows scrolled by one step of the mouse wheel."""
 ASCII_REPLACEMENTS = str.maketrans("·…–", ".~-")
@@ -248,7 +248,7 @@ LAST_LABELS = ("quit", "palette", "help")
 
 
 class TopLine(LineBar):
-    """Top line of a screen: where the screen is as a path, and facts at the right."""
+    """Top line of a screen: the path to the screen, and facts on the right."""
 
     DEFAULT_CSS = "TopLine { background: $bar; }"
 

@@ -1,4 +1,4 @@
-"""Input at the bottom of the queue for filters and searches, with completion, history and a line for errors."""
+"""Read filters and searches from an input line below the queue, with completion, history and error messages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FilterLine(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FILTER_LINE_ACTIONS)
 
     FILTER_HINT = ' for example official:fail -reviewed error:value_error text:"celsius"'
-    SEARCH_HINT = " items whose id or texts contain this"
+    SEARCH_HINT = " finds items whose id or text contains the search term"
     NAME_HINT = " name of the saved filter: letters, digits and _ . -"
 
     @dataclass
@@ -74,14 +74,14 @@ class FilterLine(Vertical):
         self._history = history
         self._completion_context = CompletionContext(blind=history.blind)
         self._last_completion: tuple[str, list[Completion], int] | None = None
-        """(text, completions, index): text after the last completion, its alternatives, and the index of the inserted
-        one."""
+        """(text, completions, index): text after the last completion, all completions, and the index of the inserted
+        completion."""
         self._history_index = 0
         """Index into the history counted from its end: 0 for new text, -1 for the latest entry."""
         self._filter_to_save: str | None = None
         """Filter to save, while the annotator types its name. None at other times."""
         self._name_to_replace = ""
-        """Name of a saved filter that the annotator was asked to confirm replacing. Empty if there is no question."""
+        """Name of the saved filter to replace if the annotator confirms. Empty if no confirmation is pending."""
 
     def compose(self) -> ComposeResult:
         with Horizontal():

@@ -1,4 +1,4 @@
-"""Widgets that show an item: its document with a cursor, and on wide screens the function docs beside it."""
+"""Show the document of an item with a cursor and, on wide screens, the function docs beside it."""
 
 from __future__ import annotations
 
@@ -197,9 +197,9 @@ class ItemText(DocumentView):
 
     @property
     def functions_at_cursor(self) -> RelevantFunctions:
-        """Functions and parameter at the cursor.
+        """Functions and parameter at the cursor, else of the nearest call.
 
-        Without any, those of the nearest call, or else the available functions.
+        Without calls, these are the available functions.
         """
         reading, indexed = self.required_reader, self._indexed_item
         return (

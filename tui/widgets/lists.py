@@ -1,4 +1,4 @@
-"""Lists that draw only their visible lines, so that a long list costs no more than a short one."""
+"""Show lists of which only the visible lines are drawn, so that a long list is as fast as a short one."""
 
 from __future__ import annotations
 

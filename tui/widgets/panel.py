@@ -1,4 +1,4 @@
-"""Panel: a container with a rounded border, a title at the top left and facts at the bottom right."""
+"""Draw panels: containers with a rounded border, a title at the top left and facts at the bottom right."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.tui.text.theme import style, symbols
 MIN_SIZE = Size(100, 30)
 """Smallest size of a screen, in columns and rows, on which all panels have borders."""
 FLAT_MARGIN = 6
-"""Cells of the title line of a flat panel that title and facts do not use."""
+"""Number of cells in the title line of a flat panel that title and facts do not use."""
 
 
 def is_small(screen: Size) -> bool:
@@ -54,7 +54,7 @@ class Panel(Vertical):
     def set_title(self, title: str, facts: str = "", *, flat_facts: bool = False) -> None:
         """Show a title and facts. Both are sanitized text and never parsed as markup.
 
-        `flat_facts`: whether a flat panel shows the facts too, at the right of its title line.
+        `flat_facts`: whether a flat panel also shows the facts, on the right of its title line.
         """
         if (title, facts, flat_facts) != (self._title, self._facts, self._shows_flat_facts):
             self._title, self._facts, self._shows_flat_facts = title, facts, flat_facts

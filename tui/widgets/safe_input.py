@@ -1,4 +1,4 @@
-"""One-line input whose text may come from data, such as a cluster's filter or an earlier search.
+"""Provide a one-line input whose text may come from data, such as a cluster's filter or an earlier search.
 
 Textual draws the text of an input unchanged. Here each drawn line is sanitized, and the text itself is not changed.
 `safe_text_area` has the multi-line counterpart, which is a module of its own because it imports a slow parser.

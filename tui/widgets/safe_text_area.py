@@ -1,4 +1,4 @@
-"""Multi-line input whose text may come from data, such as a note or a golden answer. See `safe_input`."""
+"""Provide a multi-line input whose text may come from data, such as a note or a golden answer. See `safe_input`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base classes of all screens of fcreview. A screen closes once, whenever and however often its keys are pressed."""
+"""Provide the base classes of all screens. A screen closes only once, even if its keys are pressed repeatedly."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class GuardedScreen(Screen[T]):
         return super().call_after_refresh(run)
 
     def must_wait(self, action: str) -> bool:  # noqa: ARG002
-        """Whether an action must wait for what the screen is reading. `action`: name without arguments."""
+        """Whether an action must wait until the screen has read its data. `action`: name without arguments."""
         return False
 
     def must_ignore(self, action: str) -> bool:  # noqa: ARG002
@@ -77,7 +77,7 @@ class GuardedScreen(Screen[T]):
         return True
 
     def release_keys(self) -> None:
-        """Handle the first key that waited, then the others, each after the screen shows what the key before it did."""
+        """Handle the waiting keys in order, each after the screen shows the result of the key before it."""
         if self._held_keys and self.is_on_stack:
             event, *later = self._held_keys
             if not any(map(self.must_wait, self._actions_of(event))):

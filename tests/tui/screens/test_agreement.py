@@ -65,7 +65,7 @@ async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -
 async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
     async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("a", "enter")
-        assert any("nothing here has labels from two annotators" in line for line in lines)
+        assert any("no item here has labels from two annotators" in line for line in lines)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 160])

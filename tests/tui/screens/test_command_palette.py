@@ -161,7 +161,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
         await pilot.press("escape")
         assert "queue pilot" not in (await settled(pilot))[2]
         lines = await typed(pilot, settled, "queue others", "enter")
-        assert isinstance(app.screen, QueueScreen) and "it has no share for you" in "\n".join(lines)
+        assert isinstance(app.screen, QueueScreen) and "no items are assigned to you" in "\n".join(lines)
         assert "queue others" not in lines[2]
 
 

@@ -117,7 +117,7 @@ async def test_its_keys_lead_where_they_say(app: Any, settled: Any, key: str, sc
         await pilot.press("n")
         await settled(pilot)
         await pilot.press("r")
-        assert "you have no share" in "\n".join(await settled(pilot))
+        assert "no sampled items of this run are assigned to you" in "\n".join(await settled(pilot))
         await pilot.press(key)
         await settled(pilot)
         assert isinstance(app.screen, screen)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Literal
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
-from fcreview.cli.team_links import warn_of_ignored_files
+from fcreview.cli.team_links import find_link, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
+    from fcreview.store.team.sync import SyncStatus, TeamSync
     from fcreview.tui.session import Session
 
 PLAIN_ITEMS = 40
@@ -92,6 +93,28 @@ def prepare_for_browser(screens: Session) -> None:
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 
+def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
+    """Start to exchange reviews with the annotator's team, in a thread. None without a team."""
+    link = find_link(session.workspace)
+    if link is None or link.annotator != session.annotator:
+        return None
+    from fcreview.store.team.sync import TeamSync
+
+    sync = TeamSync(session.workspace, link)
+    sync.start()
+    return sync
+
+
+def print_team_status(status: SyncStatus) -> None:
+    """Print which reviews the team does not have."""
+    if status.unsent:
+        why = f" ({status.problem})" if status.problem else ""
+        count = format_count(status.unsent, "review")
+        print_message(f"fcreview: {count} not sent to the team yet{why}. The next start sends them")
+    if status.refusal:
+        print_message(f"fcreview: {status.refusal}")
+
+
 def show_app(
     session: WorkspaceSession,
     view: View,
@@ -121,6 +144,7 @@ def show_app(
         session.workspace, session.annotator, blind=blind, golden=build_golden_services(), services=services
     )
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
+    screens.team = start_team_sync(session)
     keys = config.keys
     screens.opens_overview = start == "overview"
     screens.theme = load_theme(config)
@@ -138,7 +162,10 @@ def show_app(
         resume=start in ("resume", "overview") or screens.in_browser,
         run_watcher=follow,
     )
-    if reviewed := app.run():
+    reviewed = app.run()
+    if screens.team is not None:
+        print_team_status(screens.team.stop())
+    if reviewed:
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
         print_message(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
     if app.return_code:

@@ -218,6 +218,8 @@ class FcreviewApp(App[int]):
         self._signal_wakeup: SignalWakeup | None = None
         self._run_watcher = run_watcher
         self._live_reload: LiveReload | None = None
+        self.team_note = ""
+        """Note about unsent reviews at the right of every top line; empty if there are none."""
         try:
             self.set_keymap(resolve_keymap(validate_keymap(key_names or {})))
         except KeymapError as error:
@@ -252,7 +254,7 @@ class FcreviewApp(App[int]):
         self.call_later(self.session.open_in_background)
         if self._adjudicate:
             self.call_after_refresh(self._show_disagreements)
-        elif self._run_watcher is not None:
+        elif self._run_watcher is not None or self.session.team is not None:
             from fcreview.tui.live_reload import LiveReload
 
             self._live_reload = LiveReload(self, self.session, self._run_watcher)

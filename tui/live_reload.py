@@ -1,4 +1,4 @@
-"""Reload changed runs while the app is open (`open --follow`).
+"""Reload changed runs (`open --follow`) and the reviews of a team while the app is open.
 
 A `RunWatcher` finds changed files and imports them in another process. The app then opens the new store, looks up the
 displayed items in it by run, category and id, and replaces the old store in one step, so that the cursor, the displayed
@@ -29,16 +29,21 @@ from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.document_view import LineBar, TopLine
 
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow
     from fcreview.store.store import Store
+    from fcreview.store.team.sync import TeamSync
     from fcreview.tui.queue.state import QueueSettings
     from fcreview.tui.session import Session
 
 RETRY_DELAY = 0.25
 """Seconds between two attempts to replace the old store."""
+TEAM_INTERVAL = 0.5
+"""Seconds between two checks for reviews from the team's server."""
+TEAM_PAUSE_FACTOR = 10
+"""Shortest pause after received reviews were shown, as a multiple of the time that this took."""
 MESSAGE_DURATION = 8.0
 """Seconds for which the summary of an import is shown."""
 PAUSE_FACTOR = 3
@@ -224,38 +229,79 @@ def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
 class LiveReload:
     """Task on the app's event loop that checks for changed files, imports them and shows the result."""
 
-    def __init__(self, app: App[Any], session: Session, watcher: RunWatcher) -> None:
+    def __init__(self, app: App[Any], session: Session, watcher: RunWatcher | None) -> None:
         self._app, self._session, self._watcher = app, session, watcher
         self._warning = ""
         """Warning of the last import. A repeated warning is not shown again."""
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._turn = asyncio.Lock()
+        """Held by the reload that is running."""
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._watch())
+        if self._watcher is not None:
+            self._tasks.append(asyncio.create_task(self._watch(self._watcher)))
+        if self._session.team is not None:
+            self._tasks.append(asyncio.create_task(self._watch_team(self._session.team)))
 
     def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-        self._watcher.close()
+        for task in self._tasks:
+            task.cancel()
+        if self._watcher is not None:
+            self._watcher.close()
 
-    async def _watch(self) -> None:
-        pause = self._watcher.interval
+    async def _watch_team(self, team: TeamSync) -> None:
+        """Show the number of unsent reviews in the top line, and the reviews that were received."""
+        shown = 0
+        while True:
+            await asyncio.sleep(TEAM_INTERVAL)
+            status = team.status
+            self._show_team_note(f"{status.unsent:,} unsent" if status.unsent and status.problem else "")
+            if status.received == shown:
+                continue
+            started, shown = monotonic(), status.received
+            with suppress(FcreviewError, NoMatches):  # the next lines start another attempt
+                await self._refresh_reviews()
+            await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
+
+    def _show_team_note(self, note: str) -> None:
+        if note != getattr(self._app, "team_note", ""):
+            self._app.team_note = note  # type: ignore[attr-defined]
+            for screen in self._app.screen_stack:
+                for line in screen.query(TopLine):
+                    line.on_resize()
+
+    async def _refresh_reviews(self) -> None:
+        """Read the reviews that were received, and show them in the list and in the items on screen."""
+
+        def read(store: Store) -> None:
+            store.refresh_reviews()
+            store.count_items(self._queue.state.view)  # ordering a large view takes long
+
+        await self._session.query_in_background(read)
+        async with self._turn:
+            await self._wait_until_ready()
+            while not await self._swap(ReloadResult(ImportChanges(), self._queue.state.scope), None):
+                await self._wait_until_ready()
+
+    async def _watch(self, watcher: RunWatcher) -> None:
+        pause = watcher.interval
         while True:
             await asyncio.sleep(pause)
             started = monotonic()
-            pause = self._watcher.interval
+            pause = watcher.interval
             try:
-                await self._check()
+                await self._check(watcher)
             except Exception as error:  # a file that cannot be read now may be readable at the next check
                 self._warn(f"reload failed: {error or type(error).__name__}")
                 pause *= FAILURE_PAUSE
             pause = max(pause, PAUSE_FACTOR * (monotonic() - started))
 
-    async def _check(self) -> None:
-        if not await asyncio.to_thread(self._watcher.has_changed):
+    async def _check(self, watcher: RunWatcher) -> None:
+        if not await asyncio.to_thread(watcher.has_changed):
             return
-        result = await asyncio.to_thread(self._watcher.import_changes)
-        await self._reload(result)
+        result = await asyncio.to_thread(watcher.import_changes)
+        async with self._turn:
+            await self._reload(result)
         if result.warning and result.warning != self._warning:
             self._warn(f"import warning: {result.warning}")
         self._warning = result.warning
@@ -272,8 +318,11 @@ class LiveReload:
             if not self._session.uses_store(store):
                 store.close()
 
-    async def _swap(self, result: ReloadResult, store: Store) -> bool:
-        """Replace the old store and show the new one. Return False if the screen changed while the store was read."""
+    async def _swap(self, result: ReloadResult, store: Store | None) -> bool:
+        """Replace the old store and show the new one; for None, show the store in use again.
+
+        Return False if the screen changed while the store was read.
+        """
         snapshot = self._snapshot()
         if snapshot is None:
             return False
@@ -282,16 +331,20 @@ class LiveReload:
         runs = self._runs_to_show(result)
 
         def prepare(before: Store) -> list[ShowReload]:
-            store.refresh_reviews()
-            shows = [prepare_queue_reload(queue, runs, before, store)]
+            now = before
+            if store is not None:
+                store.refresh_reviews()
+                now = store
+            shows = [prepare_queue_reload(queue, runs, before, now)]
             return shows + [
-                prepare_item_reload(item, view, before, store) for item, view in zip(items, views, strict=True)
+                prepare_item_reload(item, view, before, now) for item, view in zip(items, views, strict=True)
             ]
 
         shows = await self._session.query(prepare)
         if self._snapshot() != snapshot:
             return False
-        self._session.swap_store(store)
+        if store is not None:
+            self._session.swap_store(store)
         summary = sanitize(result.summary)
         front = shows[0 if len(self._app.screen_stack) == 1 else -1]
         for show in shows:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
+    from fcreview.store.team.sync import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.queue.state import QueueState
@@ -171,6 +172,8 @@ class Session:
         """Saves the theme that the user chose, so that the next start uses it."""
         self.report_services = services
         """Services for the command palette. None disables the report and the exports that need benchmark files."""
+        self.team: TeamSync | None = None
+        """Exchange of reviews with the user's team. None without a team."""
         self.actions = ActionQueue()
         """Queued actions of the review screens. The app quits only after they have run."""
         self.blind = blind

@@ -57,6 +57,8 @@ class ServerAddress:
             "connect_timeout": CONNECT_SECONDS,
             "application_name": "fcreview",
             "gssencmode": "disable",
+            "keepalives_idle": CONNECT_SECONDS,
+            "tcp_user_timeout": 1000 * CONNECT_SECONDS,
         }
         if self.is_local:
             return parameters | {"require_auth": "scram-sha-256,none"}

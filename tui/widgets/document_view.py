@@ -263,7 +263,9 @@ class TopLine(LineBar):
         self.on_resize()
 
     def on_resize(self) -> None:
-        self.show(top_line(self._path, self._right, self.size.width))
+        note: str = getattr(self.app, "team_note", "")
+        right = (*self._right, ("  ", ""), (note, "warn")) if note else self._right
+        self.show(top_line(self._path, right, self.size.width))
 
 
 class KeyLine(LineBar):

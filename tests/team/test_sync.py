@@ -1,0 +1,62 @@
+"""The thread that exchanges lines while the app is open."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from fcreview.store.team import sync
+from fcreview.store.team.exchange import TeamLink
+from fcreview.store.team.sync import SyncStatus, TeamSync
+from fcreview.store.workspace import Workspace
+from tests.store.reviews.journals import fill
+from tests.team.conftest import MakeTeam
+
+MakeWorkspace = Callable[[str], Workspace]
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "START_SECONDS", 0)
+    monkeypatch.setattr(sync, "POLL_SECONDS", 0.05)
+    monkeypatch.setattr(sync, "SCAN_SECONDS", 0.02)
+    monkeypatch.setattr(sync, "STOP_SECONDS", 20)
+
+
+def until(team_sync: TeamSync, holds: Callable[[SyncStatus], object]) -> SyncStatus:
+    deadline = time.monotonic() + 30
+    while not holds(team_sync.status):
+        assert time.monotonic() < deadline, team_sync.status
+        time.sleep(0.01)
+    return team_sync.status
+
+
+def test_lines_leave_and_arrive(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    team, here, there = make_team("never", alice="annotator"), make_workspace("a"), make_workspace("b")
+    syncs = [
+        TeamSync(place, TeamLink(team.address(name), team.project, name))
+        for place, name in ((here, "alice"), (there, "lena"))
+    ]
+    for each in syncs:
+        each.start()
+    path = fill(here, "alice", 2)
+    until(syncs[1], lambda status: status.received == 2)
+    fill(here, "alice", 1)
+    assert syncs[0].stop().unsent == 0  # what was written last is sent before the end
+    until(syncs[1], lambda status: status.received == 3)
+    assert syncs[1].stop().problem == ""
+    assert (there.team_reviews / "alice.jsonl").read_bytes() == path.read_bytes()
+
+
+def test_without_the_server_the_unsent_lines_are_counted(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    team, here = make_team("never"), make_workspace("a")
+    address = replace(team.address("lena"), port=1)
+    offline = TeamSync(here, TeamLink(address, team.project, "lena"))
+    offline.start()
+    fill(here, "lena", 3)
+    status = until(offline, lambda status: status.unsent == 3 and status.problem)
+    assert "port 1" in status.problem or "No such file" in status.problem
+    assert offline.stop().unsent == 3

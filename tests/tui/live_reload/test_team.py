@@ -1,0 +1,70 @@
+"""Reviews that a team's server delivers while the app is open."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fcreview.model.review import Annotation
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.team.sync import SyncStatus
+from fcreview.store.workspace import find_workspace
+from fcreview.tui import live_reload
+from tests.tui.conftest import MakeApp
+from tests.tui.live_reload.conftest import cursor_line, row, until
+
+
+class Delivery:
+    """In place of `TeamSync`: the test says what arrives."""
+
+    def __init__(self) -> None:
+        self.status = SyncStatus()
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_reload, "TEAM_INTERVAL", 0.02)
+
+
+def deliver(place: Path, name: str, item: str, team: Delivery, **fields: Any) -> None:
+    from fcreview.store.store import Store
+
+    workspace = find_workspace(place)
+    with Store.open(workspace, name) as store:
+        key, *hashes = store.reviews.key_and_hashes(store.find_items(item)[0])
+    other = find_workspace(place.parent, place.parent / f"of-{name}")
+    Journal(other, name).append(key, Annotation(**fields), prediction_hash=hashes[0], golden_hash=hashes[1])
+    workspace.team_reviews.mkdir(exist_ok=True)
+    line = (other.reviews / f"{name}.jsonl").read_bytes()
+    (workspace.team_reviews / f"{name}.jsonl").write_bytes(line)
+    team.status = SyncStatus(received=team.status.received + 1)
+
+
+async def test_a_review_of_another_appears_and_nothing_moves(make_app: MakeApp, settled: Any, tmp_path: Path) -> None:
+    app = make_app([row(f"item_{n}") for n in range(40)])
+    app.session.team = team = Delivery()  # type: ignore[assignment]
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "j", "j")
+        before = cursor_line(await settled(pilot))
+        where = app.session.folder.parent
+        deliver(where, "bob", before[1], team, verdict=True)
+        counted = "1/40 reviewed"
+        lines = await until(pilot, lambda lines: counted in "\n".join(lines) or "by all" in "\n".join(lines))
+        assert cursor_line(lines) == before
+
+
+async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, settled: Any) -> None:
+    app = make_app([row("a"), row("b")])
+    app.session.team = team = Delivery()  # type: ignore[assignment]
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "unsent" not in (await settled(pilot))[0]
+        team.status = SyncStatus(unsent=12, problem="server away")
+        lines = await until(pilot, lambda lines: "12 unsent" in lines[0])
+        await pilot.press("enter")
+        lines = await settled(pilot)
+        assert "12 unsent" in lines[0]
+        team.status = SyncStatus(unsent=12)  # connected again: they are on the way
+        await until(pilot, lambda lines: "unsent" not in lines[0])

@@ -1,1 +1,1 @@
-"""Importer of BFCL (Berkeley Function-Calling Leaderboard) results and scores, V1 to V4."""
+"""Import BFCL (Berkeley Function-Calling Leaderboard) results and scores, V1 to V4."""

@@ -1,4 +1,4 @@
-"""Items of BFCL as trials, for the comparison of conventions (`report --conventions`). Each item has one trial."""
+"""List BFCL items as trials, to compare scoring conventions (`report --conventions`). Each item has one trial."""
 
 from __future__ import annotations
 

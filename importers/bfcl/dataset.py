@@ -1,4 +1,4 @@
-"""BFCL datasets: questions, golden answers and function docs, joined to dataset items that all runs share.
+"""Load BFCL datasets: questions, golden answers and function docs, joined to dataset items for all runs.
 
 A dataset folder contains `BFCL_v4_CATEGORY.json` (V1 has other names), the golden answers in `possible_answer/` under
 the same names and, for multi-turn and agentic categories, function docs in `multi_turn_func_doc/`.
@@ -32,8 +32,10 @@ from fcreview.model.redact import redact
 
 @dataclass(slots=True, weakref_slot=True)
 class DatasetItem:
-    """One test case of a dataset. All runs, and all datasets with equal records, share it, so only its caches may
-    change after it is loaded."""
+    """One test case of a dataset.
+
+    All runs, and all datasets with equal records, use the same object, so only its caches may change after loading.
+    """
 
     id: str
     category: str
@@ -67,12 +69,13 @@ class DatasetItem:
 
 
 MAX_LOADED_ITEMS = 10_000
-"""Number of items up to which a whole dataset is kept in memory. No published dataset is larger."""
+"""Maximum number of items of a dataset that is kept in memory as a whole. No published dataset is larger."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
 """Number of items of a larger dataset that are kept in memory. Runs use items in order, so more would save nothing."""
 _NO_POSITION = (-1, -1, -1)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
-"""Loads an item from the positions of its question and answer records. Raises KeyError if the files have changed."""
+"""Function that loads an item by the positions of its question and answer records. Raises KeyError if the files have
+changed."""
 
 
 class DatasetItems(Mapping[str, DatasetItem]):
@@ -223,9 +226,9 @@ _FUNCTION_DOC_FILES = {
     "VehicleControlAPI": "vehicle_control", "GorillaFileSystem": "gorilla_file_system", "MessageAPI": "message_api",
     "TicketAPI": "ticket_api", "MathAPI": "math_api", "WebSearchAPI": "web_search",
 }  # fmt: skip
-"""API class -> its file in `multi_turn_func_doc/`. The file of MemoryAPI has the name of the backend."""
+"""API class -> name of the file in `multi_turn_func_doc/`. The file of MemoryAPI has the name of the backend."""
 _FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth"})
-"""Fields of dataset records that `DatasetItem` has attributes for."""
+"""Fields of dataset records that become attributes of `DatasetItem`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +254,14 @@ class Dataset:
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
     """Record id that occurs more than once -> ids of its items in order, `[id, "id#2"]`."""
     ids_by_question: dict[tuple[str, ...] | None, list[str]] | None = None
-    """Index of `joining.find_items_with_question`, which makes it when it is needed."""
+    """Index for `joining.find_items_with_question`, which builds it on first use."""
 
 
 MAX_CACHED_ITEMS = 20_000
-"""Number of different items in memory from which the cache holds at most `MIN_CACHED_DATASETS` datasets."""
+"""If the cached datasets have more different items than this, only `MIN_CACHED_DATASETS` datasets stay in the cache."""
 MIN_CACHED_DATASETS = 64
 _cached_datasets: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
-"""Datasets by files, category and file stamps. The dataset that was used last is last."""
+"""Datasets by files, category and file stamps, in order of their last use."""
 _shared_items: WeakValueDictionary[tuple[Any, ...], DatasetItem] = WeakValueDictionary()
 """Items in memory by file name, category, item id and content. Most versions of a dataset differ in few items."""
 _shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = WeakValueDictionary()
@@ -280,7 +283,7 @@ def clear_dataset_cache() -> None:
 
 
 def _content_digest(*values: Any) -> bytes:
-    """Return a digest that is equal only for JSON values of equal content and types. As JSON, NaN would equal null."""
+    """Return a digest that is equal only for JSON values of equal content and types. NaN differs from null."""
     try:
         text = orjson.dumps(values)
     except TypeError:
@@ -485,7 +488,7 @@ def make_opening_messages(item: DatasetItem) -> list[Message]:
     """Return the messages at the start of each turn.
 
     In a turn without messages, BFCL makes functions available that were withheld before. Such a turn gets a log
-    message that says so.
+    message with their names.
     """
     messages = []
     withheld = item.extra.get("missed_function")
@@ -528,7 +531,7 @@ def json_text(value: Any) -> str:
 
 
 def _question_line(turns: list[list[dict[str, Any]]]) -> str:
-    """Return, in one line, the last user message of the first turn that has one."""
+    """Return the last user message of the first turn with a user message, on one line."""
     for turn in turns:
         for message in reversed(turn):
             if message.get("role") == "user" and message.get("content"):

@@ -1,11 +1,12 @@
-"""Discovery of BFCL runs and their datasets.
+"""Find BFCL runs and their datasets.
 
 A run is one model folder with result files of one BFCL version. Its score files are searched for on disk, also outside
 the opened paths: in the same folder, in `score/MODEL` for `result/MODEL`, in `RUN/score` for `RUN/result` or
 `RUN/*.json`. If only scores were opened, its result files are searched for in the same way.
 
-The dataset must be of the run's own BFCL version. If several different datasets match, the one with the most questions
-and golden answers that the score files quote is used, else the newest that fits the results. The choice is reported.
+The dataset must be of the run's own BFCL version. If several different datasets match, fcreview uses the one
+with the most questions and golden answers from the score files, else the newest that fits the results, and reports the
+choice.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ FilesByCategory = dict[str, CategoryFiles]
 
 
 def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
-    """Find the BFCL runs in `files`, with their score files and datasets. A notice counts skipped files."""
+    """Find the BFCL runs in `files`, with score files and datasets. A notice states the number of skipped files."""
     peek = lru_cache(maxsize=None)(read_first_record)
     found = DiscoveredRuns()
     results: FilesByRun = {}
@@ -120,19 +121,19 @@ def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
 
 
 def _run_folder(path: Path, version: str) -> Path:
-    """Return the model folder of a file, for V4 at any depth above it."""
+    """Return the model folder of a file. In V4, it may be any number of levels above the file."""
     if version in filenames.FLAT_VERSIONS:
         return filenames.model_folder(path)
     return filenames.outermost_model_folder(path)
 
 
 def _folder_for_notice(path: Path) -> Path:
-    """Return the folder that the notice on an ignored file names: the top folder of memory snapshots, or its own."""
+    """Return the folder to show in the notice on an ignored file: the top folder of memory snapshots, or its parent."""
     return next((folder for folder in path.parents if folder.name == "memory_snapshot"), path.parent)
 
 
 def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
-    """Plan a run for each model folder with results, then for scores that belong to none of these runs."""
+    """Yield a plan for each model folder with results, then for each folder with scores of no such run."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
@@ -466,9 +467,9 @@ def _has_api_key_hint(text: bytes) -> bool:
 
 
 def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
-    """Sort dataset folders by their agreement with what the score files quote, and report the choice.
+    """Sort dataset folders by their agreement with the score files, best first, and report the choice.
 
-    Of folders with equal agreement, the newest is first among those that fit most results.
+    Folders with equal agreement are sorted by the number of results that fit, then by date, newest first.
     """
     if len(folders) < 2:
         return folders
@@ -480,7 +481,8 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
         best.sort(key=lambda folder: (fits[folder], _dataset_date(folder, plan)), reverse=True)
         ranked[: len(best)] = best
         counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
-        what = "It is the newest that fits the results; no score file decides. Results with an item in the dataset: "
+        what = "The score files do not tell them apart, so the newest one that fits the results is used. "
+        what += "Results found in each dataset: "
         what += counts
     else:
         counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
@@ -491,8 +493,10 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
 
 
 def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return, for each dataset folder, how many results have an id of the dataset, and how many of these results
-    contain the name of a function that is available in the item, if the datasets differ in the item."""
+    """Return {dataset folder: (number of results whose id is in the dataset, number of results that name a function)}.
+
+    The second number counts results with the name of a function of their item, among items that the datasets differ in.
+    """
     n_known, n_named = Counter[Path](), Counter[Path]()
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
@@ -519,7 +523,7 @@ def _load_datasets(folder: Path, version: str, categories: list[str]) -> list[Da
 
 
 def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
-    """Return the ISO date of a dataset, from its path or else its newest file, and the time of that file in ns."""
+    """Return (ISO date of a dataset, from its path or else its newest file; time of the newest file in nanoseconds)."""
     names = [name for category in plan.importer_data for name in _question_categories(category)]
     found = (find_dataset_files(folder, plan.run.generation, name) for name in names)
     changed = max((file_stamp(path)[1] for files in found if files for path in files.paths), default=0)
@@ -527,8 +531,8 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
 
 
 def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return, for each dataset folder, how many questions and golden answers in score entries equal the dataset's, and
-    how many were compared."""
+    """Return {dataset folder: (number of questions and golden answers in score entries that equal the dataset's, number
+    compared)}."""
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():

@@ -1,4 +1,4 @@
-"""File names and item ids of BFCL: what they state about BFCL version, category and kind of file.
+"""Read BFCL version, category and kind of file from the file names and item ids of BFCL.
 
 Users choose the names of the outer folders (`result/`, `score/`, `result-BFCL/` ...). Files are therefore identified by
 their own names, V4's group folders and, where a name is ambiguous, the keys of the first record.
@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
 Peek = Callable[[Path], Any]
-"""Returns the first record of a file, or None."""
+"""Function that returns the first record of a file, or None."""
 
 GROUP_FOLDERS = frozenset(
     {"non_live", "live", "multi_turn", "agentic", "format_sensitivity", "memory", "kv", "vector", "rec_sum"}
@@ -185,9 +185,9 @@ def model_folder(path: Path) -> Path:
 
 
 def outermost_model_folder(path: Path) -> Path:
-    """Return the folder that the official program takes for the model's: the one directly in `result/` or `score/`.
+    """Return the model folder according to the official program, which is the folder directly in `result/` or `score/`.
 
-    Returns `model_folder(path)` if no folder near the file has such a name, or if that folder is named by a date.
+    Returns `model_folder(path)` if no folder near the file has such a name, or if that folder's name is a date.
     """
     nearest = model_folder(path)
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:

@@ -1,4 +1,4 @@
-"""Errata applied to the dataset items of a category: corrected golden answers and equivalence rules."""
+"""Apply errata to the dataset items of a category: corrected golden answers and equivalence rules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GoldenCorrector(CategoryCorrections):
         self.category = category
 
     def apply_errata(self, item_id: str, item: DatasetItem) -> CorrectedItem:
-        """Return a dataset item with the errata that apply to it. The original, which runs share, is not changed.
+        """Return a dataset item with the errata that apply to it. The original, which other runs use, is not changed.
 
         The golden hash stays that of the original answer. Otherwise the reviews that led to the correction would become
         stale.

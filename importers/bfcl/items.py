@@ -1,4 +1,4 @@
-"""Builder of BFCL items from a result record, a dataset item and a score entry."""
+"""Build BFCL items from a result record, a dataset item and a score entry."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ DECODER_FIELD = "decoder"
 CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
 """Values of `Verdict.by` for recomputed verdicts, without and with errata."""
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
-"""Error types of multi-turn items that no single call causes."""
+"""Error types of multi-turn items whose cause is not a single call."""
 KNOWN_FIELDS = frozenset(
     {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
      "traceback"}
 )  # fmt: skip
 SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
-"""Fields that a result record may have if its item shares content with items of other runs."""
+"""Fields that a result record may have if the content of its item is reused for items of other runs."""
 _item_values = attrgetter(*(each.name for each in fields(Item)))
 
 
@@ -63,7 +63,7 @@ class CategoryContext:
     score_file_name: str = ""
     score_file_path: str = ""
     unknown_fields: dict[str, int] = field(default_factory=dict)
-    """Field of result records that this importer does not know -> line of its first occurrence."""
+    """Unknown field of result records -> line of the first record with the field."""
     kind: str = field(default="single", init=False)
     """Kind of category: "single" (one turn), "multi_turn" or "agentic"."""
     rules_version: str = field(init=False)
@@ -170,7 +170,7 @@ def _set_run_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> N
 
 
 def _make_failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
-    """Return the official verdict of a failing item. Its error type is that of the first entry."""
+    """Return the official verdict of a failing item. The error type comes from the first score entry."""
     entry = inputs.score_entry
     if entry is None:
         return Verdict("official", False, by=context.score_file_name)
@@ -270,7 +270,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 
 def _add_decisive_step(item: Item) -> None:
-    """Add the decisive step of a failed multi-turn item: in the failing turn, or where a stopped run began to loop."""
+    """Add the decisive step of a failed multi-turn item: in the failing turn, or where a stopped item began to loop."""
     if item.extra.failing_turn is not None:
         only_effect = item.error_type == "multi_turn:instance_state_mismatch"
         add_decisive_call(item, item.extra.failing_turn, only_effect=only_effect)
@@ -312,7 +312,7 @@ def _sum_integers(value: Any) -> int | None:
 def _step_latencies(value: list[Any]) -> list[float] | None:
     """Return the latency of each step, in seconds, from nested lists `[turn][step]`.
 
-    None for any other form, which the leaderboard does not count.
+    Returns None for any other form, because the leaderboard does not count it.
     """
     if not all(isinstance(turn, list) for turn in value):
         return None

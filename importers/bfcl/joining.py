@@ -1,8 +1,8 @@
-"""Comparison of questions, golden answers and replies in different files, and assignment of repeated ids.
+"""Compare questions, golden answers and replies in different files, and assign repeated ids.
 
-A dataset may contain an id twice: `live_relevance_3-3-0` in V3 names two questions. Each is an item of its own,
-`live_relevance_3-3-0` and `live_relevance_3-3-0#2`, and the content of results and score entries decides to which of
-them they belong. If the dataset contains the id once, a later result replaces an earlier one.
+A dataset may contain an id twice: in V3, two questions have the id `live_relevance_3-3-0`. They become two items,
+`live_relevance_3-3-0` and `live_relevance_3-3-0#2`. Results and score entries are assigned to one of these items by
+content. If the dataset contains an id once, a later result replaces an earlier one.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
 
 
 def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[DatasetItem]:
-    """Yield the items whose question may be the same, so that a question without an id need not be compared with all
-    items."""
+    """Yield the items that may have this question, so that a question without an id is not compared with all items."""
     if dataset.ids_by_question is None:
         dataset.ids_by_question = {}
         for item_id, item in dataset.items.items():
@@ -52,7 +51,7 @@ def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[Datase
 
 
 def _question_key(turns: list[list[dict[str, Any]]]) -> tuple[str, ...] | None:
-    """Return what equal questions have in common; None for a question that may equal any other."""
+    """Return a key that equal questions share; None for a question that may equal any other question."""
     messages = _last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
@@ -77,7 +76,7 @@ def is_same_reply(quoted: Any, result: Any) -> bool:
 
 
 def _is_same_value(first: Any, second: Any) -> bool:
-    """Whether two values are equal, or one is the other as text: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
+    """Whether two values are equal, or one is the text of the other: `{"a": 1}`, `{"a": "1"}` and `"{\\"a\\": 1}"`."""
     if isinstance(first, dict) and isinstance(second, dict):
         return first.keys() == second.keys() and all(_is_same_value(first[key], second[key]) for key in first)
     if isinstance(first, list) and isinstance(second, list):
@@ -122,13 +121,14 @@ def _last_user_messages(turns: list[list[dict[str, Any]]]) -> list[str]:
 MAX_LITERAL_LENGTH = 100_000
 """Longest quoted reply, in characters, that is parsed to compare it with a result."""
 MAX_PERMUTED_REPLIES = 4
-"""Largest number of replies with one id that are matched by content. More replies keep the dataset's order."""
+"""Maximum number of replies with the same id that are assigned by content. If there are more, they are assigned in
+dataset order."""
 
 
 def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Assign each reply to an item, so that as many replies as possible name a function of their item.
+    """Assign each reply to an item, so that as many replies as possible contain the name of a function of their item.
 
-    Returns the position of the item of each reply. Of equally good assignments, the one in dataset order is chosen.
+    Returns the position of each reply's item. Equally good assignments are resolved in dataset order.
     """
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
@@ -168,7 +168,7 @@ def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *,
 def find_scored_item(
     item_ids: Sequence[str], entry: Mapping[str, Any], dataset: Dataset, replies: Mapping[str, Any]
 ) -> str:
-    """Find the item of a score entry among those with the same id, by the question and reply that the entry quotes."""
+    """Find the item of a score entry among items with the same id, by the question and reply in the entry."""
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
     reply = entry.get("model_result_raw", entry.get("model_result"))

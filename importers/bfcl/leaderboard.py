@@ -1,11 +1,11 @@
-"""The metrics of BFCL's leaderboards: accuracy, format sensitivity, cost and latency. docs/bfcl-metrics.md lists them.
+"""Compute the metrics of BFCL's leaderboards, which docs/bfcl-metrics.md lists.
 
 Sources: the official program in package bfcl-eval 2026.3.23 for V4, of summer 2024 for V1, of September 2024 for V2 and
 of January to June 2025 for V3 (`eval_runner.py`, `eval_runner_helper.py`); `constants/model_config.py` for prices.
 
-A category that was not run is *missing*. It counts as 0 where the official program counts it so, and is omitted
-elsewhere. A source may have verdicts on only some items of a category; the metric then states their number. If it has
-none on a category, the means that include this category have no value.
+A category that was not run is *missing*. It counts as 0 or is omitted, as in the official program. A source may have
+verdicts on only some items of a category; the metric then states their number. If a source has no verdict on a
+category, the means that include this category have no value.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CategoryRate(NamedTuple):
 
 
 RatesByCategory = Mapping[str, CategoryRate]
-"""Category -> its rate. Missing categories have none."""
+"""Category -> rate. Missing categories are omitted."""
 
 
 class MeanRate(NamedTuple):
@@ -177,12 +177,12 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
 
 
 def counted_as_zero_note(missing: Sequence[str]) -> str:
-    """Return the note on categories that count as 0; empty if none is missing."""
+    """Return the note on missing categories that count as 0; empty if no category is missing."""
     return f"not run, counted as 0: {', '.join(missing)}" if missing else ""
 
 
 def omitted_note(missing: Sequence[str]) -> str:
-    """Return the note on categories that are omitted; empty if none is missing."""
+    """Return the note on missing categories that are omitted; empty if no category is missing."""
     return f"not run, omitted: {', '.join(missing)}" if missing else ""
 
 
@@ -441,7 +441,7 @@ class StepTimes:
 
 
 def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return tokens, cost in dollars and latency in seconds, as far as the files state them, regardless of verdicts."""
+    """Return tokens, cost in dollars and latency in seconds, if the files contain them. Verdicts have no influence."""
     used = [row for row in rows if row.category not in UNSCORED_CATEGORIES]
     times = _step_times(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)

@@ -1,7 +1,7 @@
-"""Reader of BFCL runs: joins results, scores and dataset of each category and yields items.
+"""Read BFCL runs: join results, scores and dataset of each category, and yield items.
 
-Items are never joined by id alone if there is content to compare. Where a failing score entry quotes another question
-or golden answer than the dataset has, the item gets the quoted one and an issue.
+Items are never joined by id alone if there is content to compare. If a failing score entry contains another question or
+golden answer than the dataset, the item gets the one in the score entry, and an issue.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from fcreview.run_plan import RunPlan
 _WITHOUT_GOLDEN = ("relevance", "rest", "chatable", "sql")
 """Words in the names of categories without golden answers."""
 MAX_QUOTED_REPLY = 160
-"""Longest quotation of a reply in an issue, in characters."""
+"""Maximum number of characters of a reply that an issue quotes."""
 
 
 @dataclass(slots=True)
@@ -52,11 +52,11 @@ class JoinedCategory:
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
-    """Whether the questions in the dataset are the questions that the score files quote."""
+    """Whether the questions in the dataset are the same as in the score files."""
     without_question: int = 0
-    """Number of items that the dataset has no question for."""
+    """Number of items without a question in the dataset."""
     without_answer: int = 0
-    """Number of items with a question in the dataset, but without the golden answer that their category has."""
+    """Number of items with a question but no golden answer in the dataset, in a category with golden answers."""
     issues: list[ImportIssue] = field(default_factory=list)
 
 
@@ -68,7 +68,7 @@ def choose_dataset_item(
     line: int | None,
     issues: list[ImportIssue],
 ) -> DatasetItem:
-    """Return the dataset's item or, if the score entry quotes another question or golden answer, an item made from it.
+    """Return the dataset's item, or an item made from the score entry if question or golden answer differ there.
 
     Adds the issues of the item to `issues`. `path` and `line` are the position of its record.
     """
@@ -89,7 +89,7 @@ def choose_dataset_item(
             different = "golden answer"
         else:
             return item
-        what = f"the scored {different} is not the dataset's. The item shows the scored one"
+        what = f"the {different} in the score file differs from the dataset. The item shows the one in the score file"
         score_path = str(category.scores.path) if category.scores else ""
         issues.append(ImportIssue(score_path, entry.line if entry else None, what, item=item_id))
     elif category.matches_dataset:
@@ -102,9 +102,9 @@ def choose_dataset_item(
 def _make_quoted_item(
     category: JoinedCategory, dataset_id: str, entry: scores.ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
-    """Make a dataset item from what the score entry quotes. Without an entry, the dataset item is empty.
+    """Make a dataset item from the question and golden answer in a score entry. Without an entry, the item is empty.
 
-    Function docs that the entry does not quote are those of `item`, the dataset's own item.
+    If the entry has no function docs, the docs of `item`, the dataset's own item, are used.
     """
     context = category.context
     name = filenames.split_item_id(dataset_id)[0] if context.category == "format_sensitivity" else context.category
@@ -183,7 +183,7 @@ def _read_category(
 
 
 def _missing_records_issues(category: JoinedCategory, files: CategoryFiles) -> Iterator[ImportIssue]:
-    """Yield the number of items whose questions or golden answers are not in the dataset files."""
+    """Yield issues with the number of items whose questions or golden answers are not in the dataset files."""
     failing = category.scores.failing if category.scores else {}
     n_items = len(category.results.records.keys() | failing.keys())
     for each in files.dataset_files[:1]:
@@ -234,7 +234,7 @@ def _load_score_file(
 
 
 def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: results.Results, dataset: Dataset) -> str:
-    """Return the item that a score entry is about, if several items have its id."""
+    """Return the id of the item to which a score entry belongs, if several items have the entry's id."""
     ids = found.repeated_ids.get(item_id) or ([] if found.records else dataset.repeated_ids.get(item_id, []))
     if not ids:
         return item_id
@@ -245,7 +245,7 @@ def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: results
 
 
 def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
-    """Compare the number of results with the score file's header, to learn whether items without an entry passed."""
+    """Compare the number of results with the score file's header. Only if they agree, items without an entry passed."""
     category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
     category.knows_passes = scored.is_complete
     total, records, name = scored.n_scored, category.results.records, category.context.category
@@ -259,7 +259,7 @@ def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
         category.issues.append(ImportIssue(str(scored.path), None, what))
     elif n_items > total:
         category.knows_passes = False
-        what = f"{total} items of {name} were scored, but there are {n_items}. Which items passed is unknown"
+        what = f"{total} items of {name} were scored, but there are {n_items}, so it is unknown which items passed"
         category.issues.append(ImportIssue(str(scored.path), 1, what, severity="error"))
     elif n_items < total:
         what = f"{total} items of {name} were scored, but only {n_items} results can be read"
@@ -267,9 +267,9 @@ def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
 
 
 def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None:
-    """Do not join the dataset if more than one, and more than half, of the quoted questions differ from its questions.
+    """Do not use the dataset if at least two, and more than half, of the questions in the score entries differ from it.
 
-    If fewer questions differ, only the items with these questions are not joined.
+    If fewer questions differ, only the items with these questions are imported without the dataset.
     """
     compared = different = 0
     for item_id, entry in scored.failing.items():
@@ -281,9 +281,9 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
     if different > 1 and different * 2 > compared:
         category.matches_dataset = False
         what = (
-            f"{different} of {compared} questions in the score file are not the dataset's. The dataset is of another "
+            f"{different} of {compared} questions in the score file differ from the dataset. The dataset has another "
         )
-        what += f"version, and {category.context.category} is imported without it"
+        what += f"version, so {category.context.category} is imported without it"
         category.issues.append(ImportIssue(str(scored.path), None, what, severity="error"))
 
 
@@ -322,12 +322,12 @@ def _read_item(
 def _reply_issues(
     scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if the score entry quotes another reply than the result file has."""
+    """Yield an issue if the replies in the score entry and in the result file differ."""
     for key in ("model_result_raw", "model_result"):
         if key in entry.record and value is not None and "result" in value:
             if not is_same_reply(entry.record[key], value["result"]):
                 reply = make_excerpt(json_text(entry.record[key]), MAX_QUOTED_REPLY)
-                what = f"the result file has another reply than was scored. The official verdict is about {reply}"
+                what = f"the result file has another reply than the score file. The official verdict is on {reply}"
                 yield ImportIssue(str(scored.path), entry.line, what, severity="error")
             return
 
@@ -338,7 +338,7 @@ def _read_items_without_result(
     entries: Mapping[str, scores.ScoreEntry],
     corrector: GoldenCorrector,
 ) -> Iterator[Item | ImportIssue]:
-    """Read failing items without a result record from their score entries, which quote the reply."""
+    """Read failing items without a result record from their score entries, which contain the reply."""
     if entries and category.results.records:
         what = f"{len(entries)} failing items have no result record. They come from the score file"
         yield ImportIssue(str(scored.path), None, what)

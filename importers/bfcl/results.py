@@ -1,4 +1,4 @@
-"""Result files of one BFCL category: result records by item id, in dataset order."""
+"""Load the result files of one BFCL category: result records by item id, in dataset order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _record_value(path: Path, record: JsonRecord) -> Any:
 def load_results(
     paths: list[Path], category: str, dataset: Dataset | None = None, n_scored: int | None = None
 ) -> Results:
-    """Load the result records of a category. `n_scored` is the number of records that the score file counts."""
+    """Load the result records of a category. `n_scored` is the number of scored records in the score file's header."""
     results = Results(category)
     by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
@@ -64,7 +64,7 @@ def load_results(
 
 
 def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (stated id, record) of every valid line, without values if the file is large, and add its issues."""
+    """Return (stated id, record) of every valid line, and add the issues. Records of large files have no value."""
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0
@@ -109,7 +109,7 @@ def _item_id(stated: Any, position: int, first_index: int, category: str) -> str
 def _add_repeated(
     results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, all_scored: bool
 ) -> None:
-    """Add records with the same id: each as an item of its own, or only the last one with an issue."""
+    """Add records with the same id: each as an item of its own, or only the last record, with an issue."""
     values = [_record_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = split_repeated_id(item_id, replies, dataset, all_scored=all_scored)
@@ -127,7 +127,7 @@ def _add_repeated(
 
 
 def _sort_records(results: Results) -> None:
-    """Sort records by the numbers in their ids, which follow the order of the dataset. Ids without one come last."""
+    """Sort records by the numbers in their ids, which is the order of the dataset. Ids without a number are last."""
 
     def sort_key(item_id: str) -> int:
         number = filenames.item_number(item_id)

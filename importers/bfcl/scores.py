@@ -1,4 +1,4 @@
-"""BFCL score files: a header, then one line for each failing entry. Items without an entry passed."""
+"""Load BFCL score files: a header, then one line for each failing entry. Items without an entry passed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ScoreEntry:
     loaded_record: dict[str, Any] | None
     """Content of the entry; None for entries of large files."""
     reload: Callable[[int, int, int], dict[str, Any]] | None = None
-    """Reads the content again by line, offset and length."""
+    """Function that reads the content again, by line, offset and length."""
 
     @property
     def record(self) -> dict[str, Any]:
@@ -48,14 +48,14 @@ class ScoreEntry:
 
     @property
     def prompt_id(self) -> str | None:
-        """Dataset id of the question that the entry quotes."""
+        """Dataset id of the question in the entry."""
         prompt = self.record.get("prompt")
         stated = prompt.get("id") if isinstance(prompt, dict) else None
         return stated if isinstance(stated, str) else None
 
     @property
     def question(self) -> Any:
-        """Question that the entry quotes, or None. In agentic categories, `prompt` is the question itself."""
+        """Question in the entry, or None. In agentic categories, `prompt` is the question itself."""
         prompt = self.record.get("prompt")
         if isinstance(prompt, dict):
             return prompt.get("question")
@@ -71,9 +71,9 @@ class ScoreFile:
     further_entries: dict[str, list[ScoreEntry]] = field(default_factory=dict)
     """Item id -> further score entries of the item, for errors after the first one."""
     n_failing: int = 0
-    """Number of failing items. Further entries of an item count if they are about another record with its id."""
+    """Number of failing items. Further entries of an item count if they belong to another record with the same id."""
     is_complete: bool = False
-    """Whether the file lists all failures that the header counts. If not, all official verdicts are unknown."""
+    """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property
@@ -94,10 +94,8 @@ def load_score_file(
 ) -> ScoreFile:
     """Load a score file and find the item of each entry. A position that has no item id gets the id `CATEGORY_n`.
 
-    `replaced_results` is the number of result records of an item besides the one that is imported. The program scored
-    these records, too.
-
-    Inference logs, which result files contain, too, are dropped unless `keep_log` is set.
+    `replaced_results` maps an item id to the number of its result records that are not imported. The program scored
+    these records, too. Inference logs are dropped unless `keep_log` is set, because result files also contain them.
     """
     scores = ScoreFile(path)
     cached_ids = lru_cache(maxsize=1)(ids_by_position)
@@ -146,7 +144,7 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         return
     stated = entry.prompt_id
     if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
-        what = f"score id {entry.id} is position {entry.id - 1}, but the entry quotes {stated}. Using the quoted id"
+        what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}, which is used"
         scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
     if item_id in scores.failing:
         what = f"{item_id} is scored more than once. The first entry counts; the item lists the others"
@@ -169,10 +167,10 @@ def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> Non
 
 
 def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many further entries of an item are about another record with the same id.
+    """Return how many further entries of an item belong to another record with the same id.
 
-    Such an entry quotes another question, or the result file has the id several times. Any other further entry is a
-    second error of the item, or a copy.
+    Such an entry has another question, or the result file has the id several times. Any other further entry is a second
+    error of the item, or a copy.
     """
     n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
     return max(n_other_questions, min(n_replaced, len(further)))
@@ -181,8 +179,8 @@ def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replace
 def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
     """Return the item id of a score entry; None if the entry has no valid id.
 
-    The entry may state the item id itself or the item's position in the dataset. The number in the id of the question
-    that the entry quotes takes precedence over the position.
+    The entry may state the item id itself or the item's position in the dataset. The number in the id of the entry's
+    question takes precedence over the position.
     """
     if isinstance(entry.id, str):
         return entry.id or None
@@ -245,7 +243,7 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
 
 
 def add_turn_details(record: dict[str, Any], into: Extra) -> None:
-    """Add what a multi-turn entry states about its failing turn: the turn's number and the state differences.
+    """Add the number of the failing turn and the state differences from a multi-turn entry.
 
     The metadata get `missing_responses` (list of texts) and `golden_outputs` (a list of outputs for each turn up to the
     failing one) or `golden_outputs_of_turn` (for the failing turn alone).

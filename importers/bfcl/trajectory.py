@@ -1,4 +1,4 @@
-"""Trajectory of a BFCL item: messages, predicted calls and states, turn by turn.
+"""Build the trajectory of a BFCL item: messages, predicted calls and states, turn by turn.
 
 `result[turn][step]` contains the model's replies. Tool outputs, decoded calls and states are only in `inference_log`, a
 list of state lists and turn objects. Its elements are identified by their type, because they need not alternate.
@@ -19,7 +19,7 @@ from fcreview.model.item import Call, Message
 DecodedCalls = Sequence[tuple[str, dict[str, Any] | None]]
 """(name, arguments) of each call; None for arguments that are not an object."""
 DecodeStep = Callable[[Any], DecodedCalls | None]
-"""Decodes the raw reply of a step. Returns None if it is not a call."""
+"""Function that decodes the raw reply of a step. Returns None if the reply is not a call."""
 StepStart = tuple[int, int, int]
 """Turn, step, and index of the step's first call in the turn, each from 0."""
 
@@ -90,7 +90,7 @@ def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: in
 def _add_turn(
     part: dict[str, Any], turn: int, found: Trajectory, decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> int:
-    """Add a turn of the log. Returns the number of its last step, -1 if it has none."""
+    """Add a turn of the log. Returns the number of the turn's last step, or -1 for a turn without steps."""
     for query in part.get("begin_of_turn_query") or ():
         if isinstance(query, dict):
             role, content = normalise_role(query.get("role")), content_text(query.get("content"))

@@ -1,4 +1,4 @@
-"""Writing of the annotators' verdicts and golden answers to BFCL's own files.
+"""Write the annotators' verdicts and golden fixes to BFCL's own files.
 
 In score files, entries of items that now pass are removed and entries of items that now fail are added, in the order of
 the results; the header is updated. Leaderboard tables cover all models, so only the official program can rewrite them.
@@ -79,7 +79,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
             continue
         n_passes = sum(item_override(row) is True for row in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
-            what = f"passes of {name}, whose score file's counts do not agree with its entries or results"
+            what = f"passes of {name}, whose score file has counts that differ from its entries or results"
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
         raw = read_file(path)
@@ -89,7 +89,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Return the leaderboard tables beside the model folders."""
+    """Find the leaderboard tables beside the model folders."""
     folders = dict.fromkeys(filenames.model_folder(path).parent for path in plan.scores)
     paths = (path for folder in folders for path in sorted(folder.glob("data*.csv")))
     return [path for path in paths if LEADERBOARD_FILE.fullmatch(path.name)]
@@ -120,7 +120,7 @@ def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) ->
         stated = header[name]
         if isinstance(stated, (int, float)) and abs(stated - before[name]) < 0.01:
             updated[name] = round(after[name], 2) if stated == round(stated, 2) else after[name]
-        else:  # the value has an unknown formula, and no value is better than a wrong one
+        else:  # the formula of this value is unknown, so the value is removed
             updated.pop(name)
     return updated
 
@@ -141,9 +141,8 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
     """Make the score entry of an item that the official program passed and annotators failed.
 
-    The entry has the fields of an official entry, without fields whose values are neither in the results nor in the
-    dataset.
-    `error_type` is null if no annotator named one.
+    The entry has the fields of an official entry whose values are in the results or in the dataset. `error_type` is
+    null if no annotator set one.
     """
     context = category.context
     result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
@@ -186,11 +185,11 @@ def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
 
 
 def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
-    """Return the question record of a dataset item as score entries quote it; None if the files have none."""
+    """Return the question record of a dataset item in the form of score entries; None if the files have no record."""
     for dataset_files in files.dataset_files:
         question = _read_questions(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(dataset_id)
         if question is not None:
-            if "involved_classes" in question:  # the official program quotes no function docs of API classes
+            if "involved_classes" in question:  # official score entries contain no function docs of API classes
                 question = {name: value for name, value in question.items() if name != "function"}
             return question
     return None
@@ -286,7 +285,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         }
         for dataset_files in files.dataset_files:
             own = wanted
-            if category == "format_sensitivity":  # its items are in the files of several categories
+            if category == "format_sensitivity":  # its golden answers are in the files of several categories
                 own = {id_: fix for id_, fix in wanted.items() if _is_in_files(id_, dataset_files, plan.run.generation)}
             if own:
                 path = dataset_files.answers or dataset_files.questions

@@ -1,7 +1,6 @@
-"""Recomputed verdicts: one reply is decoded, checked by BFCL's rules and compared with the golden calls.
+"""Recompute the verdict on a reply: decode it, check it by BFCL's rules and pair it with the golden calls.
 
-Nothing is executed. Many models give the same reply to an item, so replies and evaluations are cached and shared by
-all runs.
+Nothing is executed. Many models give the same reply to an item, so evaluations are cached and used for all runs.
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ NOT_RECOMPUTED_NOTES = {
 
 @lru_cache(maxsize=1024)
 def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
-    """Return the rule of a category and, if the rule is "unscored", the reason why no verdict is recomputed.
+    """Return (rule of a category, reason why no verdict is recomputed). The reason is None except for "unscored".
 
-    As in the official `eval_runner.py`, the rule depends on parts of the category's name, tested in a fixed order. The
-    reason is None for any other rule.
+    As in the official `eval_runner.py`, the rule depends on parts of the category's name, tested in a fixed order.
     """
     if "multi_turn" in category:
         return "unscored", NOT_RECOMPUTED_NOTES["multi_turn"]
@@ -70,7 +68,7 @@ MAX_CACHE_KEY = 4096
 
 @dataclass(slots=True)
 class Evaluation:
-    """Recomputed verdict on the calls of a reply. Replies with equal calls share it."""
+    """Recomputed verdict on the calls of a reply. Replies with equal calls have the same object."""
 
     calls: DisplayCalls | None
     """Decoded calls; None if the reply could not be decoded."""
@@ -131,7 +129,7 @@ def evaluate(
 
 
 def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling) -> Evaluation:
-    """Check calls that another program has decoded, by the rules of V4. Never raises for bad content."""
+    """Check calls that another program has decoded by the rules of V4. Never raises for bad content."""
     return _apply_rule(calls, spelling, item, category, v1=False)
 
 
@@ -174,7 +172,7 @@ def _apply_rule(calls: Calls, spelling: NameSpelling, item: DatasetItem, categor
 
 
 def _no_verdict_note(item: DatasetItem, category: str, v1: bool) -> str | None:
-    """Return the reason why no reply to the item can get a verdict; None if replies can."""
+    """Return the reason why no verdict can be recomputed for the item, or None."""
     rule, note = rule_for_category(category, v1)
     if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
         return "no golden answer to check against"
@@ -203,7 +201,9 @@ def _unwanted_call(calls: Calls, category: str) -> CallFailure:
     """Return the failure of a reply to an irrelevance item that calls a function."""
     error = "irrelevance_error" if "irrelevance" in category else "relevance_error"
     name = calls[0][0]
-    return CallFailure(f"{error}:decoder_success", name, None, f"{name} is called though no available function fits")
+    return CallFailure(
+        f"{error}:decoder_success", name, None, f"{name} is called although no available function is suitable"
+    )
 
 
 def _evaluate_undecodable(error: Undecodable | WrongFormat, item: DatasetItem, category: str, v1: bool) -> Evaluation:
@@ -244,7 +244,7 @@ def _is_json(value: Any, depth: int = 0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """How a reply is decoded and checked."""
+    """Settings with which a reply is decoded and checked."""
 
     rules_version: str
     """BFCL version whose rules apply, "V1" to "V4"."""
@@ -256,7 +256,7 @@ class EvaluationSettings:
 
 @dataclass(slots=True)
 class EvaluatedReply:
-    """One reply to a dataset item, evaluated. All runs with this reply share it, so it is never changed."""
+    """One evaluated reply to a dataset item. All runs with this reply use the same object, so it is never changed."""
 
     prediction_hash: str
     """Hash of the raw `result`."""

@@ -1,4 +1,4 @@
-"""Conversion of a Java argument from source text to the value that the checker compares."""
+"""Convert a Java argument from source text to the value that the checker compares."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _parse_hash_map(text: str, _element_type: str | None) -> Any:
 
 
 def guess_value(text: str) -> Any:
-    """Convert an element whose type is not declared. Text of no known form stays text."""
+    """Convert an element whose type is not declared. Text in an unknown form stays text."""
     if text in literals.BOOLEANS:
         return literals.BOOLEANS[text]
     if literals.is_quoted(text, '"'):

@@ -1,4 +1,4 @@
-"""Conversion of a JavaScript argument from source text to the value that the checker compares."""
+"""Convert a JavaScript argument from source text to the value that the checker compares."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def convert(text: str, declared_type: str, element_type: str | None = None) -> A
 
 
 def guess_value(text: str) -> Any:
-    """Convert an element whose type is not declared. Text of no known form stays text."""
+    """Convert an element whose type is not declared. Text in an unknown form stays text."""
     text = text.strip()
     if text in literals.BOOLEANS:
         return literals.BOOLEANS[text]

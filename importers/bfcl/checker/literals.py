@@ -1,6 +1,6 @@
-"""Parsers of numbers and strings shared by the Java and JavaScript conversions.
+"""Parse numbers and strings for the conversion of Java and JavaScript arguments.
 
-Source text that does not match its declared type stays text, which the checker's type check then fails. Source: the
+Source text that does not match its declared type stays text. The checker's type check then fails it. Source: the
 official `java_type_converter.py` and `js_type_converter.py`.
 """
 

@@ -1,4 +1,4 @@
-"""Pairs of golden and predicted calls for the call diff, compared by the benchmark's rules.
+"""Pair golden and predicted calls for the call diff, and compare them by the benchmark's rules.
 
 The checker decides which arguments are equal: it converts Java and JavaScript source text to values and accepts 5.0 for
 5. The diff explains the arguments that it does not accept.
@@ -75,7 +75,7 @@ def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
 
 
 def _apply_checker(pair: CallPair, golden: ExpectedCall, call: Call, values: dict[str, Any], v1: bool) -> None:
-    """Change the differences of a pair to the verdicts of the checker on its arguments.
+    """Change the differences of a pair so that they agree with the checker's verdicts on the arguments.
 
     Args:
         values: Arguments of the call, converted from source text.

@@ -1,6 +1,6 @@
-"""Golden answers compiled for the checker, and BFCL's normalisation of strings.
+"""Compile golden answers for the checker, and normalise strings as BFCL does.
 
-An item's golden answer and function docs become `ExpectedCall`s once, and all runs with that item share them.
+An item's golden answer and function docs are compiled to `ExpectedCall`s once, for all runs.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ TYPE_NAMES = {
 
 
 def normalise_string(text: str) -> str:
-    """Return the form in which BFCL compares strings: `Hangzhou, China` becomes `hangzhouchina`.
+    """Normalise a string as BFCL does before it compares strings: `Hangzhou, China` becomes `hangzhouchina`.
 
-    Removes spaces and `,./-_*^`, converts to lower case and replaces `'` by `"`. Other characters stay.
+    Removes spaces and `,./-_*^`, converts to lower case and replaces `'` by `"`.
     """
     return _remove_ignored("", text).lower().replace("'", '"')
 
@@ -79,7 +79,7 @@ def type_name(python_type: type) -> str:
 
 
 def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
-    """Whether an equivalence rule makes a value pass that differs from an accepted value without the rule."""
+    """Whether a value passes only because of an equivalence rule."""
     if parameter.convert is not None and type(value) is str:
         value = parameter.convert(value)
     return any(
@@ -117,7 +117,7 @@ PYTHON_TYPES: dict[str, type] = {
 
 
 class UncheckableItem(ValueError):
-    """Raised when a golden answer or a function doc does not have the form that the rules need."""
+    """Raised if the rules cannot be applied to a golden answer or a function doc because of its form."""
 
 
 @dataclass
@@ -135,7 +135,7 @@ class ExpectedArgument:
     golden_type: type | None
     """Type of the first accepted value that is not `""`; None if there is none."""
     is_variable: bool
-    """Whether the golden answer is the name of a variable, because its type is not the declared type."""
+    """Whether the golden answer counts as the name of a variable, because its type is not the declared type."""
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
@@ -169,11 +169,11 @@ class ExpectedCall:
     required: tuple[str, ...]
     """Parameters that the function requires and no equivalence rule makes optional."""
     parameters: dict[str, ExpectedArgument]
-    """Parameters that both the function doc and the golden answer name. Any other argument is unexpected."""
+    """Parameters in both the function doc and the golden answer. Any other argument is unexpected."""
     not_omittable: tuple[str, ...]
-    """Parameters that the golden answer names and does not mark as optional."""
+    """Parameters in the golden answer that it does not mark as optional."""
     undeclared: tuple[str, ...] = ()
-    """Parameters that the golden answer names and the function doc does not."""
+    """Parameters in the golden answer that the function doc does not declare."""
     has_function_doc: bool = True
     """Whether the function has a doc. Without one, V1 fails every reply."""
 

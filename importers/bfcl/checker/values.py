@@ -1,4 +1,4 @@
-"""Comparison of predicted calls and arguments with golden ones, by the rules of the official `ast_checker.py`.
+"""Compare predicted calls and arguments with golden ones by the rules of the official `ast_checker.py`.
 
 Functions that check a value return None if the value passes, else a `Mismatch`.
 """
@@ -26,7 +26,7 @@ Mismatch = tuple[str, str]
 
 
 def check_object(value: dict[str, Any], alternatives: list[Any], v1: bool) -> Mismatch | None:
-    """Check an object, which must match one golden alternative. Returns the mismatch with the last alternative."""
+    """Check an object, which must match one of the golden alternatives. Returns the mismatch with the last one."""
     mismatch: Mismatch | None = ("dict_checker:unclear", "the golden answer accepts no object here")
     for golden in alternatives:
         if golden == "":
@@ -99,7 +99,7 @@ def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Misma
 def _check_elements(values: list[Any], golden: list[Any] | str, v1: bool) -> Mismatch | None:
     for index, (value, expected) in enumerate(zip(values, golden, strict=True)):
         if type(value) is not dict:
-            return "value_error:dict_key", f"[{index}] no object"
+            return "value_error:dict_key", f"[{index}] is not an object"
         mismatch = check_object(value, [expected], v1)
         if mismatch is not None:
             return mismatch[0], f"[{index}] {mismatch[1]}"
@@ -115,7 +115,7 @@ def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch |
     try:
         value = _convert_to_declared(parameter, value)
     except OverflowError:
-        return "value_error:others", "a number too big for a float"
+        return "value_error:others", "the number is too large for a float"
     value_type, is_variable = type(value), parameter.is_variable
     if value_type is not parameter.expected_type:
         if parameter.golden_type is None or value_type is not parameter.golden_type:
@@ -195,7 +195,7 @@ WRONG_NAME = f"{SIMPLE_CHECKER}:wrong_func_name"
 
 
 class CallFailure(NamedTuple):
-    """The first error of a reply, in the order in which the official program checks."""
+    """The first error of a reply, in the order of checks in the official program."""
 
     error_type: str
     function: str | None
@@ -238,7 +238,7 @@ def check_single_call(
 ) -> CallFailure | None:
     """Check a reply that must be exactly one call. `checker` is the prefix of the error type."""
     if len(calls) != 1:
-        message = f"{_count_calls(len(calls))} where 1 was expected"
+        message = f"{_count_calls(len(calls))}, but 1 was expected"
         return CallFailure(f"{checker}:wrong_count", golden[0].name, None, message)
     return check_call(golden[0], *calls[0], spelling, v1)
 

@@ -1,7 +1,7 @@
-"""Types and helpers shared by the BFCL decoders.
+"""Define types and helpers for all BFCL decoders.
 
 A decoder turns a model's raw reply into calls, in the order written. A reply without calls is valid. The two errors,
-`Undecodable` and `WrongFormat`, are those of the official program (`eval_runner.py`).
+`Undecodable` and `WrongFormat`, correspond to errors of the official program (`eval_runner.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Calls = list[tuple[str, dict[str, Any]]]
 MAX_TEXT = 1_000_000
 """Longest reply that is decoded, in characters. No real call is that long, and the limit bounds time and memory."""
 MAX_DEPTH = 100
-"""Deepest nesting of brackets that is parsed. CPython's parser gives up at 200; 100 cannot exhaust the C stack."""
+"""Maximum nesting depth of brackets. CPython's parser fails at 200 levels; 100 levels cannot exhaust the C stack."""
 
 
 class WrongFormat(ValueError):
@@ -96,7 +96,7 @@ def find_blocks(text: str, opening: str, closing: str) -> list[str]:
 
 
 NameSpelling = Literal["dotted", "flat", "either"]
-"""How a model must write `math.factorial`: "dotted" unchanged, "flat" as `math_factorial`, "either" in both ways."""
+"""How a model must write `math.factorial`: "dotted" unchanged, "flat" as `math_factorial`, "either" in either form."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Decoders for call syntax, `[f(a=1), g(b='x')]`. Families of models differ in how the reply is cleaned up.
+"""Decode call syntax, `[f(a=1), g(b='x')]`. Each family of models has its own clean-up of the reply.
 
 The cleaned text is then parsed by the rules of the BFCL version or, in Java and JavaScript categories, of the language.
 """
@@ -37,7 +37,7 @@ def require_text(result: Any) -> str:
 def parse_source_calls(text: str, context: DecoderContext) -> Calls:
     """Parse calls in the language of the category.
 
-    The official program cuts off the first and last character of Java and JavaScript text, whatever they are.
+    The official program always cuts off the first and last character of Java and JavaScript text.
     """
     if context.language == "python":
         return parse_calls(text, context.version)

@@ -1,8 +1,8 @@
-"""Choice of the decoder for a run: the one that the user named, the one listed for the model, or the best fit.
+"""Choose the decoder for a run: the one given by the user, the one listed for the model, or the best fit.
 
-For a model that is not listed with certainty, the run's own files decide. A failing score entry quotes the reply and
-says whether the official program could decode it, so the decoder with the same outcomes is likely the model's own.
-Without scores, fcreview chooses the decoder that finds calls in the most replies.
+If the model's decoder is not certain, the files of the run decide. A failing score entry contains the reply and states
+whether the official program could decode it, so the right decoder has the same outcomes. Without scores, fcreview
+chooses the decoder that finds calls in the most replies.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OUTCOME_BY_ERROR: dict[str, Outcome] = {
 
 @dataclass(frozen=True, slots=True)
 class DecoderScore:
-    """How well a decoder fits the replies of a run."""
+    """Measure of how well a decoder fits the replies of a run."""
 
     decoder: Decoder
     n_agreements: int
@@ -107,7 +107,7 @@ def choose_decoder(
     best = DecoderScore.measure(guess, replies, scored, context)
     if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
         others = [find_decoder(decoder.name, context.version) or decoder for decoder in DECODERS]
-        for decoder in (*usual, *others):  # the first of equally good ones is chosen
+        for decoder in (*usual, *others):  # the first of equally good decoders is chosen
             other = DecoderScore.measure(decoder, replies, scored, context)
             if other.is_better_than(best, factor=2 if best.decoder is guess else 1):
                 best = other
@@ -209,7 +209,7 @@ def _was_stringified(arguments: dict[str, Any], entry: scores.ScoreEntry | None)
     """Whether the official program stringified the arguments of a call before it checked them; None if unknown.
 
     The official program checks arguments in the order of the call and stops at the first error, so an error at an
-    argument before the first non-string one says nothing. `entry` is None for a call that passed.
+    argument before the first non-string one gives no information. `entry` is None for a call that passed.
     """
     position = next((n for n, value in enumerate(arguments.values()) if type(value) is not str), None)
     if position is None:

@@ -1,4 +1,4 @@
-"""Decoder for format-sensitivity runs, whose item ids state which of four formats the prompt asked for."""
+"""Decode the replies of format-sensitivity runs. An item's id states which of four formats the prompt asked for."""
 
 from __future__ import annotations
 

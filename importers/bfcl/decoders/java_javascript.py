@@ -1,4 +1,4 @@
-"""Parser of Java and JavaScript calls, `f(a="x", b=new int[]{1, 2})`, with tree-sitter grammars.
+"""Parse Java and JavaScript calls, `f(a="x", b=new int[]{1, 2})`, with tree-sitter grammars.
 
 Only the first call and its `name=value` arguments count. Values stay source text; string literals lose their quotes.
 A grammar is loaded when it is first needed.
@@ -130,7 +130,7 @@ class _JavaReader:
 
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and arguments of the first statement that is a call; None if no statement is one."""
+    """Return the name and arguments of the first statement that is a call; None if no statement is a call."""
     for statement in root.children:
         if statement.type != "expression_statement":
             continue

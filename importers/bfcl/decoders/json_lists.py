@@ -1,4 +1,4 @@
-"""Decoders for replies in JSON, mostly lists of `{"name": "f", "arguments": {"a": 1}}`."""
+"""Decode replies in JSON, mostly lists of `{"name": "f", "arguments": {"a": 1}}`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table of the decoder for each model, by BFCL version.
+"""List the decoder of each model, by BFCL version.
 
 To add a model, add a row here; for a new family, also a decoder in `registry.py`. Source: the handlers in
 `model_handler/` of the official program when each version was current.
@@ -13,7 +13,7 @@ from functools import lru_cache
 ModelRows = tuple[tuple[str, str], ...]
 """Rows of (patterns of model folder names, separated by spaces; decoder name). `*` matches any text.
 
-The first row with a matching pattern counts.
+The first row with a matching pattern is used.
 """
 
 V1_MODELS: ModelRows = (
@@ -118,10 +118,10 @@ DEFAULT_DECODERS = {"V1": "BRACKET", "V2": "PROMPT", "V3": "PROMPT", "V4": "PROM
 
 @lru_cache(maxsize=1024)
 def decoder_name(model: str, version: str) -> tuple[str, bool]:
-    """Return the decoder's name for a model folder, and whether it is certain.
+    """Return (name of the decoder for a model folder, whether the decoder is certain).
 
-    It is not certain for V3 runs of `LATE_V3_MODELS`, which may have had another decoder before March 2025, and for
-    models that are not on the leaderboards.
+    The decoder is not certain for V3 runs of `LATE_V3_MODELS`, which may have had another decoder before March 2025,
+    and for models that are not on the leaderboards.
     """
     for row in MODELS_BY_VERSION[version]:
         patterns, decoder = row

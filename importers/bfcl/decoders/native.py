@@ -1,4 +1,4 @@
-"""Decoders for native calls, which the official program stores as objects: `result` is a list of `{name: arguments}`.
+"""Decode native calls, which the official program stores as objects: `result` is a list of `{name: arguments}`.
 
 The families differ in the form of the arguments (JSON text or an object) and in how they treat any other `result`.
 """
@@ -61,7 +61,7 @@ def decode_strict_list(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_cohere(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`. A `result` that is no list contains no call."""
+    """Decode `[{"tool_name": "f", "parameters": {"a": 1}}]`. A `result` that is not a list contains no call."""
     if type(result) is not list:
         return []
     return validate_calls(_require_keys(call, "tool_name", "parameters") for call in result)

@@ -1,7 +1,7 @@
-"""Parser of calls in Python syntax, `[f(a=1), g.h(b='x')]`, by the rules of the official program (`ast_parse`).
+"""Parse calls in Python syntax, `[f(a=1), g.h(b='x')]`, by the rules of the official program (`ast_parse`).
 
-`parse_calls` parses whole replies, `parse_call_text` the single calls of multi-turn golden answers and inference logs.
-Common syntax has a parser of its own, which builds no syntax tree and is four times as fast as `ast`.
+`parse_calls` parses whole replies, and `parse_call_text` parses single calls in multi-turn golden answers and inference
+logs. A parser for common syntax builds no syntax tree and is four times as fast as `ast`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AFTER_CALL = re.compile(r"[ \n]*([,\]])")
 
 
 def parse_simple_calls(text: str) -> Calls | None:
-    """Parse `[f(a=1), ...]` in common syntax; None if the text needs the `ast` parser.
+    """Parse `[f(a=1), ...]` in common syntax. Returns None if the text needs the `ast` parser.
 
     Names are dotted and ASCII, arguments have keywords, and values are plain strings, numbers, names or lists of them.
     A test compares the results with those of `ast` on generated text.

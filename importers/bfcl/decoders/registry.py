@@ -1,4 +1,4 @@
-"""All BFCL decoders by name, and the lookup by model and by `--decoder`."""
+"""List all BFCL decoders, and find the decoder of a model or of `--decoder`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_pr
 def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None) -> Calls:
     """Decode the `result` of a record. Raises Undecodable and WrongFormat.
 
-    With `config`, the configuration part of a format-sensitivity id, text is decoded in the format that it names.
+    If `config`, the configuration part of a format-sensitivity id, is given, text is decoded in the format in `config`.
     """
     if config is not None and type(result) is str:
         from fcreview.importers.bfcl.decoders.format_sensitivity import decode_format_sensitivity
@@ -79,7 +79,7 @@ DECODERS = (
 )
 """Every decoder that `--decoder` accepts. docs/bfcl-decoders.md describes them."""
 DECODERS_BY_NAME = {decoder.name: decoder for decoder in DECODERS}
-"""Decoder name -> decoder. Besides DECODERS it has HERMES1, the form of HERMES in V1, which stringifies arguments."""
+"""Decoder name -> decoder. Also contains HERMES1, the variant of HERMES in V1, which stringifies arguments."""
 DECODERS_BY_NAME["HERMES1"] = replace(DECODERS_BY_NAME["HERMES"], stringifies_arguments=True)
 
 NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
@@ -87,19 +87,19 @@ NATIVE_V1_DECODERS = frozenset({"FC", "FC-DOTTED", "FC-G", "FC-O"})
 
 
 def decoder_for_model(model: str, version: str) -> tuple[Decoder, bool]:
-    """Return the decoder of a model folder, and whether the table of models lists it with certainty."""
+    """Return (decoder of a model folder, whether the decoder is certain)."""
     name, is_certain = decoder_name(model, version)
     return DECODERS_BY_NAME[name], is_certain
 
 
 def find_decoder(name: str, version: str) -> Decoder | None:
-    """Return the decoder that a user named, in upper or lower case; None if it does not exist."""
+    """Return the decoder with a name, in upper or lower case, that a user gave. None if it does not exist."""
     name = name.upper()
     return DECODERS_BY_NAME.get("HERMES1" if (name, version) == ("HERMES", "V1") else name)
 
 
 def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
-    """Return the form that a decoder had until the middle of July 2024. Only native decoders of V1 had another form."""
+    """Return the variant of a decoder until the middle of July 2024. It differs only for native decoders of V1."""
     return (
         replace(decoder, stringifies_arguments=True)
         if version == "V1" and decoder.name in NATIVE_V1_DECODERS

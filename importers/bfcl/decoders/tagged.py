@@ -1,4 +1,4 @@
-"""Decoders for calls between tags or on separate lines, with prose around them. Most families write calls as JSON."""
+"""Decode calls between tags or on separate lines, with prose around them. Most families write calls as JSON."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_a_score_entry_that_quotes_another_reply_is_told(v4: Path, plans: Any, i
     found, _ = items(plan)
     (issue,) = found[1].issues
     assert issue.severity == "error"
-    assert "another reply than was scored" in issue.what
+    assert "another reply than the score file" in issue.what
     assert "11" in issue.what
     assert issue.line == 2
 
@@ -196,5 +196,5 @@ def test_one_entry_that_differs_does_not_unjoin_its_category(
     found, issues = items(plan)
     assert [one.question for one in found] == ["How large is it?", "How long is it?"]
     assert found[0].golden
-    assert any("not the dataset's" in what for what in said(found[1].issues))
+    assert any("differs from the dataset" in what for what in said(found[1].issues))
     assert not any("another version" in what for what in said(issues))

@@ -158,7 +158,7 @@ def test_another_question_under_the_same_id_is_not_joined(
     found, _ = items(plan)
     assert [item.question for item in found] == ["How large is it?", "How long?", "How large is it?"]
     assert found[1].golden[0].arguments["base"].any_of == [12]
-    assert "not the dataset's" in found[1].issues[0].what
+    assert "differs from the dataset" in found[1].issues[0].what
     assert found[0].issues == []
 
 

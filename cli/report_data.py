@@ -21,12 +21,12 @@ from fcreview.exporters.report.metrics import (
     collect_metric_rows,
     describe_sample,
     figure_table,
+    format_denominator,
     format_disagreements,
     format_estimate,
     present_sources,
     shown_value,
 )
-from fcreview.exporters.report.metrics import basis as metrics_basis
 from fcreview.exporters.report.sections import (
     MAX_CLUSTERS,
     CalibrationResult,
@@ -430,7 +430,7 @@ def format_metric_lines(
                     filter(
                         None,
                         (
-                            metrics_basis(line),
+                            format_denominator(line),
                             cell_text(line.note),
                             describe_sample(found[line.key], line) if line.key in found else "",
                         ),

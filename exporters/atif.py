@@ -1,4 +1,4 @@
-"""ATIF export: a folder with one ATIF 1.7 trajectory for each item, below a folder for each run.
+"""Export items as ATIF 1.7 trajectories, one file per item in a folder per run.
 
 ATIF has no place for verdicts and golden answers, so the root field `extra.fcreview` has them.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 VERSION = "ATIF-v1.7"
-"""Version that all readers accept. 1.8 adds audio only."""
+"""Version that all readers accept. Version 1.8 only adds audio."""
 MAX_NAME_LENGTH = 100
 """Maximum number of characters of a file name, before its suffix."""
 UNKNOWN_VERSION = "unknown"
@@ -29,7 +29,7 @@ JsonObject = dict[str, Any]
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write the trajectories, and count them as items."""
+    """Write a trajectory for each item of the source."""
     used: set[str] = set()
     for chunk in source.items():
         for detail in chunk:
@@ -80,7 +80,7 @@ def make_trajectory(detail: ItemDetail) -> JsonObject:
 
 
 def _describe_item(detail: ItemDetail) -> JsonObject:
-    """Return what fcreview knows about an item: its key, verdicts, reviews and golden calls."""
+    """Return the key, verdicts, reviews and golden calls of an item."""
     item, row = detail.item, detail.row
     return {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group},
@@ -132,8 +132,8 @@ def _make_call(call: Call, call_id: str) -> JsonObject:
 
 
 def _add_result(message: ChatMessage, steps: list[JsonObject], step_of_call: dict[str, JsonObject]) -> None:
-    """Add a tool message to the step that has its call. Without one, add it to the step of the agent before it if that
-    step has no calls, else to a system step."""
+    """Add a tool message to the step with the call that the message answers. If there is no such step, add it to the
+    preceding step of the agent if that step has no calls, else to a system step."""
     step = step_of_call.get(message.call_id or "")
     result: JsonObject = {"content": message.content}
     if step is not None:

@@ -1,4 +1,4 @@
-"""Export formats, and the data that they write.
+"""Define the export formats, and the data that they write.
 
 A format is one module in this folder and one entry of `FORMATS`. The module of a `FileFormat` has
 `write(source, out)`, which passes whole lines (or bytes, for binary content) to `out.write`. The module of a
@@ -36,7 +36,8 @@ Label = dict[str, Any]
 ProgressCallback = Callable[[str, int], object]
 """Called with a noun (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary"]
-"""Content of a file: lines of text, lines of JSON, or bytes. Decides whether it may be printed to a terminal."""
+"""Content of a file: lines of text, lines of JSON, or bytes. The content decides whether the file may be printed to a
+terminal."""
 
 
 class ExportError(FcreviewError):
@@ -119,9 +120,10 @@ class ExportSource:
         self.selection = selection
         """The labels to export, and their fields."""
         self.counts: dict[str, int] = {}
-        """Number of rows read, by noun: {"label": 5}. Reading again starts a new count."""
+        """Noun -> number of rows read: {"label": 5}. Reading again starts a new count."""
         self.make_card: Callable[[str], str] | None = None
-        """Returns the text of a card that is written beside the file, from the name of the file. Set by `write`."""
+        """Function that returns the text of a card for the file of a given name. The card is written beside the file.
+        The `write` function of a format sets it."""
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 
@@ -139,7 +141,7 @@ class ExportSource:
 
     @property
     def runs(self) -> list[RunRow]:
-        """Runs with items in the view. Their counts cover all items of the run."""
+        """Runs with items in the view. The counts of a run cover all items of the run."""
         chosen = {run for run, _ in self.store.fetch_facets(self.view)["run"]}
         return [row for row in self.store.fetch_runs() if str(row.run) in chosen]
 

@@ -1,7 +1,7 @@
-"""Golden answers that people corrected: applied errata, and golden fixes of the workspace's reviews.
+"""Find golden answers that people corrected: applied errata, and golden fixes in the reviews of the workspace.
 
 A golden answer belongs to a question, so a fix that an annotator gave on one run counts for the same question in other
-runs. A fix counts if an adjudicator gave it, or if it is the only one and annotators do not disagree on the item.
+runs. A fix counts if an adjudicator gave it, or if it is the only fix and annotators do not disagree on the item.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class CorrectedGoldens:
         self._fixes = _collect_fixes(source, agreed)
 
     def find(self, detail: ItemDetail) -> CorrectedGolden | None:
-        """Return the golden calls from a fix, else from an applied erratum; None without calls."""
+        """Return the corrected golden calls of the item from a fix, else from an applied erratum. None if neither has
+        calls."""
         item, run = detail.item, detail.run
         fix = self._fixes.get(
             (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
@@ -63,7 +64,7 @@ class CorrectedGoldens:
 
 
 def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, _Fix | None]:
-    """Return the fixes of all runs of the workspace by question; None for a question with different fixes."""
+    """Return question -> fix, from all runs of the workspace. The fix is None if a question has different fixes."""
     from fcreview.store.labels.read import LabelSelection
     from fcreview.store.rows import View
 

@@ -1,8 +1,9 @@
-"""CSV export (RFC 4180, UTF-8, CRLF) with the fields of the JSON Lines export, safe to open in a spreadsheet.
+"""Export labels as CSV (RFC 4180, UTF-8, CRLF) that is safe to open in a spreadsheet.
 
-Booleans are `true` and `false`, null is empty, and lists are joined with `; `. Verdicts and opinions are text, such as
-`judge gpt-4o fail: why` and `alice pass, golden, tags a b: note`. Calls, messages and golden fixes are JSON. Text that
-a spreadsheet would read as a formula gets a leading apostrophe; numbers stay numbers.
+The fields are the same as in the JSON Lines export. Booleans are `true` and `false`, null is empty, and lists are
+joined with `; `. Verdicts and opinions are text, such as `judge gpt-4o fail: why` and `alice pass, golden, tags a b:
+note`. Calls, messages and golden fixes are JSON. Text that a spreadsheet would read as a formula gets a leading
+apostrophe; numbers stay numbers.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def write(source: ExportSource, out: Sink) -> None:
 
 
 def _format_column(name: str, shape: DuckDBType, labels: list[Label]) -> list[str]:
-    """Format one field of all labels. Empty columns and plain text, the usual case, need no call per cell."""
+    """Format one field of all labels. Most columns are empty or plain text and need no call per cell."""
     values = [label[name] for label in labels]
     if shape not in (JSON, FLAG, NUMBER) and not any(values):
         return [""] * len(values)

@@ -147,17 +147,18 @@ def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
 
 
 def _temporary_prefix(target: Path, process: int | str) -> str:
-    """Return the start of a temporary name. It has host and process id, so that later exports recognise leftovers."""
+    """Return the start of a temporary name. It contains the host and the process id, so that later exports recognise
+    leftover files."""
     return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host_name()}.{process}."
 
 
 def _host_name() -> str:
-    """Return the name of this machine. A shared folder may have temporary files of other machines."""
+    """Return the name of this machine, because a shared folder may contain temporary files of other machines."""
     return re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Delete temporary files that killed exports of this machine left beside the target."""
+    """Delete the temporary files beside the target that interrupted exports on this machine left."""
     start = _temporary_prefix(target, "")[:-1]
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
@@ -206,7 +207,7 @@ STANDARD_OUTPUT = "-"
 
 
 class FormatError(ExportError):
-    """Raised for an unknown format, or one that cannot be written to the target."""
+    """Raised for an unknown format, or for a format that cannot be written to the target."""
 
     exit_code = EXIT_USAGE_ERROR
 
@@ -217,7 +218,7 @@ def standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass 
 
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
-    """The receivers of standard output and of progress reports, and what may be replaced."""
+    """Where an export writes standard output, where it reports progress, and whether it may replace a file."""
 
     stdout: Callable[[Content], Sink] = standard_output
     """Returns the receiver of bytes written to standard output."""
@@ -239,17 +240,16 @@ def export(
     selection: LabelSelection | None = None,
     benchmarks: BenchmarkServices | None = None,
 ) -> dict[str, int]:
-    """Write the items of a view and return the number of rows by noun: {"label": 5}.
+    """Write the items of a view. Returns noun -> number of rows: {"label": 5}.
 
     Args:
         out: a file or folder, written only when complete, or `-` for standard output.
         selection: the labels and fields to write; default: all labels.
         benchmarks: importer functions, for formats that write benchmark files.
 
-    Raises:
-        ExportError: the target cannot be written, is protected, or is a file instead of a folder or the reverse.
-        FilterError: the view's filter is invalid.
-        StoreError: the store cannot be read, for example in blind mode.
+    Raises: ExportError: the target cannot be written or is protected, or the format needs a folder and the target is a
+    file, or the reverse. FilterError: the view's filter is invalid. StoreError: the store cannot be read, for example
+    in blind mode.
     """
     from fcreview.store.labels.read import ALL_LABELS
     from fcreview.store.rows import View

@@ -1,11 +1,11 @@
-"""Golden patch export: corrected golden answers as a patch of the dataset, and a report for the
-benchmark's maintainers.
+"""Export corrected golden answers as a patch of the dataset, with a report for the benchmark's maintainers.
 
 The folder contains `golden.patch` for the dataset, `run.patch` for copies of golden answers in run files,
-`changed.jsonl` with one line per corrected answer, and `issue.md`, Markdown in which data is never read as markup.
+`changed.jsonl` with one line per corrected answer, and `issue.md`, the report. Text from data is never markup in the
+report.
 
 A golden fix is resolved if an adjudicator gave it, or if it is the only fix and annotators do not disagree on the item.
-Each fix is validated again, because a fix from a file may not have the benchmark's form.
+Each fix is validated again, because a fix from an imported file may not have the form that the benchmark requires.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _pretty_json(value: Any) -> str:
 ItemName = tuple[str, str]
 """(category, id) of an item."""
 DatasetKey = tuple[str, str, str, str]
-"""(benchmark, version, language, folder) of a dataset. All runs of a dataset share golden answers."""
+"""(benchmark, version, language, folder) of a dataset. All runs on a dataset have the same golden answers."""
 
 
 @dataclass(slots=True)
@@ -93,12 +93,12 @@ class _DatasetRuns:
     runs: list[RunRow] = field(default_factory=list)
     plans: list[RunPlan] = field(default_factory=list)
     fixes: dict[ItemName, Label] = field(default_factory=dict)
-    """Label that contains the golden fix, by item."""
+    """Item -> label that contains the golden fix."""
 
 
 @dataclass(slots=True)
 class RewrittenFiles:
-    """New contents of dataset files, and of run files with copies of golden answers, by path."""
+    """Path -> new content, for dataset files and for run files that contain copies of golden answers."""
 
     dataset: dict[Path, bytes] = field(default_factory=dict)
     copies: dict[Path, bytes] = field(default_factory=dict)
@@ -137,8 +137,8 @@ class ResolvedFix:
         """Return the line of `changed.jsonl` for this fix.
 
         The keys are benchmark, generation, language, category, id, file, old, new, decided_by, settled_by, reasons,
-        runs and runs_passed. `runs_passed` counts official verdicts; a run without them counts by recomputed
-        verdicts.
+        runs and runs_passed. `runs_passed` is the number of runs that pass the item by official verdict, or by
+        recomputed verdict if there is no official one.
         """
         key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         return key | {
@@ -158,7 +158,7 @@ def _benchmark_verdict(row: QueueRow) -> bool | None:
 
 
 def fix_authors(label: Label) -> list[str]:
-    """Return the adjudicators who gave the label's fix or, if there are none, the annotators who gave it."""
+    """Return the adjudicators who gave the label's fix. If no adjudicator gave it, return the annotators who did."""
     same = [said for said in label["opinions"] if said["golden_fix"] == label["golden_fix"]]
     rulers = [said for said in same if said["act"] == "adjudicate"]
     return sorted({said["annotator"] for said in rulers or same})
@@ -270,7 +270,7 @@ def _resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGolde
 
 CONTEXT_LINES = 3
 SYNC_LINES = 4
-"""Number of equal lines that end a difference."""
+"""Number of equal lines in a row that end a difference."""
 NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 
@@ -335,7 +335,7 @@ def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change
 
 
 def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """Return the positions (old, new) after the difference, from which both files continue with equal lines.
+    """Return the positions (old, new) after the difference, where both files continue with equal lines.
 
     Files with equally many lines are compared line by line.
     """
@@ -382,7 +382,7 @@ def _format_hunk(group: Sequence[ChangedLines], old: Sequence[bytes], new: Seque
 
 
 def _format_range(start: int, end: int) -> str:
-    """Format a line range for a diff header. Lines count from 1; an empty range is given as the line before it."""
+    """Format a line range for a diff header. Lines count from 1. An empty range is written as the line before it."""
     return f"{start + (end > start)},{end - start}"
 
 
@@ -391,18 +391,18 @@ def write(source: ExportSource, folder: Path) -> None:
     found = collect_resolved_fixes(source)
     files, fixes = found.files, found.fixes
     if not fixes:
-        raise ExportError("no resolved golden fix. Record one with fcreview label --golden-fix.")
+        raise ExportError("no agreed golden fix to export. Record one with fcreview label --golden-fix, or adjudicate.")
     root = _patch_root(files.dataset)
     _write_patch(folder / "golden.patch", root, files.dataset)
     if files.copies:
         _write_patch(folder / "run.patch", _patch_root(files.copies), files.copies)
         source.benchmarks.print_message(
-            f"run.patch corrects the golden answers in the run files; it applies in {_patch_root(files.copies)}"
+            f"run.patch corrects the golden answers in the run files; apply it in {_patch_root(files.copies)}"
         )
     lines = (orjson.dumps(each.as_json(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))
     (folder / "issue.md").write_text(issue_text([each.to_errata_entry() for each in fixes], patch=True), "utf-8")
-    source.benchmarks.print_message(f"golden.patch applies in {root}, with git apply or patch -p1")
+    source.benchmarks.print_message(f"apply golden.patch in {root} with git apply or patch -p1")
     source.counts = {"golden answer": len(fixes), "dataset file": len(files.dataset)}
 
 

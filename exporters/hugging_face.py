@@ -1,7 +1,8 @@
-"""Hugging Face export: a folder with a Parquet file and a dataset card, which `datasets.load_dataset` reads offline.
+"""Export labels as a Hugging Face dataset: a folder with a Parquet file and a dataset card, which
+`datasets.load_dataset` reads offline.
 
-The front matter of the card (`README.md`) follows the Hugging Face hub: `configs` has the path of the data,
-`dataset_info` its features in the notation of the `datasets` library.
+The front matter of the card (`README.md`) has the format of the Hugging Face hub: `configs` contains the path of the
+data, and `dataset_info` describes the features in the notation of the `datasets` library.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def dataset_card(source: ExportSource) -> str:
-    """Return the content of the dataset card. The labels must have been written, because the card gives their
-    number."""
+    """Return the content of the dataset card. The labels must be written first, because the card states the number of
+    labels."""
     runs = source.runs
     lines = [
         "---",

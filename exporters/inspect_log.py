@@ -1,4 +1,4 @@
-"""Inspect export: a copy of each log, with reviews as edits of its scores and recomputed results.
+"""Export a copy of each Inspect log, with reviews as edits of the scores and with recomputed results.
 
 Each decided target and criterion is part of an edit. An edit that confirms the value marks the item as reviewed.
 """
@@ -21,7 +21,7 @@ from fcreview.run_plan import ReviewedVerdict, RewrittenFile
 BENCHMARK = "inspect"
 SUFFIX = "-reviewed"
 CHECK_TOLERANCE = 1e-9
-"""Largest difference between a written result and that of `inspect_ai`, for rounding."""
+"""Maximum difference, by rounding, between a written result and the same result of `inspect_ai`."""
 
 
 def write(source: ExportSource, folder: Path) -> None:
@@ -49,7 +49,7 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _unused(folder: Path, path: Path) -> Path:
-    """Return a name for the copy. Logs of several folders may have the same name."""
+    """Return an unused path for the copy of a log. Logs of several folders may have the same name."""
     number = 1
     target = folder / f"{path.stem}{SUFFIX}{path.suffix}"
     while target.exists():
@@ -96,7 +96,8 @@ def _make_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
 def check_copies(folder: Path) -> int:
     """Read each copy with the package `inspect_ai`, and return their number.
 
-    Raises ExportError if the package is missing or cannot read a copy, or if its results are not those in the copy.
+    Raises ExportError if the package is missing or cannot read a copy, or if `inspect_ai` computes other results than
+    the copy contains.
     """
     try:
         from inspect_ai.log import read_eval_log, recompute_metrics
@@ -113,7 +114,7 @@ def check_copies(folder: Path) -> int:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
         wrong = [name for name, value in _figures(log).items() if not _is_equal(value, written.get(name, value))]
         if wrong:
-            raise ExportError(f"{path.name}: inspect_ai computes other results: {', '.join(wrong[:5])}")
+            raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
     return len(paths)
 
 

@@ -1,4 +1,4 @@
-"""JSON Lines export and import: one label per line, with the fields of `fcreview.store.labels.fields`.
+"""Export and import labels as JSON Lines: one label per line, with the fields of `fcreview.store.labels.fields`.
 
 `official`, `rule`, `judge`, `human` and `effective` are values of the criterion's scale (true, false, 0 to 2, a list of
 labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes` and `annotators` are lists of strings.
@@ -28,7 +28,8 @@ def write(source: ExportSource, out: Sink) -> None:
 
 
 def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the opinions of all labels. A line without `opinions` is one opinion: `{"id": "x", "value": true}`."""
+    """Read the opinions of all labels. A line without `opinions` is read as one opinion: `{"id": "x", "value":
+    true}`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             yield from _read_line(number, line)

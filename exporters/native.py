@@ -1,4 +1,4 @@
-"""Native export: a folder with the benchmark's own files, with reviewed verdicts in the score files.
+"""Export a copy of the benchmark's own files, with reviewed verdicts in the score files.
 
 All files of a run are copied to the same relative path: results, logs, and the dataset if it is nearby. A changed score
 file keeps its original as `NAME.orig`. Files with metrics computed from changed scores (leaderboards, summaries) are
@@ -24,7 +24,7 @@ DATASET_LEVELS = 1
 """Number of parent folders of a run that are searched for a dataset to copy."""
 _CHUNK_BYTES = 1 << 20
 PATH_LEVELS = 2
-"""Number of folder levels above a run whose names identify model, language and so on."""
+"""Number of parent folders of a run whose names identify the model, the language and so on."""
 
 
 @dataclass(slots=True)
@@ -40,9 +40,8 @@ class _RewrittenRun:
 def write(source: ExportSource, folder: Path) -> None:
     """Write the benchmark files of the source's runs to the folder.
 
-    Raises:
-        ExportError: the benchmark's files cannot be written.
-        OSError: a file of the run is missing or is not a regular file. A device would fill the disk.
+    Raises: ExportError: the benchmark's files cannot be written. OSError: a file of the run is missing or is not a
+    regular file. Copying a device would fill the disk.
     """
     runs = [_rewrite_run(source, run.run, source.benchmarks.find_plan(run.info)) for run in source.runs]
     if not runs:

@@ -1,7 +1,7 @@
-"""Parquet export: one label per row, with typed columns, for DuckDB, pyarrow and pandas.
+"""Export labels as Parquet: one label per row, with typed columns, for DuckDB, pyarrow and pandas.
 
-The fields are those of the JSON Lines export. `automatic` and `opinions` are lists of structures. Verdicts, which may
-be booleans, numbers or lists, are JSON text (`true`, `2`, `["inform"]`, `"disputed"`). Golden fixes, arguments and
+The fields are the same as in the JSON Lines export. `automatic` and `opinions` are lists of structures. Verdicts, which
+may be booleans, numbers or lists, are JSON text (`true`, `2`, `["inform"]`, `"disputed"`). Golden fixes, arguments and
 function docs are JSON text too.
 """
 

@@ -1,7 +1,7 @@
-"""Notes on simulations for the viewer of tau2-bench: one file `*_note.json` for each review.
+"""Export reviews as notes on simulations for the viewer of tau2-bench: one file `*_note.json` for each review.
 
-The field `fcreview` of a note has the whole review, so that `import-labels --format tau2-notes` reads it back. The
-viewer ignores the field. Adjudications are not written.
+The field `fcreview` of a note contains the complete review, so that `import-labels --format tau2-notes` reads it back.
+The viewer ignores the field. Adjudications are not written.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
-"""Training rows from reviewed items: conversations (`sft`) and pairs of replies (`preference`), one JSON row a line.
+"""Export training rows from reviewed items: conversations (`sft`) and pairs of replies (`preference`), one JSON object
+per line.
 
-The rows have the conversational form of TRL. Tools are JSON text, because lists of unlike schemas cannot share one
+The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas cannot have the same
 Arrow type. With the flavour `openai`, arguments are JSON text too.
 
-A preference pair ends at the first reply that differs. Its sources, in this order: the same question in two runs, a
-wrong reply and the golden calls, and two trials of one task.
+A preference pair ends at the first reply that differs. Pairs are built from, in this order, the same question in two
+runs, a wrong reply and the golden calls, and two trials of the same task.
 
-A golden answer that people corrected replaces the reply of a conversation with one reply, see `corrected_golden`.
+If people corrected the golden answer (see `corrected_golden`), it replaces the reply of a conversation that has only
+one reply.
 """
 
 from __future__ import annotations
@@ -37,25 +39,25 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 MODEL_FAULTS = (None, "model")
-"""Faults of a failed item whose reply is really wrong. With another fault, the reply may be right."""
+"""Faults with which the reply of a failed item is really wrong. With any other fault, the reply may be right."""
 
 
 @dataclass(slots=True)
 class _Reviewed:
-    """An item with a verdict, reduced to what rows need."""
+    """An item with a verdict, reduced to the data that training rows need."""
 
     key: tuple[str, ...]
-    """Benchmark, version, language, category and id: the question."""
+    """Identity of the question: benchmark, version, language, category and id."""
     run: int
     passes: bool | None
-    """None for an item without a usable verdict, whose golden answer people corrected."""
+    """Verdict on the item. None for an item that has no usable verdict but a corrected golden answer."""
     messages: list[ChatMessage]
-    """Empty for a failed item whose reply may be right, unless its golden answer was corrected."""
+    """Conversation. Empty for a failed item whose reply may be right, unless the golden answer was corrected."""
     tools: list[JsonObject]
     source: JsonObject
     reason: str
     golden: Sequence[Call] = ()
-    """Golden calls; the corrected ones if there are any."""
+    """Corrected golden calls if there are any, else the golden calls of the dataset."""
     correction: CorrectedGolden | None = None
     group: str | None = None
     golden_hash: str = ""
@@ -64,7 +66,7 @@ class _Reviewed:
     is_model_wrong: bool = True
     """Whether the reply of a failed item is really wrong."""
     is_wrong_for_corrected: bool = True
-    """Whether it is wrong if it differs from a corrected golden answer."""
+    """Whether the reply is wrong if it differs from a corrected golden answer."""
     title: str = ""
 
 
@@ -72,9 +74,9 @@ class _Reviewed:
 class _RowCounts:
     rows: int = 0
     benchmark: int = 0
-    """Rows with data of a benchmark."""
+    """Number of rows that contain benchmark data."""
     corrected: int = 0
-    """Rows with golden calls that people corrected."""
+    """Number of rows with golden calls that people corrected."""
     titles: Counter[str] = field(default_factory=Counter)
 
     def add(self, item: _Reviewed, *, is_corrected: bool) -> None:
@@ -87,8 +89,8 @@ class _RowCounts:
 def write_sft(source: ExportSource, out: Sink) -> None:
     """Write a row for each item that passes. Golden calls that people corrected replace the model's reply.
 
-    An item that fails, or that has no review, gives a row if its golden answer was corrected. Of equal rows with
-    corrected calls, only the first one is written.
+    A row is also written for an item that fails or has no review if the golden answer was corrected. If several rows
+    with corrected calls are equal, only the first is written.
     """
     options = source.selection.training
     counts = _RowCounts()
@@ -139,7 +141,7 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
 
 
 def _finish(source: ExportSource, name: str, counts: _RowCounts) -> None:
-    """Count the rows instead of the items that were read, set the card, and warn about benchmark data."""
+    """Set the counts of the export to the number of rows, set the card, and warn about benchmark data."""
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:
@@ -153,7 +155,7 @@ def _finish(source: ExportSource, name: str, counts: _RowCounts) -> None:
 
 
 def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCounts) -> str:
-    """Return a dataset card in the form of the Hugging Face hub."""
+    """Return a dataset card in the format of the Hugging Face hub."""
     lines = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train"]
     lines += [f"    path: {json.dumps(file, ensure_ascii=False)}", "---", "", f"# Training rows: {name}", ""]
     if counts.benchmark:
@@ -165,7 +167,7 @@ def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCount
         ]
     automatic = ", and unreviewed items with an automatic verdict" if options.trust_rule else ""
     lines += [
-        f"* {format_count(counts.rows, 'row')} in the form of {options.flavour}.",
+        f"* {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
         f"* Selected items: those with a verdict of at least {format_count(options.agreed, 'annotator')} or of an"
         f" adjudicator{automatic}.",
         f"* {format_count(counts.corrected, 'row')} with golden calls that people corrected.",
@@ -175,7 +177,7 @@ def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCount
 
 
 def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
-    """Yield the items with a usable verdict, and those whose golden answer people corrected."""
+    """Yield the items with a usable verdict, and the items whose golden answer people corrected."""
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
     for chunk in source.items():
@@ -187,15 +189,15 @@ def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
 
 
 def _is_corrected_here(detail: ItemDetail) -> bool:
-    """Whether the item has an erratum or a golden fix itself, and not only the same question in another run."""
+    """Whether the erratum or golden fix belongs to this item, and not only to the same question in another run."""
     return detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
 
 
 def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the verdict by which an item is selected, or None if there is none.
+    """Return the verdict that decides how an item is used, or None if there is none.
 
-    It is the annotators' verdict, if enough of them agree or a person adjudicated it; with `trust_rule`, else the
-    automatic verdict.
+    This is the annotators' verdict if enough annotators agree or a person adjudicated the item. Otherwise, with
+    `trust_rule`, it is the automatic verdict.
     """
     human = detail.row.human
     if isinstance(human, bool):
@@ -215,7 +217,7 @@ def _reduce(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden
     item, run = detail.item, detail.run
     messages = chat_messages(item)
     names = {str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions}
-    for message in messages:  # models with native calls name `a.b` as `a_b`
+    for message in messages:  # models with native calls write `a_b` for the name `a.b`
         message.calls = [replace(call, name=names.get(call.name, call.name)) for call in message.calls]
     opinions = [each for each in detail.opinions if each.target == ITEM_CORRECT[0]]
     notes = [each.note for each in opinions if each.note]
@@ -261,7 +263,7 @@ def _without_logs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _is_complete(message: ChatMessage) -> bool:
-    """Whether a reply has a content, and calls that could be decoded."""
+    """Whether a reply has a text or a call, and all of the calls could be decoded."""
     return bool(message.content or message.calls) and all(call.arguments is not None for call in message.calls)
 
 
@@ -333,7 +335,7 @@ def _content_key(message: ChatMessage) -> tuple[Any, ...]:
 
 
 def _has_equal_calls(one: ChatMessage, other: ChatMessage) -> bool:
-    """Whether two replies make the same calls by the common comparison, whatever their order and their texts."""
+    """Whether two replies make the same calls. The order of the calls and the texts of the replies do not matter."""
     if len(one.calls) != len(other.calls) or not one.calls:
         return False
     return all(pair.state in "=~" for pair in align(_as_golden(one.calls), other.calls))
@@ -348,7 +350,8 @@ def _as_golden(calls: Sequence[Call]) -> list[Call]:
 
 
 def _golden_pair(item: _Reviewed) -> _Pair | None:
-    """Pair a wrong reply with the golden calls, if the item has one reply and the golden calls are one step."""
+    """Pair a wrong reply with the golden calls. None unless the item has one reply and the golden calls are one
+    step."""
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
     found = _golden_reply(item) if is_wrong else None
     if found is None:
@@ -360,13 +363,14 @@ def _golden_pair(item: _Reviewed) -> _Pair | None:
 
 
 def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
-    """Return the conversation with the corrected golden calls in place of the reply, or None without such calls."""
+    """Return the conversation with the corrected golden calls in place of the reply, or None without corrected golden
+    calls."""
     found = _golden_reply(item) if item.correction is not None else None
     return [*found[0][:-1], found[1]] if found is not None else None
 
 
 def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
-    """Return the conversation, and the golden calls as a reply that can replace its last message.
+    """Return (conversation, golden calls as a reply that can replace the last message of the conversation).
 
     None unless the item has one reply, at its end, and the golden calls are one step.
     """

@@ -1,8 +1,9 @@
-"""Report as one HTML page without fonts or other requests; its content security policy forbids them.
+"""Render a report as one HTML page that loads no fonts or other files. The content security policy of the page forbids
+it.
 
-The policy allows only the script that sorts tables. Without scripts, everything can be read. All text is escaped. The
-summary comes first and fits one page of A4, where tables omit rows that the screen shows; details are folded, and are
-printed only if they are open. Below 900 pixels, table rows become cards, except in small tables of numbers.
+The policy allows only the script that sorts tables. The page shows everything without scripts too. All text is escaped.
+The summary comes first and fits on one A4 page, where tables have fewer rows than on the screen. Details are folded and
+are printed only if they are open. Below 900 pixels, table rows become cards, except in small tables of numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ HEAT_COLORS = (
     "#c44d45", "#ab6036", "#936d2f", "#807428", "#707826", "#607c27", "#4f8028", "#3d842a", "#2a842a", "#2a843d",
     "#2a8451",
 )  # fmt: skip
-"""Backgrounds of heat cells for 0, 10, ..., 100 percent. White text on each has a contrast of 4.5:1 or more."""
+"""Backgrounds of heat cells for 0, 10, ..., 100 percent. White text on each background has a contrast of at least
+4.5:1."""
 STYLE = """
 :root { color-scheme: light dark; --bg: #fbfbfd; --fg: #1d2230; --dim: #5f6675; --line: #e1e4ec; --card: #fff;
   --fail: #d64562; --attention: #8a5a00; --mark: #c98a1b; --estimate: #4667c8; --track: #edeff5; }
@@ -155,7 +157,7 @@ _SCRIPT_HASH = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
 PAPER_LINES = 46
 """Number of lines for the tables of the summary on one page of A4."""
 HEAD_LINES, UPRIGHT_HEAD_LINES = 3, 9
-"""Number of lines for the head and the margins of a table."""
+"""Number of lines for the head and the margins of a table, with horizontal and with upright column heads."""
 MIN_PAPER_ROWS = 2
 MAX_INDENT = 4
 """Deepest indentation level in the style sheet."""
@@ -260,12 +262,13 @@ def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
             text = _format_number(cell) if at in block.right else _escape_text(cell)
             if block.heat_from and at >= block.heat_from and cell != NO_VALUE:
                 text = f'<span class="chip h{min(max(int(float(cell) / 10), 0), 10)}">{text}</span>'
-            head = _escape_text(block.heads[at]).replace("_", "_&#8203;")  # a name breaks after an underscore
+            head = _escape_text(block.heads[at]).replace("_", "_&#8203;")  # allows a line break after an underscore
             yield f'<td{_cell_class(block, at)} data-head="{head}">{text}</td>'
 
 
 def _render_graphic(graphic: Bar | Whisker | None) -> str:
-    """Render a bar or a whisker as an `svg` element. The figures are in the table, so it is hidden from readers."""
+    """Render a bar or a whisker as an `svg` element. The element is hidden from screen readers, because the table has
+    the same numbers."""
     if graphic is None:
         return ""
     if isinstance(graphic, Bar):

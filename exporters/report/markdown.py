@@ -1,4 +1,5 @@
-"""Report as Markdown (CommonMark with GitHub tables). Text from data never becomes markup, a mention or a link."""
+"""Render a report as Markdown (CommonMark with GitHub tables). Text from data never becomes markup, a mention or a
+link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report tables of metrics, with a column for each verdict source."""
+"""Build the report tables of metrics, with a column for each verdict source."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class Interval:
     low: float
     high: float
     n_random: int
-    """Number of randomly drawn, reviewed items behind the estimate."""
+    """Number of randomly drawn and reviewed items that the estimate is based on."""
     bounds: tuple[float, float] | None = None
-    """As in `MetricEstimate`, and likewise the next two fields."""
+    """Lower end of the interval if all undecided items fail, and upper end if all pass. None without undecided
+    items."""
     n_undecided: int = 0
+    """Number of undecided items in the samples of the run."""
     is_bounds_headline: bool = False
+    """Whether so many sampled items are undecided that the bounds replace the interval."""
 
 
 @dataclass(slots=True)
@@ -56,7 +59,8 @@ class MetricRow:
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
     corrected_low: float | None = None
-    """Lowest corrected value if all open disagreements are resolved as pass or all as fail; None without any."""
+    """Lowest corrected value if all open disagreements are resolved as pass, or all as fail. None without open
+    disagreements."""
     corrected_high: float | None = None
 
     @property
@@ -95,7 +99,8 @@ def format_disagreements(line: MetricRow) -> str:
 
 
 def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
-    """Return the sources that have a column: official, recomputed, errata if applied, corrected."""
+    """Return the sources that have a column: official, recomputed, recomputed with errata (if errata were applied),
+    corrected."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
@@ -106,8 +111,9 @@ def shown_value(line: MetricRow, source: MetricSource) -> float | None:
     return None if partial else line.values.get(source)
 
 
-def basis(line: MetricRow) -> str:
-    """Return the denominator of a metric, with the sources that have fewer verdicts: `400 items (recomputed 380)`."""
+def format_denominator(line: MetricRow) -> str:
+    """Format the denominator of a metric, and the smaller denominators of sources with fewer verdicts: `400 items
+    (recomputed 380)`."""
     if line.of is None:
         return ""
     fewer = [f"{source_label(source)} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]
@@ -135,7 +141,7 @@ def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Interval
         line.name,
         *(_format_value(shown_value(line, source), line) for source in sources),
         *(optional[head] for head in more),
-        "; ".join(filter(None, (basis(line), line.note, describe_sample(found, line) if found else ""))),
+        "; ".join(filter(None, (format_denominator(line), line.note, describe_sample(found, line) if found else ""))),
     ]
 
 

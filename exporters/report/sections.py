@@ -1,7 +1,7 @@
-"""Sections of a report as text and tables, for the HTML and Markdown renderers, which escape the text.
+"""Build the sections of a report as text and tables. The HTML and Markdown renderers escape the text.
 
-The details of a report have failures by error type and cluster, review progress, inter-annotator agreement, how items
-were sampled, calibration of automatic verdicts, and golden answers that look wrong.
+The details of a report are sections about failures by error type and cluster, review progress, inter-annotator
+agreement, item selection, calibration of automatic verdicts, and golden answers that look wrong.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Section:
     blocks: Sequence[Paragraph | Table] = ()
     sections: Sequence[Section] = field(default_factory=list)
     is_folded: bool = True
-    """Whether HTML folds the section, if it is one of the details."""
+    """Whether HTML folds the section. Only sections of the details can be folded."""
 
 
 def make_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Table:
@@ -125,7 +125,7 @@ class CalibrationResult:
     """Calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
 
     basis: Sequence[str] = ()
-    """Paragraphs about the data behind the measures."""
+    """Paragraphs about the data that the measures are computed from."""
     calibrations: Sequence[Calibration] = ()
     """Calibrations ordered by scope, the overall calibrations first."""
     error_groups: Sequence[ErrorGroup] = field(default=())

@@ -1,4 +1,4 @@
-"""Summary of a report: cards, pass rates by category, why items fail, and scores with estimates."""
+"""Build the summary of a report: cards, pass rates by category, reasons for failures, and scores with estimates."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ class RunPassCounts:
 
     @property
     def share(self) -> float:
-        """Pass rate by official verdict, or by recomputed verdict without official ones. -1 if it is not known."""
+        """Pass rate by official verdict, or by recomputed verdict if there are no official verdicts. -1 if it is
+        unknown."""
         for passed, known in (self.official, self.stated, self.rule):
             if known:
                 return passed / known
@@ -82,13 +83,13 @@ class SuspectCounts:
 
     suspect: int
     confirmed: int
-    """Number of suspect questions for which annotators blame the benchmark."""
+    """Number of suspect questions for which annotators decided on a fault of the benchmark."""
 
 
 def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: SuspectCounts) -> list[Card]:
     moved = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
     checked = f"{suspects.confirmed:,} confirmed by annotators" if suspects.confirmed else "none confirmed yet"
-    open_note = f"pass rates move by at most {moved:.1f} points" if n_disagreements else "nothing to adjudicate"
+    open_note = f"pass rates change by at most {moved:.1f} points" if n_disagreements else "nothing to adjudicate"
     return [
         *_best_run_cards(runs),
         Card("Open disagreements", f"{n_disagreements:,}", open_note, n_disagreements > 0),
@@ -97,8 +98,8 @@ def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: S
 
 
 def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
-    """Return the cards of the best run and its estimate. Only runs with the same number of items are comparable: the
-    best is taken from the largest group of them."""
+    """Return two cards: the pass rate of the best run, and the estimated accuracy of this run. Only runs with the same
+    number of items are comparable, so the best run is chosen from the largest group of such runs."""
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []
@@ -111,7 +112,7 @@ def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     part = f"{known:,} of " if 0 < known < items else ""
     note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
     value, basis = _headline_estimate(best)
-    return [Card(label, rate, note), Card("Its estimated accuracy", value, basis)]
+    return [Card(label, rate, note), Card("Estimated accuracy of this run", value, basis)]
 
 
 def _headline_estimate(run: RunPassCounts) -> tuple[str, str]:
@@ -191,8 +192,8 @@ def _reasons_table(part: DatasetFailures) -> Table:
 
 
 def score_section(runs: Sequence[RunPassCounts]) -> Section:
-    """Return a table for each dataset: official, recomputed and corrected pass rates, and estimates if there are any.
-    Runs with the highest corrected rate come first."""
+    """Return a table for each dataset with official, recomputed and corrected pass rates, and with estimates if there
+    are any. Runs with a higher corrected rate come first."""
     estimated = any(run.estimate is not None for run in runs)
     note = f"{WHISKER_NOTE} pass rate." if estimated else NO_SAMPLE_NOTE
     blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]

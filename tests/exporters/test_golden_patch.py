@@ -70,7 +70,7 @@ class Fixed:
 
     def applied(self) -> Item:
         """The item after the patches, where the old scores are gone: they were made with the old answers."""
-        for name, told in (("golden.patch", "golden.patch applies in "), ("run.patch", "it applies in ")):
+        for name, told in (("golden.patch", "apply golden.patch in "), ("run.patch", "apply it in ")):
             if (self.out / name).is_file():
                 (line,) = [each for each in self.told if each.startswith(name)]
                 place = line.partition(told)[2].partition(", with git apply")[0]
@@ -157,7 +157,7 @@ def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
         good, bad = accepting(store.read_detail(one).item), {"ground_truth": "no"}
         events = fix_events(reviewed, one, good) + fix_events(reviewed, other, bad)
         events += reviewed.says([Said(one, "item", "correct", False)], "bob")
-        with pytest.raises(ExportError, match="no resolved golden fix"):
+        with pytest.raises(ExportError, match="no agreed golden fix"):
             written(reviewed, events, samples / "bfcl", tmp_path / "out")
         assert not (tmp_path / "out").exists()
         (ruling,) = fix_events(reviewed, one, good, "carol")

@@ -86,7 +86,7 @@ def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path:
         assert event["golden_fix"] == FIX
     told = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
     assert told.code == 0
-    assert f"golden.patch applies in {run / 'data'}, with git apply" in told.err
+    assert f"apply golden.patch in {run / 'data'} with git apply" in told.err
     assert "1 golden answer and 1 dataset file in" in told.err
     assert b"+++ b/possible_answer/BFCL_v4_live_simple.json" in (tmp_path / "out" / "golden.patch").read_bytes()
 

@@ -58,7 +58,7 @@ def test_the_best_run_is_chosen_among_runs_of_equal_size() -> None:
     assert (best.label, best.value) == ("Best of 2 runs, official", "70.0 %")
     assert best.note == "maple · bfcl V1 en · 100 items"
     assert (estimate.value, estimate.note) == ("75.3 % ± 2.4", "95 % interval 72.9 to 77.7, from 160 sampled items")
-    assert (disagreements.value, disagreements.note) == ("3", "pass rates move by at most 3.3 points")
+    assert (disagreements.value, disagreements.note) == ("3", "pass rates change by at most 3.3 points")
     assert (suspects.value, suspects.note) == ("6", "4 confirmed by annotators")
     alone = build_cards([RUNS[1]], 0, SuspectCounts(0, 0))
     assert [card.value for card in alone] == ["75.0 %", "–", "0", "0"]

@@ -1,4 +1,4 @@
-"""Entry point of `fcreview`: runs a command and turns errors, closed pipes and signals into exit codes."""
+"""Run a command of `fcreview`, and turn errors, closed pipes and signals into exit codes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def _exit_on_signal(number: int, _: FrameType | None) -> None:
 def replace_closed_streams() -> None:
     """Open the null device for each closed standard stream (`>&-`), also for child processes.
 
-    Otherwise the next file that is opened, perhaps a journal, would get the stream's number and all printed text.
+    Otherwise the next file that is opened, perhaps a journal, would get the stream's file descriptor, and printed text
+    would be written to this file.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
@@ -105,5 +106,5 @@ def app() -> None:
     database = sys.modules.get("fcreview.store.database")
     if database is not None and database.has_running_query():
         sys.stderr.flush()
-        os._exit(code)  # the interpreter would wait for the query, which has no file open for writing
+        os._exit(code)  # `sys.exit` would wait for the query; no file is open for writing
     sys.exit(code)

@@ -141,7 +141,7 @@ def theme_file() -> Path:
 
 
 def load_theme(config: Config) -> str | None:
-    """Return the theme that the user chose in the app, else that of the configuration. None if neither exists."""
+    """Return the theme that the user chose in the app, else the theme of the configuration, else None."""
     from fcreview.tui.themes import find_theme
 
     chosen = None
@@ -151,7 +151,7 @@ def load_theme(config: Config) -> str | None:
 
 
 def save_theme(name: str) -> None:
-    """Keep the theme that the user chose. Does nothing if it cannot be written."""
+    """Save the theme that the user chose. Does nothing if it cannot be written."""
     file = theme_file()
     with suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -159,9 +159,9 @@ def save_theme(name: str) -> None:
 
 
 def is_first_start() -> bool:
-    """Return whether this user starts the app for the first time, and keep that it was started.
+    """Return whether this user starts the app for the first time, and record the start in a file.
 
-    False if that cannot be kept, so that the welcome line does not appear at every start.
+    Returns False if the file cannot be written, so that the welcome line does not appear at every start.
     """
     mark = theme_file().with_name("welcome")
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The conventions of a run: its figures as the official code of each tool computes them, as text and JSON."""
+"""Compute a run's figures as the official code of each tool computes them, and format them as text and JSON."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) ->
             cell_text(describe_causes(row)),
         ])  # fmt: skip
         last = row.figure
-    heads = ["figure", "  convention", "value", "trials", "tasks", ""]
+    heads = ["figure", "  convention", "value", "trials", "tasks", "differences"]
     yield ""
     for text in format_table(heads, cells, right_aligned=(2, 3, 4), max_width=60):
         yield text.rstrip()
     yield ""
-    yield "* the tool of this run. The items are those that the convention treats in another way."
+    yield "* convention of the run's own tool. The last column lists the items that a convention counts differently."
     for spread in find_spreads(rows):
         if spread.high - spread.low > 1e-9:
             low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))
@@ -71,7 +71,7 @@ def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) ->
 
 
 def describe_causes(row: ConventionRow) -> str:
-    """Describe why a row differs: its note, and the items that the convention treats in another way."""
+    """Describe why a row differs: its note, and the items that the convention counts differently."""
     parts = [row.note] if row.note else []
     if row.items:
         more = ", …" if len(row.items) > MAX_LISTED_ITEMS else ""

@@ -1,4 +1,4 @@
-"""Exceptions of commands, and the exit code and message for any exception."""
+"""Define the exceptions of commands, and describe any exception with an exit code and a message."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Name = TypeVar("Name", bound=str)
 
 
 OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
-"""Texts in errors of Python's threads and imports, and of the operating system, without memory."""
+"""Texts in the errors that Python's threads and imports and the operating system raise when memory is exhausted."""
 
 
 class CommandError(FcreviewError):

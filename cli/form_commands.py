@@ -60,7 +60,7 @@ def describe_command(command: str) -> list[FormField]:
 
 
 def build_command_line(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
-    """Return the arguments of the interpreter that run a command on the session's workspace."""
+    """Return the arguments with which the Python interpreter runs a command on the session's workspace."""
     options, known = session.options, {parameter.name for parameter in _find_parameters(command)}
     selected: list[str] = []
     if "annotator" in known:

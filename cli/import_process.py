@@ -1,4 +1,4 @@
-"""Separate process that imports changed files while the app is open (`fcreview open --follow`).
+"""Import changed files in a separate process while the app is open (`fcreview open --follow`).
 
 `cli.watch` starts it as `python -m fcreview.cli.import_process OPTIONS`, where OPTIONS is a `WorkspaceOptions` as JSON.
 The process runs at low priority, prints one line of JSON, `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,

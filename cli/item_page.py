@@ -91,5 +91,5 @@ def _strip_horizontal_rule(line: Line) -> Line:
 
 
 def _render_line(line: Line) -> str:
-    """Render a line as spans. Styles are names of our own, so that only the text has to be escaped."""
+    """Render a line as spans. Only the text has to be escaped, because fcreview defines the style names."""
     return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)

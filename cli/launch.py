@@ -83,7 +83,7 @@ def show_queue(
 
 
 def prepare_for_browser(screens: Session) -> None:
-    """Let the app write nothing but the annotator's files, also for the theme."""
+    """Make the app write only the annotator's files, which then also store the theme."""
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import find_theme
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share.
+"""Define the arguments and options that several commands share.
 
 `@workspace_command` adds the arguments and options that select a workspace, so that a command declares only its own:
 

@@ -128,16 +128,16 @@ def emit(line: str = "") -> None:
 def print_message(text: str) -> None:
     """Print a message of one or more lines to stderr, sanitised."""
     for line in text.split("\n"):
-        _print_to_stderr(sanitize(line))
+        _try_print_to_stderr(sanitize(line))
 
 
 def print_warning(text: str) -> None:
     """Print a one-line message to stderr, in yellow on a colour terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
-    _print_to_stderr(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
+    _try_print_to_stderr(f"\x1b[33m{sanitize(text)}\x1b[0m" if coloured else sanitize(text))
 
 
-def _print_to_stderr(line: str) -> None:
+def _try_print_to_stderr(line: str) -> None:
     """Print a line to stderr. Errors are ignored, so that a closed or full stderr does not stop the command."""
     with suppress(OSError):
         print(line, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Typer application with the table of commands and the layout of `fcreview --help`."""
+"""Build the Typer application from the table of commands, and lay out `fcreview --help`."""
 
 from __future__ import annotations
 

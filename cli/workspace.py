@@ -283,7 +283,7 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review. A queue file is limited to the annotator's share. Arguments: see `build_view`.
+        """Build a view for review. A queue file is limited to the annotator's items. Arguments: see `build_view`.
 
         The default queue is `failures`, or `dataset` for blind review.
         """
@@ -301,13 +301,15 @@ class WorkspaceSession:
         return self.store.load_queue(name)
 
     def limit_to_share(self, view: View) -> View:
-        """Limit a view of a queue file to the annotator's share. Raises CommandError if the annotator has no share."""
+        """Limit a view of a queue file to the annotator's items. Raises CommandError if the annotator has no items."""
         if view.queue_file is None:
             return view
         queue = self.load_queue_file(view.queue_file)
         if queue.share_of(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
-            raise CommandError(f"queue {view.queue_file} has no share for {self.annotator}: choose --annotator {names}")
+            raise CommandError(
+                f"no items of queue {view.queue_file} are for {self.annotator}: choose --annotator {names}"
+            )
         return replace(view, share=True)
 
     def find_run_number(self, name: str) -> int:

@@ -71,9 +71,9 @@ def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> d
     """Build the JSON object {run, model, benchmark, generation, language, category, id, target, criterion,
     answers, majority, automatic}.
 
-    `answers` are {answer, value, fault, tags, note}, where `answer` is a letter that replaces the annotator's name.
-    `majority` is the verdict of more than half of the annotators, or null. `automatic` are {source, value, by,
-    error_type, rationale}.
+    `answers` is a list of {answer, value, fault, tags, note}, where `answer` is a letter that replaces the annotator's
+    name. `majority` is the verdict of more than half of the annotators, or null. `automatic` is a list of {source,
+    value, by, error_type, rationale}.
     """
     answers = [
         {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}

@@ -95,8 +95,8 @@ def agreement(
         typer.Option(
             "--given",
             metavar="KIND",
-            help="Compare only blind, seen (other verdicts visible) or unknown (not recorded) reviews; or all together"
-            " as one group.",
+            help="Measure only blind, seen (other verdicts were visible) or unknown (not recorded) reviews; or all"
+            " reviews as one group.",
             show_default="each separately",
         ),
     ] = None,

@@ -52,7 +52,7 @@ def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     """Build a JSON object for each event of the item, in order of time.
 
     The keys are time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules, blind, queue,
-    presentation, bulk, retracts, retracted_by, stale, prediction_hash, golden_hash and event (its id).
+    presentation, bulk, retracts, retracted_by, stale, prediction_hash, golden_hash and event (the event's id).
 
     `blind` is "yes", "no" or "unknown", and "unknown" for retractions. `retracts` is the id of the event that a
     retraction withdraws, or null; `retracted_by` is the id of the retraction of this event, or null. Annotators can

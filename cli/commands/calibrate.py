@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fcreview.stats.calibration_pairs import Calibration, ConfusionCell, ErrorGroup
 
 _JSON_KEYS = {"automatic": "said", "human": "settled"}
-"""JSON keys of the fields that have another key than their name."""
+"""JSON keys that differ from the names of their fields."""
 
 
 @workspace_command("policy")

@@ -341,13 +341,16 @@ def compare(
             "--source",
             metavar="NAME",
             help=f"Verdicts to compare: {', '.join(VERDICT_SOURCES)}.",
-            show_default="official; rule for a run that has none",
+            show_default="official; rule for a run without official verdicts",
         ),
     ] = None,
     against: Annotated[
         str | None,
         typer.Option(
-            "--against", metavar="NAME", help="Verdicts of the second run, if not --source.", show_default=False
+            "--against",
+            metavar="NAME",
+            help="Verdicts of the second run, if they differ from --source.",
+            show_default=False,
         ),
     ] = None,
     where: WhereOption = "",
@@ -359,7 +362,7 @@ def compare(
     """Compare runs item by item.
 
     For two runs, prints the difference of their pass rates with McNemar's test, and every flip with its cause. For
-    more, prints a ranking, the hardest items and upsets. To compare two verdict sources on one run, name it twice:
+    more, prints a ranking, the hardest items and upsets. To compare two verdict sources on one run, pass it twice:
     `compare PATH 1 1 --source official --against rule`. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule

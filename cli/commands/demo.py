@@ -55,7 +55,7 @@ def demo(
 def copy_samples(target: Path | None) -> Path:
     """Copy the sample runs to the target, by default a temporary folder, and return the folder of the copy.
 
-    An earlier copy is used again.
+    An earlier copy is reused.
 
     Raises: CommandError if the target has other contents.
     """

@@ -109,7 +109,7 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _report_journals(workspace: Workspace) -> Iterator[Fact]:
-    """Report the number of reviews in each journal, and every problem of a damaged one."""
+    """Report the number of reviews in each journal, and every problem of a damaged journal."""
     from fcreview.store.reviews.journal_reader import check_journals
 
     reports = check_journals(workspace)

@@ -31,8 +31,8 @@ ErrataFileArgument = Annotated[
 def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
     """Verify an errata file and list its contents.
 
-    The exit code is 1 if the file was modified after it was created. Whether an entry is stale is checked when you
-    apply the file with --errata. With --json: {file, date, who, digest, goldens, rules}.
+    The exit code is 1 if the file was modified after it was created. Stale entries are reported when you apply the
+    file with --errata. With --json: {file, date, who, digest, goldens, rules}.
 
     Example: fcreview errata check errata.jsonl
     """
@@ -110,7 +110,7 @@ def issue(
     errata = load_errata(file)
     if not errata.entries:
         raise CommandError(
-            f"{sanitize(str(file))} has no golden answers, rules only: there is nothing to report to maintainers"
+            f"{sanitize(str(file))} contains only rules: there is no golden answer to report to the maintainers"
         )
     text = issue_text(list(errata.entries.values()), patch=False)
     if out is not None:

@@ -198,7 +198,7 @@ def print_estimate_tables(
             if one.table == table
         ]
         emit()
-        bounds = ["undecided fail to pass"] if has_bounds else []
+        bounds = ["range (undecided)"] if has_bounds else []
         heads = [cell_text(table), "automatic", "corrected", "estimated accuracy", "95 % CI", *bounds]
         heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
         right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
@@ -208,7 +208,7 @@ def print_estimate_tables(
 
 
 def format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
-    """Format what undecided items of the sample mean for the estimates."""
+    """Explain the effect of undecided sample items on the estimates."""
     if not any(one.bounds for one in estimates):
         return
     undecided = sample["drawn"] - sample["decided"] - sample["not reviewed"]

@@ -61,13 +61,14 @@ def export(
         ),
     ] = None,
     agreed: Annotated[
-        int, typer.Option("--agreed", metavar="N", min=1, help="sft, preference: annotators who must agree.")
+        int, typer.Option("--agreed", metavar="N", min=1, help="sft, preference: number of annotators who must agree.")
     ] = 1,
     trust_rule: Annotated[
         bool, typer.Option("--trust-rule", help="sft, preference: use automatic verdicts of unreviewed items.")
     ] = False,
     max_pairs: Annotated[
-        int, typer.Option("--max-pairs", metavar="N", min=1, help="preference: pairs of one question at most.")
+        int,
+        typer.Option("--max-pairs", metavar="N", min=1, help="preference: maximum number of pairs for each question."),
     ] = 4,
     exclude_benchmark_goldens: Annotated[
         bool, typer.Option("--exclude-benchmark-goldens", help="sft, preference: do not use golden calls.")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
 
 RUN_FORMAT = "inspect"
-"""Format of files that are runs themselves and contain people's decisions."""
+"""Format of files that are runs and also contain human reviews."""
 NOTES_FORMAT = "tau2-notes"
-"""Format of notes, which name a simulation of a run."""
+"""Format of notes on simulations of a run."""
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
 READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
 RECORD_UNITS = {"labelstudio": "task"}
@@ -45,7 +45,10 @@ def import_labels(
     source_annotator: Annotated[
         str | None,
         typer.Option(
-            "--said-by", metavar="NAME", help="Annotator name in the file, if not --annotator.", show_default=False
+            "--said-by",
+            metavar="NAME",
+            help="Annotator name in the file, if it differs from --annotator.",
+            show_default=False,
         ),
     ] = None,
     adjudicate: AdjudicateOption = False,
@@ -78,7 +81,7 @@ def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidR
 
 
 def read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
-    """Read the decisions by people that the files of runs contain."""
+    """Read the human reviews that the files of runs contain."""
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
     from fcreview.model.review import FAULTS, Annotation

@@ -84,15 +84,15 @@ def label(
         ),
     ] = None,
     adjudicate: AdjudicateOption = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Retract your last review, whichever item it is on.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Retract your last review, on any item.")] = False,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Record a review from a script.
 
-    Sets only the fields that you pass. golden-wrong records pass, with the fault on the golden answer. A corrected
-    golden answer must be valid in the benchmark's format and differ from the dataset's. Lines of --from without a time
-    count as not blind.
+    Sets only the fields that you pass. golden-wrong records a pass with the fault golden. A corrected golden answer
+    must be valid in the benchmark's format and differ from the golden answer in the dataset. Lines of the --from file
+    without a time are recorded as not blind.
 
     Example: fcreview label runs/gpt4o live_simple_3-3-0 --verdict fail --fault model --tag unit --reason 'wrong unit'
     """

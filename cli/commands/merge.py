@@ -36,7 +36,7 @@ class MergedErrata:
     kind: str
     """`errata` (applied to runs) or `rules` (accepted rules, for the next errata file)."""
     new: int = 0
-    """Number of new golden answers; for `rules`, of new rules."""
+    """Number of new golden answers or, for `rules`, number of new rules."""
     known: int = 0
     """Number of golden answers or rules that both workspaces have."""
     rules: int = 0
@@ -115,7 +115,9 @@ QUEUE_STATES = {
 
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Merge new reviews of other annotators without asking.")]
-MineOption = Annotated[bool, typer.Option("--mine", help="Also merge new reviews by you, from your own other copy.")]
+MineOption = Annotated[
+    bool, typer.Option("--mine", help="Also merge new reviews by you, from another copy of your workspace.")
+]
 
 
 @workspace_command("annotator", common=("workspace",))
@@ -199,7 +201,7 @@ def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as
 
 
 def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
-    """List the new events of other annotators, and ask whether to merge them. Raises CommandError without a yes."""
+    """List the new events of other annotators and ask whether to merge them. Raises CommandError if the user refuses."""
     if not journals:
         return
     rows = []

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
 
 MAX_PULLED_ITEMS = 20_000
-"""Largest selection that is copied to a local store. A larger one is read in the lake."""
+"""Largest number of items that are copied to a local store. A larger selection is read from the lake."""
 
 
 @workspace_command("annotator", "format", "decoder", path=PATHS_ARGUMENT)
@@ -50,8 +50,8 @@ def open_(
     """Browse and review runs in the terminal.
 
     Imports new and changed results at PATH, then opens the app. Without a terminal, the first items are printed
-    instead. With a queue from `fcreview queue create`, the app shows your share of its items. If PATH is a lake, your
-    share or the items of --where are copied to the workspace first, so that you can review them without the lake.
+    instead. With a queue from `fcreview queue create`, the app shows the items assigned to you. If PATH is a lake,
+    these items or the items of --where are copied to the workspace first, so that you can review them without the lake.
 
     Example: fcreview open runs/gpt4o --where 'official:fail -reviewed' --queue random --follow
     """

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List queues with the progress of each annotator.
 
-    Progress is the number of reviewed items of an annotator's share.
+    Progress is the number of reviewed items among the items assigned to an annotator.
 
     Example: fcreview queue list runs/gpt4o --json
     """
@@ -128,7 +128,7 @@ def format_queue_lines(queue: QueueFile, progress: list[ShareProgress]) -> Itera
     yield f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}"
     yield f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}"
     repeats = format_count(design.repeats, "hidden duplicate")
-    yield f"{design.overlap:,} shared by all annotators, {repeats} in each share"
+    yield f"{design.overlap:,} shared by all annotators, {repeats} for each annotator"
     yield ""
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
@@ -165,7 +165,7 @@ def create(
         int, typer.Option("--overlap", metavar="N", min=0, help="Number of items that every annotator reviews.")
     ] = 0,
     repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", min=0, help="Number of hidden duplicates in each share.")
+        int, typer.Option("--repeats", metavar="N", min=0, help="Number of hidden duplicates for each annotator.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
     team: Annotated[bool, typer.Option("--team", help="Publish the queue to your team and assign its shares.")] = False,
@@ -173,7 +173,7 @@ def create(
 ) -> None:
     """Create a queue from a random sample of items.
 
-    Annotators review their share with `fcreview open PATH --queue NAME --annotator WHO --blind`. The queue is saved in
+    Annotators review their items with `fcreview open PATH --queue NAME --annotator WHO --blind`. The queue is saved in
     .fcreview/queues/NAME.json with the inclusion probability of each item. An existing queue is never overwritten.
 
     Example: fcreview queue create runs/gpt4o --name pilot --where official:fail --size 200 --stratify category

@@ -44,7 +44,7 @@ class RuleFlip:
     passes: bool
     """Whether the item passes with the rule."""
     difference: str
-    """First difference between the golden answer and the prediction, from the check that the item fails."""
+    """First difference between golden answer and prediction, from the check in which the item fails."""
 
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""

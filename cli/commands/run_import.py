@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 MAX_KINDS = 30
-"""Limit of different issues in text output."""
+"""Limit of different kinds of issues in text output."""
 NO_SCORES = {
     "official_pass": 0, "official_known": 0, "rule_known": 0, "judge_pass": 0, "judge_known": 0, "stated_pass": 0,
     "stated_of": 0,
@@ -159,12 +159,12 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
 
 
 def _issue_kind(issue: dict[str, Any]) -> str:
-    """Return the first sentence of an issue's message without ids and numbers, which is equal for issues of a kind."""
+    """Return the first sentence of an issue's message without ids and numbers. Issues of one kind have the same."""
     return _generalize(issue).partition(". ")[0]
 
 
 def _describe_kind(members: list[dict[str, Any]]) -> str:
-    """Return the message that issues of a kind share, or the part that they share."""
+    """Return the message of all issues of a kind, or the common part of their messages."""
     if len({issue["what"] for issue in members}) == 1:
         return str(members[0]["what"])
     general = {_generalize(issue) for issue in members}

@@ -64,8 +64,8 @@ def runs(
 ) -> None:
     """List runs with their pass rates.
 
-    Prints the official pass rate, the recomputed one and the one corrected by reviews. If only some items have a
-    verdict, their number follows the rate. --json adds counts by category.
+    Prints the official, the recomputed and the corrected pass rate. If only some items have a verdict, their number
+    follows the rate. --json adds counts by category.
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
@@ -116,6 +116,6 @@ def format_run_cells(row: RunRow, name: str) -> list[str]:
 
 
 def build_run_json(row: RunRow) -> dict[str, Any]:
-    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, else that name."""
+    """Build the flat JSON object of a run. `date` is the date in a parent folder's name, else the name itself."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_label(row), **fields}

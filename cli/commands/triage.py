@@ -1,4 +1,4 @@
-"""`fcreview triage`: group failures by cause. The app shows the same groups on its triage screen."""
+"""`fcreview triage`: group failures by cause. The app shows the same groups in its list of clusters."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def triage(
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
     """Build the JSON object {error_type, function, argument, count, share, examples, difference, where}.
 
-    `share` is the share of all failing items, from 0 to 1; `difference` is the first difference of the first example;
+    `share` is a fraction of all failing items, from 0 to 1; `difference` is the first difference of the first example;
     `where` is a filter. Grouped by category or decisive step, the object begins with category or decisive_step,
     error_type and function; grouped by value, with golden_value, predicted_value, function and argument. Values are
     JSON texts; several accepted values are `"km" or 2 more`.

@@ -201,7 +201,7 @@ def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as
 
 
 def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
-    """List the new events of other annotators and ask whether to merge them. Raises CommandError if the user refuses."""
+    """List the new events of other annotators and ask whether to merge them. Raises CommandError if refused."""
     if not journals:
         return
     rows = []

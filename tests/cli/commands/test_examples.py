@@ -15,7 +15,7 @@ from tests.cli.conftest import Cli
 
 NEEDS = {
     "extend": "no item of the queue is reviewed yet",
-    "issue": "no golden answers, rules only",
+    "issue": "contains only rules",
 }
 """What an example says where people have to review first: it is understood all the same."""
 SMALLER = {"200": "20", "50": "2", "10": "2"}

@@ -60,9 +60,10 @@ def measure_columns(
         f"SELECT {', '.join(columns.values())} FROM {order_table} t JOIN item_rows i ON i.item = t.item"
     ).fetchone()
     values = dict(zip(columns, row or (), strict=True))
-    names = {run_names.get(run, "") for run in values.pop("runs") or ()}
+    names = sorted({run_names.get(run, "") for run in values.pop("runs") or ()})
+    names = names if len(names) > 1 else []
     constant = frozenset(name for name in VERDICTS if values.pop(f"same_{name}", False))
     widths = {name: value for name, value in values.items() if value is not None}
     return ColumnWidths(
-        **widths, constant=constant, model=max(map(display_width, names), default=0) if len(names) > 1 else 0
+        **widths, constant=constant, model=max(map(display_width, names), default=0), run_names=tuple(names)
     )

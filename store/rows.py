@@ -172,6 +172,8 @@ class ColumnWidths:
     category: int = 0
     model: int = 0
     """Width of the run name; 0 if all rows are of one model."""
+    run_names: tuple[str, ...] = ()
+    """Names of the runs, if there are several."""
     error: int = 0
     id_repeats_category: bool = False
     """Whether every item id begins with its category."""

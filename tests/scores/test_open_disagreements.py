@@ -109,6 +109,6 @@ def test_runs_and_the_header_show_how_many_are_open(samples: Path, opened: Opene
     row, other = runs.store.fetch_runs()
     assert (row.disputed, other.disputed) == (13, 0)
     assert (row.effective_pass, row.effective_known) == (before.effective_pass, before.effective_known)
-    assert "corrected 35.9 % · 13 open disagreements" in plain_text(rates_line([row], 120))
-    assert "corrected 35.9 % · 13 open " in plain_text(rates_line([row], 62)) + " "
+    assert "corrected 35.9 %   13 disagreements" in plain_text(rates_line([row], 120))
+    assert "corrected 35.9 %   13 open " in plain_text(rates_line([row], 62)) + " "
     assert "open" not in plain_text(rates_line([other], 120))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -27,11 +28,8 @@ MIN_DIFFERENCE_CELLS = 18
 """Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 30
 """Width, in cells, that the first difference must have before long ids are shown in full."""
-MIN_ID_CELLS = 14
+MIN_ID_CELLS = 12
 """Smallest width of an id, in cells."""
-NARROW_LIST_CELLS = 60
-"""Width of a list, in cells, below which the model is cut to `NARROW_MODEL_CELLS`."""
-NARROW_MODEL_CELLS = 5
 COMFORTABLE_DIFFERENCE_CELLS = 24
 """Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
 MIN_COLUMN_CELLS = 8
@@ -64,7 +62,7 @@ class QueueColumns:
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
-        least_model = min(NARROW_MODEL_CELLS if cells < NARROW_LIST_CELLS else MIN_COLUMN_CELLS, model)
+        least_model = min(MIN_COLUMN_CELLS, model)
         least_id = min(max(widths.item, 4), (22, 30, 34)[size])
         for name in ("", "rule", "judge", "official"):
             names.discard(name)
@@ -74,6 +72,10 @@ class QueueColumns:
                 break
         spare = min(max(PREFERRED_DIFFERENCE_CELLS - (rest - least_id - 1), 0), model - least_model)
         rest, model = rest + spare, model - spare
+        if widths.run_names:
+            labels = short_run_names(widths.run_names, model)
+            least = max(display_width(labels.get(name, name)) for name in widths.run_names)
+            rest, model = rest + model - least, least
         item = min(max(widths.item, 4), max(rest - 1 - PREFERRED_DIFFERENCE_CELLS, least_id))
         item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))
         columns = [("item", item)] + ([("model", model)] if model else [])
@@ -89,6 +91,8 @@ class QueueColumns:
         return cls(tuple(columns), shows_question=blind or not (widths.has_difference or widths.error))
 
 
+_WORD_END = re.compile("[-_ /:@]")
+"""Where a name of a run may be cut."""
 EMPTY_COLUMNS = QueueColumns(())
 NO_LABELS: Mapping[str, str] = {}
 
@@ -106,7 +110,7 @@ def queue_row_line(row: QueueRow, columns: QueueColumns, labels: Mapping[str, st
     """Return the line of a row: a flag, then the cells.
 
     The flag is `i` for import issues, or the symbol of a stale review. `labels`: short forms of ids and names of runs,
-    see `short_ids`.
+    see `short_ids` and `short_run_names`.
     """
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
@@ -164,6 +168,23 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
             forms = _short_forms(wide[each], start, cells)
             labels[each] = next((form for form in forms if form not in used), label)
             used.add(labels[each])
+    return labels
+
+
+def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
+    """Map each name of a run that is wider than `cells` to a short form: its first words, and the last if others begin
+    the same. Different names have different short forms."""
+    labels, texts = short_ids(names, cells), [sanitize(name) for name in names]
+    for name in labels:
+        text = sanitize(name)
+        cuts = [found.start() for found in _WORD_END.finditer(text) if found.start()]
+        last = symbols().ellipsis + (text[cuts[-1] :] if cuts else "")
+        heads = [text[:at] for at in reversed(cuts)]
+        forms = [head + symbols().ellipsis for head in heads if sum(each.startswith(head) for each in texts) == 1]
+        forms += [head + last for head in heads]
+        used = {label for other, label in labels.items() if other != name} | {*texts}
+        fitting = (form for form in forms if display_width(form) <= cells and form not in used)
+        labels[name] = next(fitting, labels[name])
     return labels
 
 

@@ -182,12 +182,17 @@ def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
 
 
 def rates_line(
-    runs: Sequence[RunRow] | None, cells: int, *, blind: bool = False, estimate: PassRateEstimate | None = None
+    runs: Sequence[RunRow] | None,
+    cells: int,
+    *,
+    blind: bool = False,
+    estimate: PassRateEstimate | None = None,
+    adjudicate_key: str = "",
 ) -> Line:
     """Return the line with the official, recomputed and corrected pass rates, and warnings at the right.
 
     If the line is too short for both, an `estimate` replaces the corrected rate. In blind mode, the line has no rates.
-    `runs` is None until the runs are read.
+    `runs` is None until the runs are read. `adjudicate_key`: key that opens the disagreements.
     """
     if runs is None:
         return store_loading_line()
@@ -196,8 +201,10 @@ def rates_line(
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
-        steps = ("word", "details", *(("corrected", "interval") if estimate else ()), "repeated")
-        lefts = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
+        steps = ("word", "details", *(("corrected", "interval") if estimate else ()), "disagreements", "repeated")
+        rates = [_format_rates(total, estimate, steps[:at]) for at in range(len(steps) + 1)]
+        disputes = _format_disagreements(total.disputed, adjudicate_key)
+        lefts = [(*line, *disputes["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
     return justify_line(left, ((warning + " ", "warn"),) if warning else (), cells)
@@ -208,9 +215,8 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
 
     Args:
         shortened: Parts that a short line omits. `word`: the end of `recomputed`. `details`: a recomputed rate that
-            does not cover all items, and the noun of open disagreements. `corrected`: the corrected rate. `interval`:
-            the end of the estimate. `repeated`: the recomputed rate or, if only the corrected rate equals the official
-            one, the corrected rate.
+            does not cover all items. `corrected`: the corrected rate. `interval`: the end of the estimate. `repeated`:
+            the recomputed rate or, if only the corrected rate equals the official one, the corrected rate.
     """
     covers_all = total.rule[1] == total.items
     only_recomputed_differs = covers_all and total.effective == total.official != total.rule
@@ -228,14 +234,19 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
     if "corrected" not in omitted:
         corrected = format_pass_rate(*total.effective, total.items)
         parts += [COLUMN_GAP, ("corrected ", "dim"), (corrected, "strong")]
-        if total.disputed:
-            is_short = "details" in shortened
-            count = f"{total.disputed:,} open" if is_short else format_count(total.disputed, "open disagreement")
-            parts.append((f" {symbols().separator} {count}", "strong"))
     if estimate is not None:
         text = format_estimate(estimate, short="interval" in shortened)
         parts += [COLUMN_GAP, ("estimated ", "dim"), (text, "strong")]
     return tuple(parts)
+
+
+def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
+    """Return the number of open disagreements with the key that opens them, and a short form of it."""
+    if not n:
+        return (), ()
+    long: Line = (COLUMN_GAP, (format_count(n, "disagreement"), "disputed"))
+    hint: Line = ((": press ", "dim"), (key, "key")) if key else ()
+    return (*long, *hint), (COLUMN_GAP, (f"{n:,} open", "disputed"))
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
@@ -250,20 +261,31 @@ def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class QueuePlace:
+    """Place of the cursor in the queue."""
+
+    position: int | None = None
+    """Position of the cursor from 1. None if the queue is empty."""
+    total: int | None = None
+    """Number of items in the queue. None until rows are loaded."""
+    run_name: str = ""
+    """Name of the run of the row under the cursor, if the list shows a short form of it."""
+
+
 def queue_facts(
-    runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: tuple[int | None, int | None], cells: int
+    runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: QueuePlace, cells: int
 ) -> str:
     """Return the facts of the queue: `BFCL V4 · filter official:fail · order failures · 12/640`.
 
-    If there is no room, first the benchmark and then the order are omitted, then the filter is cut.
+    If there is no room, first the benchmark and then the order are omitted, then the filter is cut. The name of a run
+    replaces the filter, which the top line also shows.
 
     Args:
         where: Filter as entered by the annotator. `view.where` combines filter and search.
         search: Search text as entered by the annotator.
-        place: (position of the cursor from 1, number of items in the queue). None until rows are loaded. There is no
-            position if the queue is empty.
     """
-    position, total = place
+    position, total = place.position, place.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
     selection += [f"filter {sanitize(where)}"] if where else []
     selection += [f"search {sanitize(search)}"] if search else []
@@ -276,12 +298,14 @@ def queue_facts(
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "
     titles = [_benchmark_titles(runs)] if runs else []
-    for parts in ([*titles, *selection, *order, *counts], [*selection, *order, *counts], [*selection, *counts]):
-        text = separator.join(parts)
+    end = separator.join(["", *counts])
+    room = max(cells - display_width(end), 1)
+    run_name = [truncate_middle(sanitize(place.run_name), room)] if place.run_name else []
+    for parts in ([*titles, *selection, *order], [*selection, *order], selection):
+        text = separator.join([*parts, *run_name]) + end
         if display_width(text) <= cells:
             return text
-    end = separator.join(["", *counts])
-    return truncate(separator.join(selection), max(cells - display_width(end), 1)) + end
+    return (*run_name, truncate(separator.join(selection), room))[0] + end
 
 
 def _benchmark_titles(runs: Sequence[RunRow]) -> str:

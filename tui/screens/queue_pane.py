@@ -14,6 +14,7 @@ from textual.message import Message
 
 from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.parser import FilterError
+from fcreview.tui.key_bindings import active_key_names
 from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest
@@ -141,7 +142,9 @@ class QueuePane(Vertical):
 
     def _draw_header(self) -> None:
         cells, runs = self.size.width, self._menus.shown_runs
-        self._bar("rates").show(header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate))
+        key = active_key_names(self.app).get("queue.adjudicate", "")
+        rates = header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key)
+        self._bar("rates").show(rates)
         self._bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
         self._bar("heading").show(queue_heading_line(self.list.columns, self._state.view.queue))
         self._draw_position()
@@ -165,7 +168,9 @@ class QueuePane(Vertical):
         position = self.list.cursor + 1 if page and page.total else None
         panel = self.query_one("#queue-panel", Panel)
         cells = max(self.size.width - FACTS_MARGIN, 1)
-        place = position, page.total if page else None
+        row = self.list.row_at(self.list.cursor) if position and self.list.cuts_run_names else None
+        run_name = (row.run_name or row.model) if row is not None else ""
+        place = header.QueuePlace(position, page.total if page else None, run_name)
         facts = header.queue_facts(self._menus.shown_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue", facts, flat_facts=True)
 
@@ -270,6 +275,7 @@ class QueuePane(Vertical):
     @work(group="windows")
     async def _load_window(self, window: int, version: int) -> None:
         self.list.add_window(window, version, await self._loader.load_window(self._state.view, window))
+        self._draw_position()
         self.post_message(self.RowsLoaded(is_reread=False))
 
     @work(group="rows")

@@ -19,7 +19,7 @@ from textual.strip import Strip
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.columns import QueueColumns, queue_row_line, short_ids
+from fcreview.tui.queue.columns import QueueColumns, queue_row_line, short_ids, short_run_names
 from fcreview.tui.queue.loader import WINDOW
 from fcreview.tui.text.lines import Line, fit_line
 from fcreview.tui.text.theme import style, symbols
@@ -265,8 +265,8 @@ class QueueList(LineList):
             rows, labels = self._windows[window], {}
             if self._extent.item > cells:
                 labels = short_ids([row.id for row in rows], cells)
-            if self._extent.model > model:
-                labels |= short_ids(list({row.run_name or row.model: 0 for row in rows}), model)
+            if model:
+                labels |= short_run_names(self._extent.run_names, model)
             self._short_ids[key] = labels
         return self._short_ids[key]
 
@@ -291,6 +291,11 @@ class QueueList(LineList):
             self.columns = columns
             self.refresh()
             self.post_message(self.ColumnsChanged())
+
+    @property
+    def cuts_run_names(self) -> bool:
+        """Whether the column of run names is too narrow for some of them."""
+        return 0 < dict(self.columns.columns).get("model", 0) < self._extent.model
 
     def find_index(self, item: int) -> int | None:
         """Return the index of an item, or None if its row is not loaded."""

@@ -13,7 +13,15 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.keymap import KeymapError, validate_keymap
 from fcreview.tui.queue import header
-from fcreview.tui.queue.columns import QueueColumns, difference_line, queue_heading_line, queue_row_line, short_ids
+from fcreview.tui.queue.columns import (
+    QueueColumns,
+    difference_line,
+    queue_heading_line,
+    queue_row_line,
+    short_ids,
+    short_run_names,
+)
+from fcreview.tui.queue.header import QueuePlace
 from fcreview.tui.text.graphics import top_line
 from fcreview.tui.text.lines import (
     TextColumn,
@@ -221,6 +229,26 @@ def test_ids_that_differ_in_their_middle_show_it_and_their_end():
     assert short_ids(ids, 14)["parallel_function_50"] == "parallel_f…_50"
 
 
+def test_names_of_runs_keep_their_first_words_and_differ():
+    names = ["claude-3-5-sonnet-20240620", "google_gemma-7b-it", "gpt-4o-mini-2024-07-18-FC"]
+    assert short_run_names(names, 30) == {}
+    assert list(short_run_names(names, 12).values()) == ["claude-3-5…", "google…", "gpt-4o-mini…"]
+    assert list(short_run_names(names, 7).values()) == ["claude…", "google…", "gpt-4o…"]
+    same = ["gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18-FC", "gpt-4o"]
+    assert list(short_run_names(same, 9).values()) == ["gpt…-18", "gpt…-FC"]
+    for cells in range(5, 26):
+        runs = sorted({*names, *same})
+        labels = [short_run_names(runs, cells).get(name, name) for name in runs]
+        assert len({*labels}) == len(labels) and max(map(len, labels)) <= cells
+
+
+def test_the_run_under_the_cursor_is_named_where_the_list_cuts_its_name():
+    place = QueuePlace(1, 4890, "claude-3-5-sonnet-20240620")
+    assert header.queue_facts([run_row()], View(), "", "", place, 40) == "claude-3-5-sonnet-20240620 · 1/4,890"
+    assert "all items" in header.queue_facts([run_row()], View(), "", "", place, 60)
+    assert header.queue_facts([run_row()], View(), "error:x", "", place, 32) == "claude-…onnet-20240620 · 1/4,890"
+
+
 def test_the_first_difference_keeps_room_beside_ids_and_models():
     """At 160 columns, the list has 71 cells within its border."""
     assert list_pane_width(160) == 75 and list_pane_width(120) == 50
@@ -228,7 +256,7 @@ def test_the_first_difference_keeps_room_beside_ids_and_models():
         item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
     )
     assert dict(QueueColumns.fit(71, wide).columns)["difference"] >= 28
-    assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 17
+    assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 16
 
 
 def test_a_failure_whose_calls_are_equal_says_so():
@@ -308,6 +336,14 @@ def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
     assert (narrow.startswith(start + "–   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
 
 
+def test_open_disagreements_are_named_with_their_key_where_there_is_room():
+    run = run_row(disputed=10)
+    run.info.needs_dataset = False
+    wide, narrow = (plain_text(header.rates_line([run], cells, adjudicate_key="x")) for cells in (80, 58))
+    assert "10 disagreements: press x" in wide and "10 open" in narrow
+    assert "disagree" not in plain_text(header.rates_line([run], 80, blind=True, adjudicate_key="x"))
+
+
 def test_beside_an_item_a_rate_that_repeats_another_gives_way():
     full = {"rule_pass": 3, "rule_known": 4, "effective_pass": 3}
 
@@ -357,7 +393,7 @@ def test_the_facts_name_languages_behind_what_is_common():
     runs = [run_row(), run_row("b")]
     kind = runs[0].info.full_title
     runs[1].info.language = "zh"
-    assert header.queue_facts(runs, View(), "", "", (1, 2), 80).startswith(f"{kind} en, zh · all items")
+    assert header.queue_facts(runs, View(), "", "", QueuePlace(1, 2), 80).startswith(f"{kind} en, zh · all items")
 
 
 def test_the_top_line_counts_what_others_reviewed_only_where_they_did_more():
@@ -369,15 +405,15 @@ def test_the_top_line_counts_what_others_reviewed_only_where_they_did_more():
 
 
 def test_a_long_filter_is_shown_rather_than_the_order():
-    text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", (3, 85), 80)
+    text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", QueuePlace(3, 85), 80)
     assert text == "filter effective:fail error:" + "x" * 40 + " · 3/85"
-    short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", (3, 85), 60)
+    short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", QueuePlace(3, 85), 60)
     assert display_width(short) == 60 and short.endswith("… · 3/85")
 
 
 def test_the_facts_show_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
-    text = header.queue_facts([run_row()], view, "official:fail", "x", (3, 1200), 80)
+    text = header.queue_facts([run_row()], view, "official:fail", "x", QueuePlace(3, 1200), 80)
     assert text == "bfcl V4 · filter official:fail · search x · order random (seed 7) · 3/1,200"
 
 

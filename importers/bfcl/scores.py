@@ -101,7 +101,7 @@ def load_score_file(
     cached_ids = lru_cache(maxsize=1)(ids_by_position)
     started, large = False, is_large_file(path)
 
-    def clean_record(value: dict[str, Any]) -> dict[str, Any]:
+    def drop_log_and_keys(value: dict[str, Any]) -> dict[str, Any]:
         if not keep_log:
             value.pop("inference_log", None)
         return redact(value) if category == "rest" else value
@@ -109,7 +109,7 @@ def load_score_file(
     @lru_cache(maxsize=4)
     def reload_record(line: int, offset: int, length: int) -> dict[str, Any]:
         value = reread_value(path, JsonRecord(line, offset, length, None))
-        return clean_record(value) if isinstance(value, dict) else {}
+        return drop_log_and_keys(value) if isinstance(value, dict) else {}
 
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -124,7 +124,7 @@ def load_score_file(
             scores.header, started = value, True
         else:
             started = True
-            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, clean_record(value))
+            entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, drop_log_and_keys(value))
             item_id = item_id_of_entry(entry, category, cached_ids)
             _add_entry(scores, entry, select_item(item_id, entry.record) if item_id else None)
             if large:

@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 # Compiled tests are kept even where CI keeps none of its own: three processes read them, twice.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
 
-.PHONY: packages demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
+.PHONY: packages cluster demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: compiled
 	$(BIN)/fcreview demo
@@ -70,6 +70,14 @@ packages: compiled
 	for each in sft preference; do $(BIN)/fcreview export sample_runs --workspace $(PACKAGES)/workspace --annotator check \
 	  --format $$each --trust-rule --force -o $(PACKAGES)/$$each.jsonl || exit 1; done
 	$(PACKAGES)/venv/bin/python tests/exporters/check_training_rows.py $(PACKAGES)/sft.jsonl $(PACKAGES)/preference.jsonl
+
+# Lakes in an object store (a server of moto) and on a Dask cluster of two processes, in an environment of its own.
+CLUSTER := build/cluster
+cluster: compiled
+	mkdir -p $(CLUSTER)
+	test -x $(CLUSTER)/venv/bin/python || $(PYTHON) -m venv $(CLUSTER)/venv
+	$(CLUSTER)/venv/bin/python -m pip install --quiet -e '.[cluster]' 'moto[server]>=5' hypothesis pytest pytest-asyncio
+	$(CLUSTER)/venv/bin/python -m pytest -q tests/store/lake tests/cli/commands/test_lake.py tests/cli/commands/test_lake_cluster.py
 
 bench: compiled
 	$(BIN)/python benchmarks/run_all.py

@@ -1,12 +1,16 @@
-"""Import runs into a lake."""
+"""Import runs into a lake: one part of them here, or all parts on a Dask cluster."""
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from fcreview.cli.config import Config
+from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import Progress
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, resolve_data_option, set_import_options
@@ -27,12 +31,24 @@ def parse_part(text: str | None) -> LakePart:
     return LakePart(int(match[1]), int(match[2]))
 
 
+def parse_part_count(text: str | None) -> int | None:
+    """Parse `--part N` for a cluster. Raises: UsageError if it is invalid."""
+    if text is None or re.fullmatch(r"[1-9]\d{0,5}", text):
+        return int(text) if text else None
+    raise UsageError(f"--part {text}: with --dask, expected the number of parts, such as 16")
+
+
 Scores = dict[int, dict[str, int]]
 """Counts of official and other verdicts by run number."""
 
 
 def import_to_lake(
-    options: WorkspaceOptions, config: Config, location: str, part: LakePart, names: Sequence[str]
+    options: WorkspaceOptions,
+    config: Config,
+    location: str,
+    part: LakePart,
+    names: Sequence[str],
+    n_workers: int | None = None,
 ) -> tuple[ImportSummary, Scores]:
     """Import one part of the runs at the paths into a lake. Returns the summary, and counts with these names.
 
@@ -60,6 +76,7 @@ def import_to_lake(
         lambda plans, workspace: set_import_options(plans, options, config, workspace),
         DatasetOptions(resolve_data_option(options)),
         progress,
+        n_workers,
         on_batch=collect_scores,
     )
     try:
@@ -69,3 +86,60 @@ def import_to_lake(
     finally:
         progress.close()
     return summary, scores
+
+
+PARTS_PER_WORKER = 4
+"""Parts for each worker of a cluster. Several, because parts differ in size."""
+_one_part = threading.Lock()
+"""Held while a worker imports a part, because an import uses the whole process."""
+
+
+def import_on_cluster(
+    options: WorkspaceOptions, location: str, address: str, count: int | None, names: Sequence[str]
+) -> tuple[ImportSummary, Scores]:
+    """Import all runs at the paths into a lake with the workers of a Dask cluster. They must see the same files.
+
+    Args:
+        address: address of the scheduler, or its scheduler file (`.json`).
+        count: number of parts; None for `PARTS_PER_WORKER` parts a worker.
+
+    Raises: CommandError if Dask is not installed, or if the cluster cannot be reached.
+    """
+    from fcreview.store.lake.importer import LakePart
+    from fcreview.store.rows import ImportSummary
+
+    try:
+        distributed = import_module("distributed")
+    except ImportError:
+        raise CommandError("--dask needs Dask: pip install 'fcreview[cluster]'") from None
+    options = replace(
+        options,
+        paths=[path.resolve() for path in options.paths],
+        data=[path.resolve() for path in options.data or ()],
+        errata=options.errata and os.path.abspath(options.errata),  # noqa: PTH100
+    )
+    try:
+        client = distributed.Client(**{"scheduler_file" if address.endswith(".json") else "address": address})
+    except (OSError, ValueError) as error:
+        raise CommandError(f"cannot connect to the Dask scheduler {address}: {error}") from error
+    with client:
+        n_parts = count or PARTS_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        parts = [LakePart(number, n_parts) for number in range(1, n_parts + 1)]
+        futures = [
+            client.submit(import_part_on_worker, options, location, part, list(names), pure=False) for part in parts
+        ]
+        summary = ImportSummary()
+        scores: Scores = {}
+        for result, found in client.gather(futures):
+            summary.runs += result.runs
+            summary.issues += [issue for issue in result.issues if issue not in summary.issues]
+            scores |= found
+    return summary, scores
+
+
+def import_part_on_worker(
+    options: WorkspaceOptions, location: str, part: LakePart, names: Sequence[str]
+) -> tuple[ImportSummary, Scores]:
+    """Import one part in a worker of a cluster, in one process."""
+    with _one_part:
+        return import_to_lake(options, load_config(), location, part, names, n_workers=1)

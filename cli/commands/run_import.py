@@ -12,7 +12,7 @@ import typer
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import EXIT_FAILURE, CommandError, UsageError
 from fcreview.cli.lake import resolve_location
-from fcreview.cli.lake_import import import_to_lake, parse_part
+from fcreview.cli.lake_import import import_on_cluster, import_to_lake, parse_part, parse_part_count
 from fcreview.cli.options import PATHS_ARGUMENT, JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import (
@@ -37,11 +37,25 @@ _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 LakeOption = Annotated[
     str | None,
-    typer.Option("--lake", metavar="DIR", help="Write Parquet files to DIR instead of a store.", show_default=False),
+    typer.Option(
+        "--lake",
+        metavar="DIR",
+        help="Write Parquet files to DIR or s3://BUCKET/NAME instead of a store.",
+        show_default=False,
+    ),
 ]
 PartOption = Annotated[
     str | None,
     typer.Option("--part", metavar="K/N", help="Import only part K of N into the lake.", show_default=False),
+]
+DaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Import into the lake with the workers of this Dask scheduler; --part N sets the number of parts.",
+        show_default=False,
+    ),
 ]
 
 
@@ -53,6 +67,7 @@ def import_(
     ] = False,
     lake: LakeOption = None,
     part: PartOption = None,
+    dask: DaskOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import runs and print an import summary.
@@ -70,9 +85,12 @@ def import_(
     config = load_config()
     if lake is not None:
         location = resolve_location(lake)
-        summary, scores = import_to_lake(options, config, location, parse_part(part), list(NO_SCORES))
-    elif part is not None:
-        raise UsageError("--part needs --lake DIR")
+        if dask is not None:
+            summary, scores = import_on_cluster(options, location, dask, parse_part_count(part), list(NO_SCORES))
+        else:
+            summary, scores = import_to_lake(options, config, location, parse_part(part), list(NO_SCORES))
+    elif part is not None or dask is not None:
+        raise UsageError(f"{'--part' if part else '--dask'} needs --lake DIR")
     else:
         home, summary = import_discovered_runs(options, discover_runs(options, config), config)
         location, scores = str(home.root), _fetch_official_scores(home)
@@ -84,7 +102,7 @@ def import_(
             emit_json(each)
     elif rows or issues:
         _print_summary(rows, issues, location, time.perf_counter() - started)
-    if not rows and (part is None or parse_part(part).count == 1):
+    if not rows and (part is None or dask is not None):
         raise CommandError(explain_no_runs(options, summary))
     print_missing_datasets(summary)
     if any(row["status"] in ("failed", "outdated") for row in rows):

@@ -1,4 +1,4 @@
-"""The files of a lake, in a folder of this machine."""
+"""The files of a lake: what every place of a lake can do, and lakes in a folder of this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import uuid4
 
 from fcreview import safe_files
@@ -23,6 +23,8 @@ class LakeFiles(Protocol):
 
     location: str
     """Folder or address of the lake."""
+    file_system: Any
+    """Object that DuckDB reads the files with (fsspec). None for files of this machine."""
 
     def list_sizes(self) -> dict[str, int]:
         """Return the size in bytes of every file of the lake, by path. Temporary files are omitted."""
@@ -45,6 +47,8 @@ class LakeFiles(Protocol):
 
 class LocalFiles:
     """Implementation of `LakeFiles` for a folder. Symbolic links in the folder are ignored."""
+
+    file_system = None
 
     def __init__(self, folder: Path) -> None:
         self.location = os.fspath(folder)
@@ -100,5 +104,12 @@ class LocalFiles:
 
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return the access to the files of a lake. `location` is an absolute path."""
+    """Return the access to the files of a lake, at an absolute path or at an address `s3://`.
+
+    Raises: StoreError if a package for the address is missing.
+    """
+    if location.startswith("s3://"):
+        from fcreview.store.lake.object_store import ObjectStoreFiles
+
+        return ObjectStoreFiles(location)
     return LocalFiles(Path(location))

@@ -202,6 +202,8 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
         contents.runs = {number: run for number, run in contents.runs.items() if number in runs}
     connection = connect_in_memory()
     try:
+        if files.file_system is not None:
+            connection.register_filesystem(files.file_system)
         _set_up(connection, contents)
         lake = LakeConnection(connection, files, contents)
         lake.set_files()

@@ -44,9 +44,9 @@ class LakeWriter:
         self._index = LakeIndex(part, {})
         self._copies: dict[str, dict[int, Path]] = {}
         """Path of the Parquet file of each written run, by table and run number."""
-        self._connection = connect_in_memory()
-        self._connection.execute("SET enable_progress_bar = false; SET threads = 1")
-        self._connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
+        self.connection = connect_in_memory()
+        self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
+        self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
         folders = (name.rpartition("/")[0] for name in files.list_sizes() if name.startswith("benchmark="))
         self._taken = {int(folder.rpartition("=")[2]): folder for folder in folders}
         """Folder of each run in the lake, by number."""
@@ -56,11 +56,11 @@ class LakeWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def add_runs(self, workspace: Workspace) -> dict[int, int]:
         """Write all runs of a store. Returns the number of each run in the lake, by its number in the store."""
-        execute = self._connection.execute
+        execute = self.connection.execute
         execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
         try:
             found = execute("SELECT run, key, CAST(to_json(r) AS VARCHAR) FROM store.runs r ORDER BY key").fetchall()
@@ -69,7 +69,7 @@ class LakeWriter:
             execute("DETACH store")
 
     def _add_run(self, number: int, key: str, row: dict[str, Any]) -> int:
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind, path", [number]
         )
         sources = [orjson.loads(text) for (text,) in rows.fetchall()]
@@ -77,16 +77,21 @@ class LakeWriter:
         newest = max((source["mtime_ns"] for source in sources), default=0)
         # The same files give the same lake, whenever they are imported.
         row |= {"run": lake_number, "imported_at": format_time(newest)}
-        run = LakeRun(row, [source | {"run": lake_number} for source in sources])
-        self._taken[lake_number] = run.folder
-        for table, query in _run_queries(number, lake_number).items():
+        self.write_run(row, sources, _run_queries(number, lake_number))
+        self._files.remove(f"_issues/{digest(key)}.json")
+        return lake_number
+
+    def write_run(self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]) -> None:
+        """Write a run from its rows in the tables `runs` and `sources`, and a query for each Parquet file."""
+        number = int(row["run"])
+        run = LakeRun(row, [source | {"run": number} for source in sources])
+        self._taken[number] = run.folder
+        for table, query in queries.items():
             self._write_table(run.folder, table, query, RUN_ROW_GROUP, run.files)
             if f"{table}.parquet" in run.files:
-                self._copies.setdefault(table, {})[lake_number] = self._scratch / f"{lake_number}.{table}"
+                self._copies.setdefault(table, {})[number] = self._scratch / f"{number}.{table}"
         self._files.write(f"{run.folder}/{RUN_FILE}", run.to_json())
-        self._files.remove(f"_issues/{digest(key)}.json")
-        self._index.runs[lake_number] = run.build
-        return lake_number
+        self._index.runs[number] = run.build
 
     def _choose_number(self, key: str) -> int:
         """Return the number for a run: the usual one, or the next that no other run has."""
@@ -110,9 +115,9 @@ class LakeWriter:
         if (
             table == "items" and number != "index"
         ):  # how a run is encoded must not depend on the other runs of the store
-            self._connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
             query = "FROM copied ORDER BY item"
-        count = self._connection.execute(
+        count = self.connection.execute(
             f"COPY ({query}) TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group})"
         ).fetchall()[0][0]
         name = f"{table}.parquet"

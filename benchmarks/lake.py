@@ -1,0 +1,131 @@
+"""A lake of ten million items: make it from real runs, and time what the screens ask of it.
+
+Usage: python benchmarks/lake.py make PATH LAKE [--items N]    real runs at PATH, repeated until the lake has N items
+       python benchmarks/lake.py time LAKE                     median seconds of three processes a query, two cores
+
+The items are those of the runs, in windows of 5,000 that begin anywhere; 16 parts, 280 bytes an item.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+from fcreview.importers.registry import discover, read_items
+from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.lake.files import open_lake_files
+from fcreview.store.lake.layout import number_of_key
+from fcreview.store.lake.writer import LakeWriter
+from fcreview.store.store import Store, View
+from fcreview.store.workspace import find_workspace
+
+ITEMS_PER_RUN, PARTS = 5_000, 16
+SETTINGS = "SET threads = 2"
+
+
+def make(path: Path, folder: Path, n_items: int) -> None:
+    n_runs = max(1, n_items // ITEMS_PER_RUN)
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        workspace = find_workspace(place, place)
+        import_runs(workspace, discover([path]).plans, read_items)
+        for part in range(PARTS):
+            (place / str(part)).mkdir()
+            with LakeWriter(open_lake_files(str(folder)), f"made-{part + 1}-of-{PARTS}", place / str(part)) as writer:
+                execute = writer.connection.execute
+                execute(f"ATTACH '{workspace.store}' AS store (READ_ONLY)")
+                execute(
+                    "CREATE TEMP TABLE whole AS SELECT row_number() OVER (ORDER BY i.item) - 1 AS place,"
+                    " i.* EXCLUDE (item, run, seq, question_hash, messages, calls), NULL::BIGINT AS question_hash,"
+                    " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
+                    " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
+                )
+                total = execute("SELECT count(*) FROM whole").fetchall()[0][0]
+                for number in range(part, n_runs, PARTS):
+                    make_run(writer, number, number * 3_571 % max(1, total - ITEMS_PER_RUN))
+                writer.finish()
+            print(f"part {part + 1} of {PARTS}", flush=True)
+
+
+def make_run(writer: LakeWriter, number: int, first: int) -> None:
+    run = number_of_key(str(number))
+    window = f"place >= {first} AND place < {first + ITEMS_PER_RUN}"
+    row = {
+        "run": run, "key": str(number), "benchmark": "bfcl", "generation": "V4", "language": "en",
+        "model": f"model-{number:04}", "path": f"/made/{number}", "dataset": None, "needs_dataset": True,
+        "title": "BFCL", "tags": [], "settings": {}, "official_metrics": {}, "version": 1,
+        "n_items": ITEMS_PER_RUN, "imported_at": "2026-01-01T00:00:00Z",
+    }  # fmt: skip
+    seq = f"place - {first}"
+    item = f"{run}::BIGINT * 4294967296 + {seq} AS item, {run}::INTEGER AS run, ({seq})::INTEGER AS seq"
+    names = f"SELECT unnest(functions) FROM whole WHERE {window}"  # noqa: S608
+    queries = {
+        "items": f"SELECT {item}, * EXCLUDE (place) FROM whole WHERE {window} ORDER BY place",  # noqa: S608
+        "functions": f"SELECT * FROM store.functions WHERE hash IN ({names}) ORDER BY hash",  # noqa: S608
+    }
+    writer.write_run(row, [], queries)
+
+
+def queries(folder: Path) -> dict[str, float]:
+    """Seconds of each query on a store that was just opened, and of opening it."""
+    workspace = replace(find_workspace(folder, folder), lake=str(folder))
+    seconds = {}
+    began = time.perf_counter()
+
+    def note(name: str) -> None:
+        nonlocal began
+        seconds[name] = time.perf_counter() - began
+        began = time.perf_counter()
+
+    with Store.open(workspace, "nobody") as store:
+        store.connection.execute(SETTINGS)
+        note("open")
+        run = store.fetch_runs()[-1].run
+        note("overview: fetch_runs")
+        store.fetch_clusters(View(), 10)
+        note("triage: fetch_clusters")
+        page = store.fetch_page(View(runs=(run,)), 0, 40)
+        note("page of one run's failures")
+        store.fetch_page(View(queue="dataset"), 0, 40)
+        note("page of all items")
+        store.fetch_page(View(queue="failures"), 0, 40)
+        note("page of all items, failures first")
+        store.count_items(View(queue="failures"))
+        note("count of all items")
+        store.read_detail(page[7].item)
+        note("first item")
+        store.read_detail(page[8].item)
+        note("next item")
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("make", "time", "once"))
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--items", type=int, default=10_000_000)
+    given = parser.parse_args()
+    if given.what == "make":
+        make(given.paths[0].resolve(), given.paths[1].resolve(), given.items)
+    elif given.what == "once":
+        for name, value in queries(given.paths[0].resolve()).items():
+            print(f"{name}\t{value}")
+    else:
+        runs = []
+        for _ in range(3):
+            done = subprocess.run(
+                [sys.executable, __file__, "once", *map(str, given.paths)], capture_output=True, check=True
+            )
+            runs.append([line.split("\t") for line in done.stdout.decode().splitlines()])
+        for rows in zip(*runs, strict=True):
+            print(f"{median(float(value) for _, value in rows):6.2f} s  {rows[0][0]}")
+
+
+if __name__ == "__main__":
+    main()

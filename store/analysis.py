@@ -1,4 +1,4 @@
-"""Queries on verdicts and reviews that are not available in blind mode."""
+"""Query verdicts and reviews that are hidden in blind mode."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ class UnblindedAnalysis:
         return self._query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
     def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
-        """Return the items of a run by verdict source, to compute metrics from.
+        """Return verdict source -> items of a run, for computing metrics.
 
-        `with_errata` adds a source with the errata applied.
+        `with_errata` adds the source `errata`, with corrected golden answers.
         """
         return self._query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
 
     def fetch_outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[ItemOutcome]]:
-        """Return the view's items with the verdicts of one source, by run number, to compare runs."""
+        """Return run number -> the view's items with the verdicts of one source, for comparing runs."""
         return self._query(lambda: scored_items.fetch_outcomes(self._connection, view, runs, source))
 
     def fetch_verdicts_of_runs(
         self, view: View, runs: Sequence[int], source: VerdictSource
     ) -> dict[int, list[ItemOutcome]]:
-        """Return the same items as `fetch_outcomes` with their questions and verdicts only."""
+        """Return the items that `fetch_outcomes` returns, with questions and verdicts only."""
         return self._query(lambda: scored_items.fetch_verdicts_of_runs(self._connection, view, runs, source))
 
     def fetch_aggregated_items(
@@ -69,9 +69,9 @@ class UnblindedAnalysis:
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
         """Yield each run with its items by verdict source.
 
-        Items that all sources score alike are combined into one item with a count.
-        Used for benchmarks whose metrics only count items (`Importer.aggregates_rows`). In `part_verdict_runs`, items
-        with verdicts on parts are not aggregated. Other threads can use the store between two runs.
+        Items with the same verdicts from all sources are combined into one item with a count. Used for benchmarks whose
+        metrics only count items (`Importer.aggregates_rows`). In `part_verdict_runs`, items with verdicts on parts are
+        not aggregated. Other threads can use the store between two runs.
         """
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
             batch = runs[start : start + scored_items.RUNS_PER_QUERY]
@@ -80,7 +80,7 @@ class UnblindedAnalysis:
             yield from self._query(fetch).items()
 
     def fetch_items_before_reviews(self, run: int) -> list[ScoredItem]:
-        """Return the items of a run with automatic verdicts only, as if it had no reviews."""
+        """Return the items of a run with automatic verdicts only, as if the run had no reviews."""
         return self._query(lambda: scored_items.fetch_items_before_reviews(self._connection, run))
 
     def fetch_calibration_cases(self, view: View) -> list[VerdictPair]:
@@ -90,13 +90,14 @@ class UnblindedAnalysis:
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter for the items of one calibration cell, within the filter `base`. None for too many items."""
+        """Return a filter that selects the items of one calibration cell among the items of the filter `base`. None if
+        there are too many items."""
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._query(lambda: build_cell_filter(self._connection, base, cell))
 
     def fetch_sample_status(self, run: int) -> RunSampleStatus:
-        """Return the samples that the items of a run belong to, and the review status of each item."""
+        """Return the samples with items of a run, and the review status of each item."""
         from fcreview.store.queries.estimation import fetch_sample_status
 
         return self._query(

@@ -1,4 +1,4 @@
-"""Column widths of a queue, measured over all rows of a view so that they are the same on every page."""
+"""Measure the column widths of a queue over all rows of a view, so that they are the same on every page."""
 
 from __future__ import annotations
 

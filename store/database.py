@@ -1,4 +1,4 @@
-"""Connections to the store: open it read-only, limit memory and time, and run SQL statements of users safely."""
+"""Open the store read-only, limit the memory and time of queries, and run SQL statements of users safely."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fcreview.store.workspace import Workspace
 T = TypeVar("T")
 
 SCHEMA_VERSION = "9"
-"""Version of the tables in `schema.sql`. A store of another version is rebuilt by the next import."""
+"""Version of the tables in `schema.sql`. The next import rebuilds a store of another version."""
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
 NOT_VERIFIED = "not_verified"
@@ -40,18 +40,18 @@ class StoreError(FcreviewError):
 
 
 DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
-"""Texts in DuckDB's errors about a changed block and about a missing one."""
+"""Texts in DuckDB's errors about a changed block and about a missing block."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error of DuckDB says that blocks of the store are missing, or differ from their checksums."""
+    """Whether a DuckDB error means that blocks of the store are missing or do not match their checksums."""
     return isinstance(error, duckdb.SerializationException | duckdb.FatalException) or (
         isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
     )
 
 
 def describe_damage(error: BaseException) -> str:
-    """Return the message for an error for which `is_damage` is true."""
+    """Return the message for a damaged store. `is_damage` must be true for the error."""
     reason = _first_lines(error, 1)[:200]
     return f"the store is damaged ({reason}): delete store.duckdb in the workspace and import again; reviews are kept"
 
@@ -77,10 +77,10 @@ def is_foreign(workspace: Workspace) -> bool:
 def attach_store(
     workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
 ) -> duckdb.DuckDBPyConnection:
-    """Open the workspace's store read-only. On the connection it is the default database, named `store`.
+    """Open the workspace's store read-only. It becomes the default database of the connection, with the name `store`.
 
-    Afterwards the connection can access no file except the store, because a view in a store that somebody else made
-    could read any file. `attach_more` may attach other files before.
+    The returned connection can access no other file, because a view in somebody else's store could read any file.
+    `attach_more` is called before and may attach other files.
 
     The file is attached to an in-memory database, because `duckdb.connect(path)` returns the file that this process
     already has open, even if an import has replaced it.
@@ -110,7 +110,7 @@ def open_store(
 ) -> duckdb.DuckDBPyConnection:
     """Open the workspace's store as `attach_store` does.
 
-    Raises: StoreError if it is missing, damaged, of another schema version, or has views instead of tables.
+    Raises: StoreError if the store is missing or damaged, has another schema version, or has views instead of tables.
     """
     try:
         connection = attach_store(workspace, attach_more)
@@ -136,12 +136,12 @@ def open_store(
 
 
 def is_marked_unverified(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the store has runs that were copied from a store for which `is_foreign` was true."""
+    """Whether the store has runs that were copied from another user's store (see `is_foreign`)."""
     return connection.execute(f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'").fetchone() is not None
 
 
 def _has_valid_tables(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the store has the tables of `schema.sql`, and its views can be used without access to files."""
+    """Whether the store has the tables of `schema.sql`, and all views work without access to files."""
     try:
         # `duckdb_tables()` would take 8 ms.
         if any(connection.table(name).type != "TABLE_RELATION" for name in _TABLES):
@@ -247,7 +247,7 @@ def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T
 
 
 def close_connection(connection: duckdb.DuckDBPyConnection, save_cache: Callable[[], object] = lambda: None) -> None:
-    """Call `save_cache` and close the connection. Does nothing if a query that cannot be interrupted still runs."""
+    """Call `save_cache` and close the connection. Does nothing while a query that cannot be interrupted is running."""
     if not has_running_query():
         with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted
             save_cache()
@@ -255,7 +255,8 @@ def close_connection(connection: duckdb.DuckDBPyConnection, save_cache: Callable
 
 
 def has_running_query() -> bool:
-    """Whether a query that could not be interrupted still runs. Closing its connection would wait for it."""
+    """Whether a query that could not be interrupted is still running. Closing the connection would wait for the
+    query."""
     return not all(each.done() for each in _abandoned)
 
 
@@ -315,7 +316,8 @@ def _fetch_rows(
 
 
 def _check_types(columns: Sequence[tuple[Any, ...]]) -> None:
-    """Raise SqlError for a timestamp with time zone. To return one, DuckDB needs a package that is not installed."""
+    """Raise SqlError for a timestamp with time zone. DuckDB needs a package that is not installed to return such a
+    value."""
     for name, kind, *_ in columns:
         if "WITH TIME ZONE" in str(kind) and "TIMESTAMP" in str(kind):
             raise SqlError(f"column {name} is a timestamp with time zone: cast it with ({name})::VARCHAR")

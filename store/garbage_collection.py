@@ -1,4 +1,4 @@
-"""Garbage collection around code that creates many objects."""
+"""Control garbage collection around code that creates many objects."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while objects without cycles are created. It would find nothing and take 25 % more
-    time. The new objects become old ones at once, so that the next collection does not visit them all."""
+    """Disable garbage collection while objects without reference cycles are created. A collection would find nothing
+    and take 25 % more time. The new objects are moved to the oldest generation, so that the next collection does not
+    visit all of them."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

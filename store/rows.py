@@ -1,4 +1,4 @@
-"""The arguments and results of store queries, and the item numbers that identify hidden duplicates."""
+"""Define the arguments and results of store queries, and the item numbers that identify hidden duplicates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ seq)."""
 def encode_repetition(item: int, repetition: int) -> int:
     """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2).
 
-    The number of the item itself stays the same. Lists, screens and reviews pass item numbers, so that they can
+    The item number of the item is its number in the database. Lists, screens and reviews use item numbers to
     distinguish a hidden duplicate from the item.
     """
     return item | _REPETITION_BIT if repetition > 1 else item
@@ -40,17 +40,17 @@ def decode_repetition(item_number: int) -> int:
 BUILTIN_QUEUES = (
     "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",
 )  # fmt: skip
-"""Names of the built-in queues. Every other name is that of a queue file.
+"""Names of the built-in queues. Every other name is the name of a queue file.
 
-All but `PARTIAL_QUEUES` contain every item, in this order (ties keep dataset order):
+All queues except `PARTIAL_QUEUES` contain every item, in this order (ties keep dataset order):
 
 * `failures`: failing items first
-* `disagreement`: items first whose official and recomputed or judge verdicts differ
-* `unreviewed`: items first that this annotator has not reviewed
+* `disagreement`: items whose official verdict differs from the recomputed or judge verdict first
+* `unreviewed`: items that this annotator has not reviewed first
 * `random`: shuffled by the seed
 * `stratified`: shuffled by the seed, one item of each category in turn
 
-The partial ones contain:
+The partial queues contain:
 
 * `judged`: items with a judge verdict
 * `uncertain`: near misses, see `store.filters.keys.NEAR_MISS`
@@ -79,7 +79,7 @@ class View:
     """For a queue file: whether to show only the annotator's share, in its order and with its hidden duplicates. If
     false, the view shows all items of the queue file in dataset order."""
     items: tuple[int, ...] = ()
-    """Items (`items.item`) to which the view is limited; empty for no limit."""
+    """Items (`items.item`) that the view is limited to; empty for no limit."""
 
     @property
     def runs_key(self) -> str:
@@ -123,7 +123,7 @@ class QueueRow:
     """Name of the conversation that the item belongs to."""
     model: str = ""
     run_name: str = ""
-    """Model of the run and its difference from other runs of that model: `synth-good zh`."""
+    """Model of the run, and the property that distinguishes it from other runs of the model: `synth-good zh`."""
     official: bool | None = field(default=None, metadata=row_column("i.official", shows_verdict=True))
     rule: bool | None = field(default=None, metadata=row_column("i.rule", shows_verdict=True))
     judge: bool | None = field(default=None, metadata=row_column("i.judge", shows_verdict=True))
@@ -134,8 +134,8 @@ class QueueRow:
     human: Any = field(default=None, metadata=row_column("h.human", shows_verdict=True, is_json=True))
     """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
     parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))
-    """Number of reviewed parts and additional criteria of the item. A blind annotator who has not reviewed the item
-    gets the number that they reviewed."""
+    """Number of reviewed parts and additional criteria of the item. For a blind annotator who has not reviewed the
+    item, only the annotator's own reviews are counted."""
     your_parts: int = field(default=0, metadata=row_column("coalesce(h.your_parts, 0)"))
     """Number of parts and additional criteria that this annotator reviewed."""
     effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
@@ -153,9 +153,9 @@ class QueueRow:
     first_difference: str | None = field(default=None, metadata=row_column("i.first_difference", shows_verdict=True))
     """The first difference between golden and predicted calls, as text."""
     diff_function: str | None = field(default=None, metadata=row_column("i.diff_function", shows_verdict=True))
-    """Function of the first difference, as are the following fields."""
+    """Function of the first difference."""
     diff_argument: str | None = field(default=None, metadata=row_column("i.diff_argument", shows_verdict=True))
-    """Path of the argument; None if the difference is about the call as a whole."""
+    """Argument path of the first difference; None if the call as a whole differs."""
     diff_golden: str | None = field(default=None, metadata=row_column("i.diff_golden", shows_verdict=True))
     diff_predicted: str | None = field(default=None, metadata=row_column("i.diff_predicted", shows_verdict=True))
     question: str = field(default="", metadata=row_column("i.question"))
@@ -163,7 +163,7 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidths:
-    """Widths of the longest values in a view, in terminal cells, and which columns have values.
+    """Widths of the longest values in a view, in terminal cells, and whether columns have values.
 
     In blind mode, the fields that depend on verdicts have their defaults.
     """
@@ -178,7 +178,7 @@ class ColumnWidths:
     id_repeats_category: bool = False
     """Whether every item id begins with its category."""
     constant: frozenset[str] = frozenset()
-    """Verdict columns (`official`, `rule`, `judge`) that have the same value in all of several rows."""
+    """Verdict columns (`official`, `rule`, `judge`) that have the same value in all rows. Empty for a single row."""
     has_rule: bool = False
     """Whether an item has a recomputed verdict."""
     has_judge: bool = False
@@ -188,7 +188,7 @@ class ColumnWidths:
 
 @dataclass(slots=True)
 class RunRow:
-    """A run with its counts. Pass rates are `*_pass` / `*_known`."""
+    """A run with counts of items. A pass rate is `*_pass` / `*_known`."""
 
     run: int
     info: Run
@@ -207,11 +207,12 @@ class RunRow:
     n_issues: int
     """Number of import issues of the run."""
     disputed: int = 0
-    """Number of items on which annotators disagree. They count with their automatic verdicts."""
+    """Number of items on which annotators disagree. These items count with their automatic verdicts."""
     categories: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each category: `category`, `n` (number of items) and the pass and known counts named above."""
+    """One object for each category: `category`, `n` (number of items) and the counts `*_pass` and `*_known` of the
+    category."""
     in_part: int = 0
-    """Number of items of which only parts have a verdict by any annotator."""
+    """Number of items with verdicts by annotators on parts only."""
     yours: int = 0
     """Number of items with a verdict by this annotator."""
     stated_pass: int = 0
@@ -232,7 +233,8 @@ class RunRow:
 
     @property
     def official_rate(self) -> str:
-        """Official pass rate as text: `71.3 %`. For a run with judge verdicts only, the judge's: `83.0 % judge`."""
+        """Official pass rate as text: `71.3 %`. For a run with judge verdicts only, the pass rate by judge verdict:
+        `83.0 % judge`."""
         if self.is_judged and not self.stated_of:
             return format_judge_rate(self.judge_pass, self.judge_known, self.n_items)
         stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
@@ -267,7 +269,8 @@ class Sibling:
     item: int
     id: str
     mark: Any
-    """This annotator's verdict, else the official, else the recomputed one. A blind annotator sees only their own."""
+    """This annotator's verdict, else the official verdict, else the recomputed verdict. A blind annotator sees only the
+    own verdict."""
 
 
 @dataclass(slots=True)

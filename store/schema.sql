@@ -29,7 +29,8 @@ CREATE TABLE sources (
     hash VARCHAR                     -- blake2b-16 of the content, hex
 );
 
--- Messages and golden calls that the items of all runs share. `item_rows` has the other messages and calls of each item.
+-- Messages and golden calls of questions, stored once for the items of all runs. The other messages and calls of an
+-- item are in `item_rows`.
 CREATE TABLE questions (
     hash BIGINT,
     messages STRUCT(turn INTEGER, step INTEGER, role VARCHAR, content VARCHAR, name VARCHAR)[],

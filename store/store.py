@@ -1,4 +1,4 @@
-"""The store: imported runs and their reviews, as screens, commands and exporters read them."""
+"""Read the imported runs and their reviews, for screens, commands and exporters."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Store:
     ) -> Store:
         """Open the store of a workspace.
 
-        `policy` is the rule for the human verdict if annotators disagree.
+        `policy` determines the human verdict if annotators disagree.
 
         Raises: StoreError if the workspace has no imported runs or the file cannot be read.
         """
@@ -189,7 +189,8 @@ class Store:
         return self._query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file, or None without one. Raises: StoreError as `read_raw_record`."""
+        """Read the item's record in the score file. None if there is no record. Raises: StoreError as
+        `read_raw_record`."""
         self._raise_if_record_is_hidden(item)
         return self._query(lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item)))
 
@@ -207,7 +208,7 @@ class Store:
         return self._query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_same_question(self, item: int) -> list[int]:
-        """Return the items with the same id and category in all runs of the benchmark, its version and language.
+        """Return the items with the same id and category in all runs of the same benchmark, version and language.
 
         The item itself is included.
         """
@@ -251,7 +252,8 @@ class Store:
         return [] if self.blind else self._query(lambda: fetch_clusters(self.connection, view, limit, by, check))
 
     def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of one item, or those of runs (by default all) and of the search for runs.
+        """Return the import issues of one item; or the issues of the given runs (by default all) and of the search for
+        runs.
 
         The list is empty in blind mode, because issues can concern verdicts.
         """
@@ -288,14 +290,15 @@ class Store:
         is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
         return self._suspects.reasons_of(view, decode_item(item)) if is_shown else ()
 
-    def create_queue(self, request: QueueRequest) -> QueueFile:
-        """Sample a queue from the items of a view, without writing a file. Raises the errors of `create_queue`."""
-        from fcreview.store.queues.create import create_queue
+    def draw_queue(self, request: QueueRequest) -> QueueFile:
+        """Draw a queue from the items of a view, without writing a file. Raises the errors of `create.draw_queue`."""
+        from fcreview.store.queues.create import draw_queue
 
-        return self._query(lambda: create_queue(self.connection, request))
+        return self._query(lambda: draw_queue(self.connection, request))
 
     def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
-        """Return the progress of all annotators of a queue file, or of one. Raises: QueueError as `load_queue`."""
+        """Return the progress of all annotators of a queue file, or of one annotator. Raises: QueueError as
+        `load_queue`."""
         from fcreview.store.queues.queue_file import measure_progress
 
         return self._query(lambda: measure_progress(name, self._queue_items, self.reviews, annotator))
@@ -313,7 +316,8 @@ class Store:
     def find_overrides(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
         """For each pair of an item and an annotation, return the automatic verdict that the annotation contradicts.
 
-        The verdict is an object with source, by and value; None if the annotation contradicts none.
+        The verdict is an object with source, by and value. It is None if the annotation contradicts no automatic
+        verdict.
         """
         from fcreview.store.queries.scored_items import find_overrides
 
@@ -339,8 +343,8 @@ class Store:
     ) -> Iterator[list[dict[str, Any]]]:
         """Yield the labels of the view's items in item order, in lists for about `batch_size` items.
 
-        The fields of a label are `store.labels.fields.LABEL_FIELDS`; the label of the item itself comes before those of
-        its parts. Other threads can use the store between two lists.
+        The fields of a label are `store.labels.fields.LABEL_FIELDS`; the label of the item itself comes before the
+        labels of its parts. Other threads can use the store between two lists.
 
         Raises: FilterError for an invalid filter and StoreError in blind mode, both before the first list.
         """
@@ -357,7 +361,8 @@ class Store:
     def refresh_reviews(self) -> int:
         """Read new journal entries, including those of other processes, and return the number of new events.
 
-        Views whose filter or order depends on reviews are computed again. Only now do items move or leave such a view.
+        Views whose filter or order depends on reviews are computed again. Items change position in such a view, or
+        leave it, only in this call.
         """
         with self.lock:
             events = self.reviews.refresh()

@@ -1,4 +1,4 @@
-"""The user's secret key, with which fcreview recognises cache files that this user has written.
+"""Manage the user's secret key. With this key, fcreview recognises cache files that the user has written.
 
 A workspace may come from somebody else, with caches that contradict the journals. The key is therefore outside every
 workspace: `$XDG_STATE_HOME/fcreview/key`, by default `~/.local/state/fcreview/key`.
@@ -16,7 +16,7 @@ KEY_BYTES = 32
 
 
 def load_key(*, create: bool = False) -> bytes | None:
-    """Return the key, or None if there is none. With `create`, make a missing key if the folder is writable."""
+    """Return the key, or None if there is no key. With `create`, a missing key is created if the folder is writable."""
     try:
         state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
         path = state / "fcreview" / "key"

@@ -1,4 +1,4 @@
-"""The workspace folder `.fcreview/`: where it is, the files in it, and the annotator whose files they are."""
+"""Find or create the workspace folder `.fcreview/`, name the files in it, and determine the annotator."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def to_safe_annotator(text: str) -> str:
 
 
 def is_same_filename(one: str, other: str) -> bool:
-    """Whether the two names are the same file on a file system that ignores case."""
+    """Whether both names denote the same file on a file system that ignores case."""
     return one.casefold() == other.casefold()
 
 
@@ -111,7 +111,7 @@ class Workspace:
 
     @property
     def files(self) -> WorkspaceFiles:
-        """Access to the files in the folder. Everything that is read or written in it must be opened here."""
+        """Access to the files in the folder. All files in the folder must be read and written with this object."""
         return WorkspaceFiles(self.root)
 
     @property
@@ -121,7 +121,8 @@ class Workspace:
 
     @property
     def store_log(self) -> Path:
-        """DuckDB's log of the store. fcreview writes none, and a log of another program would change the content."""
+        """DuckDB's log file for the store. fcreview writes no log, and a log of another program would change the
+        content of the store."""
         return self.root / "store.duckdb.wal"
 
     @property
@@ -216,11 +217,9 @@ def write_error(folder: Path, error: OSError) -> WorkspaceError:
 def find_workspace(path: Path, override: Path | None = None, *, create: bool = True) -> Workspace:
     """Find the nearest `.fcreview/` at or above `path`, or create one at `path` (in the folder of `path` if a file).
 
-    Args:
-        path: a file or folder of results.
-        override: the folder that contains, or will contain, `.fcreview/`; or `.fcreview/` itself. Replaces the search.
-            Only here, `.fcreview/` may be a link.
-        create: whether to create a missing workspace.
+    Args: path: a file or folder of results. override: the folder that contains, or will contain, `.fcreview/`; or
+    `.fcreview/` itself. No search is made. Only with this argument may `.fcreview/` be a link. create: whether to
+    create a missing workspace.
 
     Raises: WorkspaceError if `path` does not exist, or if the workspace is missing or cannot be created.
     """
@@ -250,7 +249,7 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
 def _find_existing(folder: Path) -> Path | None:
     """Return the nearest `.fcreview/` at or above the folder.
 
-    Raises: WorkspaceError if it is a link, because a downloaded run could contain a link to any folder.
+    Raises: WorkspaceError if `.fcreview/` is a link, because a downloaded run could contain a link to any folder.
     """
     for above in (folder, *folder.parents):
         root = above / WORKSPACE_FOLDER

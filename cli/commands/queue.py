@@ -187,7 +187,7 @@ def create(
     with open_workspace(options) as session:
         sharing = ShareOptions(names, overlap, repeats, seed)
         request = QueueRequest(name, session.build_view(where, run=run), size, stratify, sharing)
-        queue = session.store.create_queue(request)
+        queue = session.store.draw_queue(request)
         if team:
             publish_queue(session.workspace, queue)
         file = write_queue(session.workspace, queue)
@@ -249,7 +249,7 @@ def extend(
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
     from fcreview.stats.estimation import ExtensionGoal, plan_extension
-    from fcreview.store.queues.extend import ExtensionRequest, create_extension, undecided_positions
+    from fcreview.store.queues.extend import ExtensionRequest, draw_extension, undecided_positions
     from fcreview.store.queues.queue_file import write_queue
 
     check_half_width(half_width)
@@ -273,7 +273,7 @@ def extend(
             )
             print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
-        queue = create_extension(
+        queue = draw_extension(
             session.workspace, sample_status, ExtensionRequest(sample, row, metric.name, parts, names, seed)
         )
         file = write_queue(session.workspace, queue)

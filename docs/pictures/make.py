@@ -76,7 +76,7 @@ def review_sample(workspace: Workspace) -> None:
         run = max(store.fetch_runs(), key=lambda each: each.n_items).run
         sharing = ShareOptions(("alice", "bob"), overlap=4)
         request = QueueRequest("pilot", View(runs=(run,)), 24, "official", sharing)
-        write_queue(workspace, store.create_queue(request))
+        write_queue(workspace, store.draw_queue(request))
     for who, doubted in (("alice", "live_simple_0-0-0"), ("bob", "simple_python_1")):
         with Store.open(workspace, who) as store:
             reviewer = Reviewer(store, Journal(workspace, who))

@@ -13,18 +13,17 @@ _NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/-]*")
 
 
 class ExactTermBuilder:
-    """Builds terms of one key that match exactly one of its values, with quotation marks only if necessary.
+    """Builds filter terms of one key. Each term matches exactly one value, with quotation marks only if necessary.
 
-    An unquoted value matches without regard to case, and also matches longer values that continue with `separator`:
-    `error:value_error` matches `value_error:string`. Pass an empty separator for keys that match by prefix
-    (`keys.compare_prefix`).
+    An unquoted value ignores case, and also matches longer values that continue with `separator`: `error:value_error`
+    matches `value_error:string`. Pass an empty separator for keys that match by prefix (`keys.compare_prefix`).
     """
 
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:
         """`values`: all values of the key that the terms must distinguish."""
         self._key, self._separator = key, separator
         self._spellings: dict[str, set[str]] = {}
-        """Lower-case value -> the values that differ from it in case only."""
+        """Lower-case value -> all spellings of the value, which differ in case only."""
         for value in values:
             if value is not None:
                 self._spellings.setdefault(value.lower(), set()).add(value)
@@ -56,7 +55,7 @@ class ExactTermBuilder:
 
 
 def add_terms(base: str, *terms: str) -> str:
-    """Add terms that the filter does not contain yet. Raises: FilterError if `base` is invalid."""
+    """Add the terms that the filter `base` does not contain yet. Raises: FilterError if `base` is invalid."""
     if not base.strip():
         return " ".join(terms)
     if any(isinstance(token, FilterOperator) and token.text == "OR" for token in tokenize(base)):

@@ -1,6 +1,6 @@
-"""Keys and flags of the filter language, translated to SQL over `item_rows i LEFT JOIN human h`.
+"""Define the keys and flags of the filter language, and translate them to SQL over `item_rows i LEFT JOIN human h`.
 
-Values of the user are always bound parameters, never part of the SQL text.
+Values from the user are always bound parameters, never part of the SQL text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def _any_verdict_sql(condition: str) -> str:
 
 
 def _judge_verdict_sql(value: str, inverse_value: str) -> str:
-    """Return SQL that is true if a judge verdict is `value` (`inverse_value` in criteria where true is a failure)."""
+    """Return SQL that is true if a judge verdict is `value`, or `inverse_value` on criteria where true means a
+    failure."""
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {_VALUE} = '{value}'"
     inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {_VALUE} = '{inverse_value}'"
     return _any_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
@@ -53,7 +54,7 @@ HAS_JUDGE_VERDICT = _any_verdict_sql(
     f"v.source = 'judge' AND v.criterion NOT IN ({_JUDGE_NOTES})"
     f" AND (v.target <> '{ITEM}' OR v.criterion = '{CORRECT}')"
 )
-"""SQL condition: annotators can review a judge verdict on the item or on a part of the item."""
+"""SQL condition: the item or a part of the item has a judge verdict that annotators can review."""
 _JUDGE_FAILED_PART = _judge_verdict_sql("false", "true")
 _JUDGE_PASSED_PART = _judge_verdict_sql("true", "false")
 JUDGE_CONDITIONS = {
@@ -63,8 +64,8 @@ JUDGE_CONDITIONS = {
     "none": f"(i.judge IS NULL AND NOT {HAS_JUDGE_VERDICT})",
     "any": f"(i.judge IS NOT NULL OR {HAS_JUDGE_VERDICT})",
 }
-"""SQL condition for each value of the key `judge`, over judge verdicts on the item or its parts. One part that fails or
-is hallucinated means `fail`."""
+"""Value of the key `judge` -> SQL condition over judge verdicts on the item or its parts. The value is `fail` if at
+least one part fails or is hallucinated."""
 
 _N_DIFFERENCES = (
     "list_sum([CASE WHEN p.golden IS NULL OR p.predicted IS NULL THEN 2"
@@ -74,8 +75,8 @@ _N_DIFFERENCES = (
 """SQL for the number of arguments that differ. A call without a counterpart counts as two arguments."""
 _HAS_MIDDLE_SCORE = _any_verdict_sql(f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {_VALUE} = '1'")
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
-"""SQL condition for the items of the queue `uncertain`: the automatic verdict is fail although every call has its
-counterpart and only one argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
+"""SQL condition for the items of the queue `uncertain`: the automatic verdict is fail although all calls are paired and
+only one argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
 
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
 """SQL for the official error type or, if it is missing and the official verdict is not pass, the recomputed error
@@ -85,7 +86,7 @@ AUTOMATIC_DISAGREEMENT_SQL = (
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
 )
 """SQL condition: the official and the recomputed verdict differ, or the judge verdict differs from the official verdict
-(without one, from the recomputed verdict)."""
+or, if there is none, from the recomputed verdict."""
 
 MAX_SEARCH_LENGTH = 10_000
 """Maximum length in characters of a text to search for. DuckDB rejects expressions of a million characters."""
@@ -117,14 +118,14 @@ class FilterKey:
     shows_verdict: bool = False
     """Whether the key reveals verdicts. It is then not allowed in blind mode."""
     depends_on_reviews: bool = False
-    """Whether the key selects by reviews, so that its result changes while annotators review items."""
+    """Whether the key depends on reviews, so that the selected items change while annotators review."""
     choices: tuple[str, ...] = ()
     """Allowed values; empty if any value is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterFlag:
-    """A bare word with a meaning, such as `stale`. The other fields are those of `FilterKey`."""
+    """A word without a value that selects items, such as `stale`. Fields with the same names are as in `FilterKey`."""
 
     sql: str
     help: str
@@ -151,7 +152,8 @@ def compare_text(column: str, value: FilterValue) -> SqlCondition:
 
 
 def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
-    """Compare as `compare_text`, and also match longer texts that continue with any character but a letter or digit.
+    """Compare as `compare_text` does, and also match longer texts that continue with any character except a letter or
+    digit.
 
     For example, `live` matches `live_simple`.
     """
@@ -162,7 +164,8 @@ def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
 
 
 def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]) -> SqlCondition:
-    """Combine the conditions of a term's values: true if any value matches or, for `!=`, if none does."""
+    """Combine the conditions of a term's values. The result is true if any value matches or, for `!=`, if no value
+    matches."""
     conditions = [compare(value) for value in term.values]
     text = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
     params = [param for _, params in conditions for param in params]
@@ -212,7 +215,7 @@ def match_run(term: FilterTerm) -> SqlCondition:
 
 
 def match_item(term: FilterTerm) -> SqlCondition:
-    """Select items by `items.item`. The numbers are one list parameter, because there can be many."""
+    """Select items by `items.item`. The numbers are one list parameter, because there can be many numbers."""
     items = []
     for value in term.values:
         if not (value.text.isascii() and value.text.isdigit() and len(value.text) < 19):
@@ -288,7 +291,8 @@ def search_texts(columns: str, list_column: str = "") -> ConditionBuilder:
 
 
 def search_all_texts(term: FilterTerm) -> SqlCondition:
-    """Search in the question, the messages and the calls. What many items share is searched once, in `questions`."""
+    """Search in the question, the messages and the calls. Messages and calls that are the same in many items are
+    searched once, in `questions`."""
 
     def compare(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, ":", (value,), value.position)
@@ -337,11 +341,12 @@ _SEARCHES = (
     match_subquery(_IN_QUESTIONS, search_texts("content", "messages")),
     match_subquery(_IN_QUESTIONS, search_texts("name arguments raw", "calls")),
 )
-"""Conditions on the texts of an item that the key `text` searches."""
+"""Conditions that search the texts of an item, for the key `text`."""
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
 _NUMERIC_VALUE = f"TRY_CAST({_VALUE} AS DOUBLE)"
-"""SQL for the value of a verdict as a number; null for true and false, whose JSON cannot be cast to a number."""
+"""SQL for the value of a verdict as a number. It is null for true and false, because their JSON cannot be cast to a
+number."""
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {

@@ -1,11 +1,11 @@
-"""Parser of the filter language, which the filter line of the queue and the option `--where` use.
+"""Parse the filter language, which the filter line of the queue and the option `--where` use.
 
     official:fail -reviewed category:live_simple error:value_error text:"celsius" golden>2 (turns>=3 OR issues)
 
-Terms are combined with "and". `OR` and parentheses group terms, and `-` negates one. `key:a|b` and `key:a,b` match both
-values. An unquoted value ignores case; `*` in it matches any characters, and `none` matches an empty field. A quoted
-value matches exactly. A bare word is searched for in the id and the question. Numbers are compared as in `golden>2` and
-`latency<=2.5`.
+Terms are combined with "and". `OR` and parentheses group terms, and `-` negates a term. `key:a|b` and `key:a,b` match
+both values. An unquoted value ignores case; `*` in it matches any characters, and `none` matches an empty field. A
+quoted value matches exactly. A bare word is searched for in the id and the question. Numbers are compared as in
+`golden>2` and `latency<=2.5`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def parse_filter(text: str, *, blind: bool = False) -> FilterCondition:
 
 
 def list_filter_help(*, blind: bool = False) -> list[tuple[str, str]]:
-    """Return each key (with `:`) and flag of the filter language with its help text."""
+    """Return (key with `:`, or flag; help text) for each key and flag of the filter language."""
     keys = [(f"{name}:", key.help) for name, key in FILTER_KEYS.items() if not (blind and key.shows_verdict)]
     return keys + [(name, flag.help) for name, flag in FILTER_FLAGS.items() if not (blind and flag.shows_verdict)]
 

@@ -1,4 +1,4 @@
-"""Saved filters: each annotator can save filters under names and use them as `@name` in other filters.
+"""Save filters under names. Each annotator has saved filters, and can use them as `@name` in other filters.
 
 The file is `.fcreview/filters/<annotator>.json`: `{"hard": "official:fail turns>=3"}`.
 """
@@ -26,14 +26,14 @@ class SavedFilterError(FcreviewError):
 
 
 def load_saved_filters(state: AnnotatorState) -> dict[str, str]:
-    """Return the saved filters by name, in alphabetical order. They may be invalid, see `find_filter_problem`."""
+    """Return name -> saved filter, in alphabetical order. The filters may be invalid, see `find_filter_problem`."""
     saved = sorted(state.read(FILTERS_FOLDER).items())
     usable = [(name, text) for name, text in saved if _NAME.fullmatch(name) and isinstance(text, str)]
     return {name: text[: MAX_FILTER_LENGTH + 1] for name, text in usable[:MAX_SAVED_FILTERS]}
 
 
 def save_filter(state: AnnotatorState, name: str, text: str) -> None:
-    """Save a filter, replacing one with the same name. The names of other saved filters in it are expanded.
+    """Save a filter. It replaces a filter with the same name. Names of other saved filters in the text are expanded.
 
     Raises: FilterError if the filter is invalid; SavedFilterError if the name is invalid or the file cannot be written.
     """
@@ -76,9 +76,11 @@ def find_filter_problem(text: str, *, blind: bool = False) -> str:
 
 
 def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: bool = False) -> str:
-    """Replace each `@name` in a filter with the saved filter. A quoted `"@name"` stays, as a text to search for.
+    """Replace each `@name` in a filter with the saved filter. A quoted `"@name"` is not replaced, because it searches
+    for this text.
 
-    Raises: FilterError for an unknown name and for an invalid filter. Its position refers to `text`.
+    Raises: FilterError for an unknown name and for an invalid filter. The position of the error is a position in
+    `text`.
     """
     parse_filter(text, blind=blind)
     tokens = tokenize(text)

@@ -1,4 +1,4 @@
-"""Tokens of the filter language: terms and operators, without the meaning of keys and values.
+"""Split a filter into tokens: terms and operators. This module does not know the meaning of keys and values.
 
 official:fail -reviewed (category:live_simple|live_multiple OR turns>=3) text:"celsius"
 """
@@ -51,7 +51,7 @@ class FilterValue:
 
     @property
     def md5_digest(self) -> str | None:
-        """MD5 digest in hex if the value is a hash as `quote_or_hash` writes it, else None."""
+        """MD5 digest in hex if the value is a hash that `quote_or_hash` wrote, else None."""
         match = None if self.quoted else HASHED_VALUE.fullmatch(self.text)
         return match and match[1]
 

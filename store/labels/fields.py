@@ -1,4 +1,4 @@
-"""Fields of an exported label, and the SQL that reads labels from the database.
+"""Define the fields of an exported label, and the SQL that reads labels from the database.
 
 A label is one row for one target and criterion of an item. Every item has a label for its own verdict; another target
 has a label if an automatic source gave a verdict on it or an annotator reviewed it. All export formats take their
@@ -41,7 +41,7 @@ class LabelField:
     duckdb_type: DuckDBType
     sql: str | None = None
     """SQL expression. In `LABEL_FIELDS`, `o` is the label and `r` its run. `CONTENT_FIELDS` read `FROM_WHOLE_ITEMS`.
-    The expression for `functions` gives hashes of function docs. None for `opinions`, which Python code fills in."""
+    The expression for `functions` returns hashes of function docs. None for `opinions`, which Python code adds."""
 
 
 def _opinion_field_type(field: Field[Any]) -> DuckDBType:
@@ -55,11 +55,13 @@ OPINION_FIELDS: dict[str, DuckDBType] = {
     for field in fields(Opinion)
     if field.name not in ("target", "criterion")
 }
-"""Keys and types of one object in the label field `opinions`, which holds a `fcreview.model.review.Opinion`."""
+"""Keys and types of one object in the label field `opinions`. The object represents a
+`fcreview.model.review.Opinion`."""
 AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
     "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
 }  # fmt: skip
-"""Keys and types of one object in the label field `automatic`, which holds a `fcreview.model.item.Verdict`."""
+"""Keys and types of one object in the label field `automatic`. The object represents a
+`fcreview.model.item.Verdict`."""
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip

@@ -1,8 +1,8 @@
-"""Import of reviews from a file: checks each record, finds its item and appends new reviews to an annotator's journal.
+"""Import reviews from a file: check each record, find the item, and append new reviews to an annotator's journal.
 
 Importing a file twice has the effect of importing it once. The id of an imported event is a hash of its content, so
-merged copies of a workspace keep it once, and a review that the annotator already holds is not written again. A review
-that is older than the annotator's current one is not imported.
+merged copies of a workspace contain the event once. A review that the annotator already has is not written again. A
+review that is older than the annotator's current one is not imported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 MAX_LISTED_PROBLEMS = 10
-"""Number of invalid records that an error message lists."""
+"""Maximum number of invalid records that an error message lists."""
 
 
 class LabelImportError(FcreviewError):
@@ -48,26 +48,25 @@ class InvalidRecord:
 
 @dataclass(frozen=True, slots=True)
 class ImportedReview:
-    """A review as an imported file states it, before its item is looked up."""
+    """A review from an imported file, before the item is looked up."""
 
     line: int
     """Line number in the file, from 1; in a Label Studio file the number of the task."""
     key_fields: dict[str, str]
-    """Fields of `ItemKey` that the file gives: `id`, and as many other fields as are needed to identify the item."""
+    """Fields of `ItemKey` in the file: `id`, and as many other fields as are needed to identify the item."""
     annotation: Annotation
     annotator: str | None = None
-    """Annotator that the file names. None if the file names no annotator; the review then belongs to the importing
-    annotator."""
+    """Annotator of the review according to the file. If None, the review belongs to the importing annotator."""
     time: str | None = None
-    """Time of the review, UTC, ISO 8601 with milliseconds. None stands for the time of the import."""
+    """Time of the review, UTC, ISO 8601 with milliseconds. None means the time of the import."""
     blind: bool | None = None
-    """Whether other verdicts were hidden from the annotator. None if the file does not say."""
+    """Whether other verdicts were hidden from the annotator. None if the file does not state it."""
     bulk: str | None = None
     """Id of the bulk review that recorded the review. None for an individual review."""
     prediction_hash: str = ""
-    """Hash of the reviewed prediction. Empty stands for the prediction in the database."""
+    """Hash of the reviewed prediction. Empty means the prediction in the database."""
     golden_hash: str = ""
-    """Hash of the golden answer at the time of the review. Empty stands for the one in the database."""
+    """Hash of the golden answer at the time of the review. Empty means the golden answer in the database."""
     exported_events: tuple[str, ...] = ()
     """Ids of the events that an export of fcreview wrote as this review. If the annotator has one of them, the review
     is already recorded."""
@@ -76,7 +75,7 @@ class ImportedReview:
 def parse_review(
     line: int, label: Mapping[str, Any], opinion: Mapping[str, Any], *, check_scale: bool = False
 ) -> ImportedReview:
-    """Make a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
+    """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
 
     Only `id` and one field of the annotation are required; `fcreview.store.labels.fields` lists all fields. With
     `check_scale`, for records that a person wrote, the value must be on the scale of the criterion or one of the words
@@ -125,7 +124,7 @@ def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | 
 
 
 def mark_not_blind(record: ImportedReview | InvalidRecord) -> ImportedReview | InvalidRecord:
-    """Set `blind` to False in a review for which the file has neither a time nor a value of `blind`."""
+    """Set `blind` to False in a review without a time and without a value of `blind` in the file."""
     if isinstance(record, InvalidRecord) or record.time is not None or record.blind is not None:
         return record
     return replace(record, blind=False)
@@ -169,12 +168,12 @@ class LabelImportResult:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """Records of a file, and where to look for their items."""
+    """Records of a file, and the runs in which the items of the records are looked up."""
 
     name: str
     records: Sequence[ImportedReview | InvalidRecord]
     unit: str = "line"
-    """What `line` of a record counts, for messages: `line` or `task`."""
+    """Unit that `line` of a record counts, for messages: `line` or `task`."""
     run_number: int | None = None
     """Run number that all records belong to; None for any run."""
     preferred_runs: Sequence[int] = ()
@@ -221,7 +220,8 @@ def import_reviews(
 
 
 def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
-    """Select the events to write. The result has these events as `written`, and the numbers of events not to write."""
+    """Select the events to write. They are the field `written` of the result. The other fields count events that are
+    not written."""
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
@@ -247,7 +247,7 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return the ids of the annotator's events on the item, and their opinion on the same target and criterion.
+        """Return (ids of the annotator's events on the item, the annotator's opinion on the same target and criterion).
 
         The caller may add ids to the set.
         """
@@ -327,7 +327,7 @@ class _ItemFinder:
 
 @dataclass(frozen=True, slots=True)
 class _StoredItem:
-    """An item of the database that imported reviews may refer to."""
+    """An item of the database that can be the item of an imported review."""
 
     item: int
     run: int
@@ -363,7 +363,8 @@ def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -
 def _record_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
-    """Yield the located reviews. A review that is given now gets the automatic verdict that it overrides."""
+    """Yield the reviews with their items. A new review, without a time in the file, records the automatic verdict that
+    it overrides."""
     annotations = [
         (item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located
     ]
@@ -385,7 +386,7 @@ _IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in (
 
 
 def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now: str) -> Event:
-    """Make the journal event of a review. Raises LineError for values that a journal cannot hold."""
+    """Build the journal event of a review. Raises LineError for values that a journal cannot store."""
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
         event="new",

@@ -1,7 +1,7 @@
-"""Labels for exporters, read a chunk of items at a time, and a Parquet writer.
+"""Read labels for exporters, one chunk of items at a time, and write Parquet files.
 
-`read_labels` returns dicts; `read_label_lines` returns JSON text, which DuckDB builds in one step, for formats that
-write it unchanged. Both read the same rows. Reading columns is faster than parsing that JSON text again.
+`read_labels` returns dicts. `read_label_lines` returns JSON text that DuckDB builds in one step, for formats that write
+the text unchanged. Both functions read the same labels. For dicts, reading columns is faster than parsing JSON text.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 PARQUET_MEMORY_LIMIT = "256MB"
 """DuckDB's `memory_limit` while it writes a Parquet file."""
 DEFAULT_MAX_LINE_BYTES = 1 << 24
-"""Length of the longest JSON line that DuckDB reads by default, in bytes."""
+"""Maximum length, in bytes, of a JSON line that DuckDB reads by default."""
 
 
 def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
     """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
 
-    The rows pass through a temporary file of JSON Lines, so memory does not grow with their number. DuckDB reads it on
-    a connection of its own because the connection of the database has no access to files. Raises OSError if a file
-    cannot be written, StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
+    The rows are first written to a temporary JSON Lines file, so memory does not grow with their number. DuckDB reads
+    this file on a separate connection, because the connection of the database has no access to files. Raises OSError if
+    a file cannot be written, StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
@@ -114,14 +114,14 @@ FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """Which items become training rows, and in which form."""
+    """Options for exporting training rows: the items to select and the format of the rows."""
 
     agreed: int = 1
     """Number of annotators who must agree. An adjudication always counts."""
     trust_rule: bool = False
     """Whether the automatic verdict counts for items without a review."""
     max_pairs: int = 4
-    """Maximum number of preference pairs of a question."""
+    """Maximum number of preference pairs per question."""
     exclude_benchmark_goldens: bool = False
     """Whether to omit rows that contain golden calls of the benchmark."""
     flavour: Flavour = "trl"
@@ -130,7 +130,7 @@ class TrainingOptions:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelection:
-    """Which labels to read, and with which fields."""
+    """Options for reading labels: the labels to select and the fields to add."""
 
     subset: LabelSubset = "all"
     with_content: bool = False
@@ -151,7 +151,7 @@ _VALUE_COLUMNS = ", ".join(
 
 
 def _json_object_sql(fields: dict[str, LabelField]) -> str:
-    """Return SQL for the text of a JSON object, from columns that have the names of the fields."""
+    """Return SQL for the text of a JSON object. The columns must have the names of the fields."""
     columns = [
         f"{name} := {name}{'::JSON' if field.duckdb_type == JSON else ''}"
         for name, field in fields.items()
@@ -169,7 +169,8 @@ def read_labels(
 ) -> list[dict[str, Any]]:
     """Return the labels of a chunk as dicts with the `LABEL_FIELDS`.
 
-    Labels are in item order, the label of the item's own verdict first. Equal values may be one shared object.
+    Labels are in item order. For each item, the label of the item's own verdict comes first. Equal values may be the
+    same object.
     """
     reader = _ChunkReader(reviews, connection, chunk, choice)
     rows = reader.fetch_rows(_VALUE_COLUMNS)
@@ -227,13 +228,13 @@ class _ChunkReader:
         self._values = [] if chunk.items is None else [chunk.items]
         reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
         self.reviewed_items = {row[0] for row in reviewed}
-        """Numbers of the items that have reviews. Opinions of other items need no look-up."""
+        """Numbers of the items that have reviews. Opinions on other items need no look-up."""
         self._opinions_item: int | None = None
         self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        """Opinions on `_opinions_item`, the item of the last call of `opinions_on`, by target and criterion."""
+        """(target, criterion) -> opinions on `_opinions_item`, the item of the last call of `opinions_on`."""
 
     def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
-        """Return `item` and the columns of every label of the chunk."""
+        """Return one row for each label of the chunk: `item`, then the given columns."""
         return self._fetch(
             f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
             f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"

@@ -1,4 +1,4 @@
-"""Queries for inter-annotator agreement, self-agreement and disagreements: the reviewed items of a view."""
+"""Query the reviewed items of a view, for inter-annotator agreement, self-agreement and disagreements."""
 
 from __future__ import annotations
 
@@ -35,8 +35,9 @@ def fetch_reviewed_items(
 ) -> Iterator[ReviewedItem]:
     """Yield the view's reviewed items in the order of their first reviews.
 
-    Their opinions leave out bulk reviews unless `with_bulk`, so an item can have none. If several runs of a model have
-    the same answer to an item, only one of them is included. Raises FilterError if the view's filter is not valid.
+    The opinions of an item do not include bulk reviews unless `with_bulk`, so an item can have no opinions. If several
+    runs of a model have the same answer to an item, only one of them is included. Raises FilterError if the view's
+    filter is not valid.
     """
     where, params, _ = build_condition(view, blind=False)
     sql = f"SELECT i.item {FROM_ITEMS} WHERE h.item IS NOT NULL AND ({where})"
@@ -56,7 +57,7 @@ def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: V
     """Return one rating for each current verdict of an annotator, "unsure" included.
 
     Stale and retracted verdicts, adjudications, bulk reviews, and item verdicts that only follow from verdicts on parts
-    are left out. Raises FilterError if the view's filter is not valid.
+    are omitted. Raises FilterError if the view's filter is not valid.
     """
     return [
         Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
@@ -69,8 +70,8 @@ def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: V
 def fetch_duplicate_reviews(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
     """Return the first and second verdict of each annotator on each hidden duplicate.
 
-    The first verdict is the one that was current when the duplicate was shown. Stale and retracted verdicts are left
-    out. Raises FilterError if the view's filter is not valid.
+    The first verdict is the one that was current when the duplicate was shown. Stale and retracted verdicts are
+    omitted. Raises FilterError if the view's filter is not valid.
     """
     found = []
     for each in fetch_reviewed_items(connection, reviews, view):

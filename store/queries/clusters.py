@@ -1,4 +1,4 @@
-"""Clusters of similar failures, counted over all failing items of a view."""
+"""Query the clusters of similar failures among all failing items of a view."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 N_EXAMPLES = 3
-"""Number of item ids in `Cluster.examples`."""
+"""Maximum number of item ids in `Cluster.examples`."""
 MAX_VALUE_PAIRS = 300
-"""Number of (golden value, predicted value) pairs that are counted, the most frequent ones. Most other pairs occur
-once, and there can be as many pairs as items."""
+"""Maximum number of (golden value, predicted value) pairs that are counted. The most frequent pairs are counted,
+because there can be as many pairs as items, and most of the other pairs occur once."""
 _COLUMNS = {
     BY_ERROR_TYPE: ("error_type", ERROR_TYPE_SQL),
     BY_FUNCTION: ("function", "i.diff_function"),
@@ -48,8 +48,8 @@ _SHARED_GROUPINGS = {
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""For each grouping: the groupings in which all items of a cluster have the same value, such as the same function. The
-items of a cluster by value also share the golden and the predicted value."""
+"""Grouping -> the groupings in which all items of a cluster have the same value, such as the same function. In a
+cluster by value, all items also have the same golden and predicted value."""
 _FILTER_KEYS = {
     BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",
@@ -61,10 +61,10 @@ _VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
 
 @dataclass(frozen=True, slots=True)
 class _ClusterRow:
-    """A row of the query, before its filter terms are known."""
+    """A row of the query, without filter terms."""
 
     names: dict[str, str | None]
-    """Values that the items share, by field of `Cluster`."""
+    """Field of `Cluster` -> value that all items of the cluster have."""
     count: int
     examples: list[str]
     difference: str | None
@@ -138,7 +138,8 @@ def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder
 
 
 def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]) -> str:
-    """Return the term that selects a cluster's value in the grouping `by`; empty if its items have different values."""
+    """Return the term that selects the cluster's value in the grouping `by`. Empty if the items have different
+    values."""
     if by == BY_VALUE == grouping:
         # Only the most frequent values are known, so these terms always match the exact value.
         values = [(side, row.names[side]) for side in ("golden", "predicted")]
@@ -156,7 +157,7 @@ _LABEL_CRITERIA = (
 
 
 def fetch_label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
-    """Return the criteria in which responses have lists of labels (such as dialog acts) instead of pass or fail.
+    """Return the criteria on which responses have lists of labels (such as dialog acts) instead of pass or fail.
 
     The criteria depend on the item's category and run, not on its verdicts, so a blind annotator may see them.
     """

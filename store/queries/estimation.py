@@ -1,8 +1,8 @@
-"""Queries for estimates and calibration: random samples, and the resolved human verdicts on their items.
+"""Query random samples and the resolved human verdicts on sampled items, for estimates and calibration.
 
 A human verdict is resolved if the annotators agree, the policy decides, or an adjudicator decided. Bulk reviews do not
-count here: the columns `individual` and `individual_by` leave them out. Only reviews of a random sample allow
-conclusions on other items, so these queries determine which reviews belong to one.
+count here: the columns `individual` and `individual_by` ignore them. Only reviews of a random sample allow conclusions
+on other items, so these queries determine which reviews belong to a random sample.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class QueueSample:
     strata: dict[ContentKey, str]
     """Stratum of every item of the population."""
     content_keys_by_queue: dict[str, set[ContentKey]]
-    """Content keys of the sampled items, by name of the queue file, for the queue and each extension."""
+    """Name of the queue file -> content keys of the sampled items, for the queue and each extension."""
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
@@ -59,7 +59,7 @@ class QueueSample:
 
     @property
     def content_keys(self) -> set[ContentKey]:
-        """Items that the queue or an extension drew."""
+        """Content keys of the items that the queue or an extension drew."""
         return set().union(*self.content_keys_by_queue.values())
 
     def inclusion_probability(self, content_key: ContentKey, automatic: bool | None) -> float:
@@ -84,16 +84,16 @@ class QueueSample:
 
 
 StrataCache = dict[str, dict[ContentKey, str]]
-"""Stratum of every item of a queue's population, by the description of the queue."""
+"""Description of a queue -> stratum of every item of the population."""
 
 
 def load_samples(
     connection: DuckDBPyConnection, workspace: Workspace, cache: StrataCache
 ) -> tuple[list[QueueSample], list[str]]:
-    """Return the usable samples of the workspace, and one message for each queue that is not usable.
+    """Return (usable samples of the workspace, one message for each queue that is not usable).
 
-    A queue is usable if the database still has the population that it was drawn from. `cache` keeps populations that
-    do not depend on reviews.
+    A queue is usable if the database still has the population that the queue was drawn from. `cache` stores populations
+    that do not depend on reviews.
     """
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
@@ -109,7 +109,7 @@ def load_samples(
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
-            problems.append(f"queue {queue.name}: its base queue {queue.design.extends} is not usable")
+            problems.append(f"queue {queue.name}: the queue {queue.design.extends}, which it extends, is not usable")
         else:
             sample.add_queue(queue)
     return list(samples.values()), problems
@@ -161,7 +161,7 @@ SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.
 """
 _HAS_BULK_REVIEWS = "SELECT 1 FROM human_labels WHERE individual IS DISTINCT FROM human LIMIT 1"
 _SCORE_FILE_SUFFIX = ".json"
-"""Suffix of a verdict's `by` that names the score file. Any other `by` names the tier of the checker that decided."""
+"""Suffix of `Verdict.by` if it is the name of a score file. Otherwise, `by` is the tier of the checker that decided."""
 
 
 def fetch_calibration_cases(
@@ -201,7 +201,7 @@ def fetch_calibration_cases(
 def _combine_automatic_verdicts(
     columns: list[Any], listed: list[list[str]]
 ) -> dict[tuple[str, str | None, str, str, str | None], Any]:
-    """Return the automatic verdicts of one item by (source, judge, target, criterion, tier)."""
+    """Return (source, judge, target, criterion, tier) -> automatic verdict on one item or a part of it."""
     verdicts: dict[tuple[str, str | None, str, str, str | None], Any] = {}
     for source, target, criterion, text, by in listed:
         judge = (by or "judge") if source == "judge" else None
@@ -222,11 +222,12 @@ def _combine_automatic_verdicts(
 MAX_IDS_IN_FILTER = 150
 _FILTER_WORDS = {True: "pass", False: "fail"}
 _COLUMN_SOURCES = ("official", "rule")
-"""Sources with one verdict for each item, which a filter term can select."""
+"""Sources with one verdict for each item. A filter term can select items by such a verdict."""
 _SCOPE_KEYS = {
     "overall": "", "benchmark": "benchmark", "category": "category", "error": "error", "function": "function",
 }  # fmt: skip
-"""Key of the filter language for each calibration scope that has one; empty for the scope `overall`."""
+"""Calibration scope -> key of the filter language. Scopes without a key are missing; the key of the scope `overall` is
+empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +273,14 @@ def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: Calibrati
 
 @dataclass(frozen=True, slots=True)
 class _ReviewSelection:
-    """How the items with a resolved verdict were selected for review. No item is in both sets."""
+    """Items with a resolved verdict, by the way in which they were selected for review. No item is in both sets."""
 
     random: set[ContentKey]
     """Items that were reviewed as part of a random sample."""
     unknown: set[ContentKey]
-    """Reviewed items that are not in `random`, if some reviews of the sample do not name their queue. Those sampled
-    items may have been selected in the same way as these items, so the sample also represents these items."""
+    """Reviewed items outside `random`, if some reviews of sampled items do not record a queue. Such sampled items may
+    have been selected for review in the same way as the items outside the sample, so all of these items are treated
+    alike."""
 
 
 def _classify_selection(
@@ -288,10 +290,8 @@ def _classify_selection(
 ) -> _ReviewSelection:
     """Determine how items were selected for review.
 
-    Args:
-        samples: The samples of the run.
-        queues_by_key: For each item with a resolved verdict, the names of the queues in which it was reviewed.
-        outcomes: Outcome of each drawn item that was reached.
+    Args: samples: The samples of the run. queues_by_key: Item with a resolved verdict -> names of the queues in which
+    it was reviewed. outcomes: Outcome of each drawn item that annotators have reached.
     """
     random, unknown = set[ContentKey](), set[ContentKey]()
     for sample in samples:
@@ -310,7 +310,7 @@ SELECT r.benchmark, r.generation, r.language, r.model, i.category, i.id,
 FROM item_rows i JOIN runs r ON r.run = i.run LEFT JOIN human h ON h.item = i.item
 WHERE i.run = ? ORDER BY i.seq
 """
-# Human verdicts on whole items for criteria that figures depend on, other than `correct`; null if unresolved.
+# Human verdicts on whole items on criteria other than `correct` that metrics depend on; null if unresolved.
 _CRITERION_ANSWERS = f"""
 SELECT h.item, h.criterion, CASE WHEN {is_resolved_sql("h.individual_by")} THEN h.individual END
 FROM human_labels h JOIN item_rows i ON i.item = h.item
@@ -349,15 +349,15 @@ class RunSampleStatus:
     problems: list[str]
     """One message for each queue file that is not usable as a random sample."""
     criterion_answers: list[CriterionAnswers]
-    """Human verdicts on whole items in other criteria than `correct`."""
+    """Human verdicts on whole items on criteria other than `correct`."""
 
 
 def fetch_sample_status(
     connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
 ) -> RunSampleStatus:
-    """Return what estimates of a run need: the status of each item, and the samples that the items belong to.
+    """Return the data for estimates of a run: the status of each item, and the samples with items of the run.
 
-    `cache` is kept between calls for the same database, because a sample may come from many runs.
+    Pass the same `cache` to all calls for a database, because a sample may contain items of many runs.
     """
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [to_content_key(*row[:8]) for row in rows]
@@ -416,7 +416,7 @@ def fetch_sample_status(
 def _fetch_criterion_answers(
     connection: DuckDBPyConnection, run: int, key_of_item: Mapping[int, ContentKey]
 ) -> dict[str, dict[ContentKey, Any]]:
-    """Return the human verdict on each reviewed item by criterion and content key. The value is None if unresolved."""
+    """Return criterion -> content key -> human verdict on the reviewed item. An unresolved verdict is None."""
     answers: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
         answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)

@@ -1,4 +1,5 @@
-"""Queries for the audit of golden answers: every question with the answers of all runs, and the suspects queue."""
+"""Query the data for the audit of golden answers: every question with the answers of all runs, and the suspects
+queue."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
-"""Answers that are not compared with the golden answer count as one answer: they pass without a difference, or have no
-verdict."""
+"""All answers that pass without a difference, or that have no verdict, count as one answer each, because they are not
+compared with the golden answer."""
 _QUESTIONS = f"""
 SELECT item, category, id, array_to_string(
            list_transform(
@@ -72,9 +73,9 @@ SELECT i.item,
        to_json({_DIFFERENT_PAIRS})::VARCHAR
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
-"""The predicted calls and the pairs that differ, as JSON text: Python converts it faster than DuckDB's lists."""
+"""The predicted calls and the pairs that differ, as JSON text. Python converts JSON text faster than DuckDB's lists."""
 ROWS_PER_FETCH = 5_000
-"""Number of answers whose calls are in memory at a time."""
+"""Maximum number of answers whose calls are in memory at a time."""
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
 FROM human_labels h JOIN item_rows i ON i.item = h.item JOIN runs r USING (run)
@@ -98,7 +99,7 @@ class _AnswerRow:
     """A row of `_ANSWERS`: an answer to a question and the runs that gave it."""
 
     question: int
-    """Hash of the key of the question. The keys themselves would take several times as much memory."""
+    """Hash of the key of the question. The keys would take several times as much memory."""
     golden: int
     items: list[int]
     """Item numbers, one for each run, sorted by `_with_most_frequent_golden`."""
@@ -106,7 +107,7 @@ class _AnswerRow:
     contradicted: bool
     """Whether official and recomputed verdict differ."""
     prediction: str | None
-    """Hash that the predictions of all items have; None if the answer is not compared with the golden answer."""
+    """Hash of the prediction, the same for all items. None if the answer is not compared with the golden answer."""
 
     @property
     def item(self) -> int:
@@ -116,7 +117,7 @@ class _AnswerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The calls of an answer, compared with the golden answer."""
+    """The calls of an answer, and the call pairs that differ from the golden answer."""
 
     is_readable: bool = True
     differences: Sequence[AnswerDifference] = ()
@@ -128,8 +129,8 @@ _NO_DIFFERENCE = _Content()
 def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
 
-    If runs have different golden answers to a question, only the runs with the most frequent one count. Raises
-    FilterError if the filter is not valid.
+    If runs have different golden answers to a question, only the runs with the most frequent golden answer count.
+    Raises FilterError if the filter is not valid.
     """
     selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)
@@ -181,12 +182,13 @@ def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
 
 
 def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> list[AuditedQuestion]:
-    """Return the questions of these items, in the same order. Questions share the objects of their function docs."""
+    """Return the questions of these items, in the same order. Equal function docs are the same object in all
+    questions."""
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in items:
         items_by_run[item >> 32].append(item)
     rows = {}
-    for group in items_by_run.values():  # the range of item numbers skips the blocks of other runs
+    for group in items_by_run.values():  # with a range of item numbers, DuckDB skips the blocks of other runs
         for row in connection.execute(_QUESTIONS, [min(group), max(group), group]).fetchall():
             rows[row[0]] = row
     docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
@@ -219,9 +221,9 @@ def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> li
 def _fetch_contents(
     connection: DuckDBPyConnection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Return what the first item of each answer contains that is compared with the golden answer.
+    """Return the calls and differing call pairs of the first item of each answer.
 
-    Many answers to a question differ in their text only, so only one of those with equal calls is compared.
+    Many answers to a question differ only in text. Of the answers with equal calls, only one is compared.
     """
     questions = {row.item: question for question, rows in answers for row in rows if row.prediction is not None}
     found: dict[int, _Content] = {}
@@ -277,16 +279,16 @@ CREATE TEMP TABLE IF NOT EXISTS suspect_places (scope VARCHAR, item BIGINT, rank
 
 
 class SuspectTable:
-    """The temporary table `suspect_places`, which holds the suspects queue: one item of each suspect question.
+    """The temporary table `suspect_places` with the suspects queue: one item of each suspect question.
 
-    `scope` names the runs that were compared (`View.runs_key`), `rank` counts from 0. The rows of a scope are computed
-    once and stay the same for the session. Not thread-safe.
+    The column `scope` identifies the compared runs (`View.runs_key`), and `rank` counts from 0. The rows of a scope are
+    computed once per session. Not thread-safe.
     """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
         self._reasons: dict[str, dict[int, tuple[str, ...]]] = {}
-        """Maps a scope to the reasons of each of its items, strongest first."""
+        """Scope -> item number -> reasons, strongest first."""
 
     def load_suspects(self, view: View, report: Callable[[int, int], object] = lambda *_: None) -> None:
         """Compute the rows for the view's runs, unless the table already has the rows. The view's filter is ignored.
@@ -321,7 +323,7 @@ def _reason_texts(suspect: Suspect) -> tuple[str, ...]:
 
 
 def _pick_example_item(suspect: Suspect) -> int:
-    """Return an item with the alternative answer, else one that fails, else any item of the question."""
+    """Return an item with the alternative answer, else an item that fails, else any item of the question."""
     alternative_runs = set(suspect.alternative.runs) if suspect.alternative else set()
     return min(
         (run not in alternative_runs, answer.passed is not False, run, item)

@@ -1,4 +1,4 @@
-"""Queries for single items: complete item, raw records, conversation, and the same question in other runs."""
+"""Query single items: the complete item, raw records, the conversation, and the same question in other runs."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Prediction:
 
     item: int
     calls: str
-    """Calls with arguments in alphabetical order, such as `f(a=1); g()`; the raw text of a call that could not be
-    decoded. Empty if there are no calls."""
+    """Calls with arguments in alphabetical order, such as `f(a=1); g()`. A call that could not be decoded is written as
+    raw text. Empty if there are no calls."""
 
 
 def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
@@ -68,7 +68,7 @@ _SELECT_ITEMS = (
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows WHERE "
 )
 Question = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]
-"""Messages and golden calls that the items of all runs share, as dicts."""
+"""(messages, golden calls) of a question, as dicts. They are stored once for the items of all runs."""
 _FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4
 """Index of the column `functions`, a list of hashes, in a row of `_SELECT_ITEMS`."""
 
@@ -93,7 +93,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
     """Return imported items by number. Numbers without an item are omitted.
 
-    The items share the objects of their function docs.
+    Equal function docs are the same object in all items.
     """
     if not numbers:
         return {}
@@ -108,7 +108,7 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
 
 
 def _fetch_questions(connection: DuckDBPyConnection, hashes: set[int]) -> dict[int, Question]:
-    """Return the messages and golden calls of shared questions, by hash."""
+    """Return question hash -> messages and golden calls."""
     if not hashes:
         return {}
     where, value = ("= ?", min(hashes)) if len(hashes) == 1 else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
@@ -149,7 +149,8 @@ def _fetch_issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[in
 
 
 def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
-    """Return the import issues of one item, or those of runs (if empty, all runs) and of no run. Errors come first."""
+    """Return the import issues of one item; or the issues of the given runs (all runs if empty) and the issues without
+    a run. Errors come first."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues WHERE (?::BIGINT IS NULL OR item = ?)"
         " AND (run IS NULL OR len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], run))"
@@ -161,7 +162,7 @@ def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence
 
 
 def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) -> list[int]:
-    """Return the numbers of the items with an id, in one run or in all."""
+    """Return the numbers of the items with an id, in one run or in all runs."""
     rows = connection.execute(
         "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [item_id, run, run]
     ).fetchall()
@@ -171,7 +172,8 @@ def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) ->
 def search_item_ids(
     connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
-    """Return the ids that contain every word of the text, ignoring case, in the given runs or (if empty) in all.
+    """Return the ids that contain every word of the text, ignoring case, in the given runs or, if `runs` is empty, in
+    all runs.
 
     An id that equals the text comes first, then ids that start with it, then shorter ids.
     """
@@ -232,8 +234,8 @@ def _read_record(
 ) -> bytes:
     """Read the bytes of a record.
 
-    If the file has changed since the import, the bytes must still be a JSON object, with the id `item_id` if given.
-    Raises StoreError if the bytes are not such a record or cannot be read.
+    If the file has changed since the import, the bytes must be a JSON object, with the id `item_id` if given. Raises
+    StoreError if the bytes are not such a record or cannot be read.
     """
     path = workspace.to_absolute_path(location.file)
     try:
@@ -294,7 +296,8 @@ def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -
 
 
 MAX_SIBLINGS = 500
-"""Limit of items for one conversation. Conversations have a few dozen, but some datasets put all items in one group."""
+"""Maximum number of items of one conversation. Conversations have a few dozen items, but some datasets have all items
+in one group."""
 
 
 def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> list[Sibling]:

@@ -1,8 +1,8 @@
-"""The items of a view in order, read in pages, and the rows of a queue.
+"""Order the items of a view, read them in pages, and read the rows of a queue.
 
-The order of a view is computed once and stored as a temporary table of item numbers; a page is a range of its rows. So
-positions stay the same while people review: an item that no longer matches `-reviewed` stays where it is until
-`ViewOrders.drop_review_orders`. The values in the rows are always current.
+The order of a view is computed once and stored as a temporary table of item numbers. A page is a range of rows of this
+table. Positions therefore stay the same while people review: an item that no longer matches `-reviewed` keeps its
+position until `ViewOrders.drop_review_orders` is called. The values in the rows are always current.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 """FROM clause with the aliases that SQL fragments in the store use: `i` for items, `h` for their reviews."""
 MAX_CACHED_ORDERS = 4
-"""Number of orders that are kept, the most recently used ones. An order of 500,000 items takes about 4 MB."""
+"""Maximum number of orders in memory. The most recently used orders are kept. An order of 500,000 items takes about 4
+MB."""
 
 # The values are hashed as one text, because `hash` of several values gives similar orders for different seeds.
 _RANDOM_RANK = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
@@ -66,7 +67,7 @@ class ViewOrder:
 
 
 class ViewOrders:
-    """Cache of the orders in use on one connection. Not thread-safe."""
+    """Cache of the view orders of one connection. Not thread-safe."""
 
     def __init__(
         self,
@@ -142,7 +143,8 @@ class ViewOrders:
 
 
 def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
-    """Return the condition for a view's filter, queue and runs: (SQL over `FROM_ITEMS`, values, depends on reviews).
+    """Return (SQL condition over `FROM_ITEMS`, values, whether it depends on reviews) for a view's filter, queue and
+    runs.
 
     The caller must have loaded the queue file or the suspects into their table (`QueueItemTable.load_queue`,
     `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
@@ -211,7 +213,8 @@ def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapp
 
 
 CHUNK_SIZE = 5_000
-"""Number of items in a chunk. With twice as many, labels sometimes exceed the memory limit and must be read again."""
+"""Number of items in a chunk. With twice as many items, labels sometimes exceed the memory limit and must be read
+again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +223,8 @@ class ItemChunk:
 
     first: int
     last: int
-    """Number of the last item. The chunk has the items from `first` to `last`, or only those listed in `items`."""
+    """Number of the last item. The chunk contains the items from `first` to `last`, or only the items listed in
+    `items`."""
     items: list[int] | None
     """Item numbers; None for every item of the range."""
 

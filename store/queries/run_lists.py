@@ -14,9 +14,9 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[
 _IS_FILE = re.compile(r"\.(json|jsonl|ndjson|eval)$")
 _WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
 MAX_FILE_LABEL = 16
-"""Number of characters above which the names of files are shortened."""
+"""Maximum number of characters of a file name. Longer names are shortened."""
 _COMMON_FOLDERS = {"result", "score", "results", "scores"}
-"""Folder names that most result archives have, so they do not distinguish runs."""
+"""Folder names that occur in most result archives, so they do not distinguish runs."""
 
 
 def folder_label(row: RunRow) -> str:
@@ -30,9 +30,9 @@ def folder_label(row: RunRow) -> str:
 
 
 def label_files(rows: Iterable[RunRow]) -> dict[int, str]:
-    """Return the name of each run's file, by run number; empty for a run that is a folder.
+    """Return run number -> name of the run's file. The name is empty for a run that is a folder.
 
-    Long names are shortened by the words that all of them begin with.
+    Long names are shortened by the words at the beginning of all names.
     """
     names = {row.run: PurePath(row.info.path).name for row in rows}
     names = {
@@ -50,7 +50,7 @@ def label_files(rows: Iterable[RunRow]) -> dict[int, str]:
 
 
 def name_runs(rows: Sequence[RunRow]) -> dict[int, str]:
-    """Return the model of each run, with the name of its file if several runs have this benchmark and model."""
+    """Return run number -> model. The name of the file is added if several runs have the same benchmark and model."""
     groups: dict[tuple[str, str], list[RunRow]] = {}
     for row in rows:
         groups.setdefault((row.info.full_title, row.info.model), []).append(row)
@@ -80,8 +80,7 @@ SORT_KEYS: dict[str, SortKey] = {
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
 }
-"""Function that returns the sort key of a run, for each order. Orders by a rate or count begin with the highest
-value."""
+"""Order -> function that returns the sort key of a run. Orders by a rate or count begin with the highest value."""
 RATE_ORDERS = ("official", "rule", "corrected")
 """Orders by a pass rate. A run may have no such rate."""
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")
@@ -91,7 +90,7 @@ GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
     "generation": lambda row: row.info.full_title,
     "date": folder_label,
 }
-"""Function that returns the group of a run, for each grouping."""
+"""Grouping -> function that returns the group of a run."""
 
 
 @dataclass(frozen=True, slots=True)

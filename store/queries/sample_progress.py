@@ -1,9 +1,9 @@
-"""Progress of random samples: the drawn items that annotators have reached.
+"""Determine which items of a random sample annotators have reached.
 
-One rule holds for all reviews, whether they were recorded in the app, with `label` or with `import-labels`. Annotators
-review a share in its random order. The share is reached up to the last item that was reviewed after the queue was
-created. A reached item without a verdict was skipped. A later item does not count yet, even if it has an older verdict,
-because older reviews may be a selection.
+The same rule applies to reviews recorded in the app, with `label` and with `import-labels`. Annotators review their
+share of the sample in random order. All items up to the last item that was reviewed after the queue was created count
+as reached. A reached item without a verdict was skipped. Later items do not count yet, even with an older verdict,
+because the items with older reviews may not be a random selection.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def sampled_keys(queue: QueueFile) -> list[ContentKey]:
 def find_sample_outcomes(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return the outcome of each drawn item that was reached.
+    """Return content key -> outcome, for each drawn item that annotators have reached.
 
     Args:
         queues: Queue files.

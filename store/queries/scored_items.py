@@ -1,4 +1,4 @@
-"""Queries for metrics and run comparisons: items with the verdicts of one source, and the judge verdicts on items."""
+"""Query items with the verdicts of one source, for metrics and run comparisons, and the judge verdicts on items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
     "rule": ("i.rule", "coalesce(i.rule_error_type, i.rule_note)"),
     "effective": (EFFECTIVE_VERDICT, "coalesce(i.error_type, i.rule_error_type)"),
 }
-"""(SQL expression of the verdict, SQL expression of the error type) for each verdict source."""
+"""Verdict source -> (SQL expression of the verdict, SQL expression of the error type)."""
 
 
 def fetch_outcomes(
@@ -71,7 +71,7 @@ def fetch_outcomes(
 def fetch_verdicts_of_runs(
     connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the same items as `fetch_outcomes` with their questions and verdicts only, to compare hundreds of runs.
+    """Return the items that `fetch_outcomes` returns, with questions and verdicts only, for comparing hundreds of runs.
 
     Raises FilterError if the filter is not valid.
     """
@@ -97,7 +97,7 @@ def fetch_verdicts_of_runs(
 
 
 ROWS_PER_FETCH = 10_000
-"""Number of rows that are in memory both as rows and as outcomes."""
+"""Maximum number of rows that are in memory both as rows and as outcomes."""
 _SELECT_VERDICTS = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
 _JUDGE_VERDICTS = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
@@ -116,7 +116,8 @@ def find_overrides(
     if not items:
         return [None] * len(annotations)
     verdicts: dict[tuple[int, str, str], dict[str, dict[str, Any]]] = {}
-    # For a single item, as after a key press, the index is several times as fast as a join with a list of items.
+    # For a single item, for example after a key press, the index is several times as fast as a join with a list of
+    # items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         judge = only_judge(each["by"] for each in listed or () if each["source"] == "judge")
@@ -134,7 +135,8 @@ def find_overrides(
 
 
 def only_judge(names: Iterable[str | None]) -> str | None:
-    """Return the judge of an item, which an item verdict derived from other verdicts does not name.
+    """Return the name of the judge of an item, for item verdicts that are derived from verdicts on parts and do not
+    state the judge.
 
     None if the item has no judge or several judges.
     """
@@ -158,9 +160,9 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
     "errata": ("judge", "rule"),
     "corrected": ("judge", "rule", "official"),
 }
-"""Automatic sources that each metric source uses. The verdict of a later source replaces the verdict of an earlier
+"""Metric source -> automatic sources that it uses. The verdict of a later source replaces the verdict of an earlier
 source. Judge verdicts belong to the official and to the recomputed metrics. In `corrected`, human verdicts replace all
-automatic ones."""
+automatic verdicts."""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
 """Arguments of DuckDB's `list_filter` that select the verdicts that have no column of their own."""
 _ITEMS = f"""
@@ -194,8 +196,8 @@ FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
 RUNS_PER_QUERY = 200
-"""Limit of runs for one call of `fetch_aggregated_items`, because the call holds the durations of all steps of these
-runs in memory."""
+"""Maximum number of runs in one call of `fetch_aggregated_items`. During the call, the durations of all steps of these
+runs are in memory."""
 ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
@@ -260,10 +262,12 @@ def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata:
 def fetch_aggregated_items(
     connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
-    """Return the scored items of several runs, with items that all sources score alike combined into one.
+    """Return the scored items of several runs. Items with the same verdicts from all sources are combined into one
+    item.
 
-    Reviewed items stay separate and, with `keep_part_verdicts`, so do items with automatic verdicts on parts or in
-    other criteria. `ScoredItem.n_items` counts the combined items. The runs must not have errata.
+    Reviewed items are not combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other
+    criteria are not combined either. `ScoredItem.n_items` is the number of combined items. The runs must not have
+    errata.
     """
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
@@ -288,7 +292,8 @@ def _score_by_source(
 
 
 def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[ScoredItem]:
-    """Return the items of a run in dataset order, with the verdicts that `corrected` would have without any review."""
+    """Return the items of a run in dataset order, with the verdicts that the source `corrected` has if there are no
+    reviews."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
@@ -345,7 +350,7 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
 def _find_overrides(
     automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
-    """Return the effective verdicts that differ from automatic ones."""
+    """Return the human verdicts that differ from the automatic verdicts."""
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
         own = automatic.get((human.target, human.criterion))

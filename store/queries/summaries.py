@@ -1,4 +1,4 @@
-"""Queries that count items: by run, and by value of a facet."""
+"""Count items by run, and by the values of facets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FACETS = {
     "function": "i.diff_function",
     "run": "i.run",
 }
-"""SQL expression of each facet. A facet is a filter key whose values are counted."""
+"""Facet -> SQL expression. A facet is a filter key whose values are counted."""
 _BLIND_FACETS = ("category", "run")
 """Facets that do not depend on verdicts."""
 _RUN_COUNTS = {
@@ -47,7 +47,7 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""Counts of `RunRow` by category, and their SQL expressions. `n` is `RunRow.n_items`."""
+"""Field of `RunRow` -> SQL expression that counts the items of a category. `n` is `RunRow.n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
@@ -71,7 +71,7 @@ def fetch_source_paths(connection: DuckDBPyConnection, workspace: Workspace) -> 
 
 
 def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
-    """Return every run with its counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
+    """Return every run with counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
     counts: dict[int, list[dict[str, Any]]] = {}
     for run, category, *numbers in connection.execute(
         f"SELECT run, category, {', '.join(_RUN_COUNTS.values())}"
@@ -121,9 +121,9 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
 
 
 def fetch_facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
-    """Return the values of each facet with their numbers of items, most frequent first.
+    """Return facet -> (value, number of items) pairs, most frequent value first.
 
-    Values are spelled as in a filter. Raises FilterError if the view's filter is not valid.
+    Values are written as in a filter. Raises FilterError if the view's filter is not valid.
     """
     where, params, _ = build_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]

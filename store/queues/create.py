@@ -43,7 +43,7 @@ STRATUM_COLUMNS = {
     "judge": "CASE WHEN i.judge THEN 'pass' WHEN NOT i.judge THEN 'fail' END",
     "error": ERROR_TYPE_SQL,
 }
-"""Keys that a sample can be stratified by, with their SQL expressions."""
+"""Key that a sample can be stratified by -> SQL expression."""
 _CONTENT_KEY_COLUMNS = (
     "r.benchmark, r.generation, r.language, r.model, i.category, i.id,"
     " coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
@@ -62,7 +62,7 @@ class QueueRequest:
     sharing: ShareOptions
 
 
-def create_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFile:
+def draw_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFile:
     """Draw a sample and return it as a queue file, without writing it.
 
     The same view, size and seed give the same sample. Raises QueueError, SamplingError, AnnotatorError or FilterError
@@ -101,9 +101,9 @@ def create_queue(connection: DuckDBPyConnection, request: QueueRequest) -> Queue
 
 
 def fetch_population(connection: DuckDBPyConnection, request: QueueRequest) -> dict[str, str]:
-    """Return the stratum of every item that can be drawn, by content key (item key and hashes as JSON text).
+    """Return content key (item key and hashes as JSON text) -> stratum, for every item that can be drawn.
 
-    Runs with the same answer to the same item have one content key, so the item counts once.
+    The same item with the same answer has one content key in all runs of a model, so it counts once.
     """
     keys = [name.strip() for name in request.stratify.split(",") if name.strip()]
     unknown = next((name for name in keys if name not in STRATUM_COLUMNS), None)
@@ -135,15 +135,15 @@ class MergedQueue:
 
     queue: str
     state: QueueMergeState
-    """`known`: this workspace has the same sample, even if created at another time. `differs`: this workspace has
-    another sample with the same name, and both are kept."""
+    """`known`: this workspace has a queue with the same content, except perhaps the time of creation. `differs`: this
+    workspace has a queue with the same name and other content, and both queues are kept."""
     kept_as: str = ""
-    """Name of the queue in this workspace; empty for an unreadable one."""
+    """Name of the queue in this workspace; empty if the queue is unreadable."""
     why: str = ""
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
-    """Copy the other workspace's queues that this one lacks, and return one result for each queue, by name.
+    """Copy the queues of the other workspace that this workspace lacks. Returns one result per queue, sorted by name.
 
     Raises QueueError if a file cannot be written.
     """
@@ -161,7 +161,7 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
     existing = queue_names(workspace)
     number, name = 1, queue.name
     while (same := next((each for each in existing if is_same_filename(each, name)), None)) is not None:
-        if _has_same_sample(workspace, same, queue):
+        if _has_same_content(workspace, same, queue):
             return MergedQueue(queue.name, "known" if number == 1 else "differs", same)
         number += 1
         name = f"{queue.name}-{number}"
@@ -169,8 +169,8 @@ def merge_queue(workspace: Workspace, queue: QueueFile | QueueError) -> MergedQu
     return MergedQueue(queue.name, "new" if number == 1 else "differs", name)
 
 
-def _has_same_sample(workspace: Workspace, name: str, queue: QueueFile) -> bool:
+def _has_same_content(workspace: Workspace, name: str, queue: QueueFile) -> bool:
     try:
-        return replace(read_queue(workspace, name), name=queue.name).has_same_sample(queue)
+        return replace(read_queue(workspace, name), name=queue.name).has_same_content(queue)
     except QueueError:
         return False

@@ -1,4 +1,4 @@
-"""Extension of a queue: a new queue file with the items that narrow the confidence interval of a metric fastest."""
+"""Extend a queue: draw a new queue file with the items that narrow the confidence interval of a metric fastest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionRequest:
-    """Parameters of a queue that extends another one."""
+    """Parameters of a queue that extends another queue."""
 
     sample: QueueSample
     row: RunRow
@@ -31,7 +31,7 @@ class ExtensionRequest:
     parts: Sequence[ExtensionStratum]
     """Strata to draw from, with the number of items to draw."""
     annotators: Sequence[str]
-    """Annotators who get a share; empty for those of the extended queue."""
+    """Annotators to whom the new items are assigned; empty for the annotators of the extended queue."""
     seed: int
 
 
@@ -45,12 +45,12 @@ def undecided_positions(status: RunSampleStatus, sample: QueueSample) -> list[in
     ]
 
 
-def create_extension(workspace: Workspace, status: RunSampleStatus, request: ExtensionRequest) -> QueueFile:
+def draw_extension(workspace: Workspace, status: RunSampleStatus, request: ExtensionRequest) -> QueueFile:
     """Draw an extension and return it as a queue file, without writing it.
 
-    The new queue has the name of the extended queue with the next free number. The `probability` of an item is its
-    probability among the items of its stratum that no earlier queue has drawn. Raises AnnotatorError for an invalid
-    name.
+    The new queue has the name of the extended queue with the next free number. The `probability` of an item is the
+    probability of being drawn from the items of the stratum that no earlier queue has drawn. Raises AnnotatorError for
+    an invalid name.
     """
     queue = request.sample.queue
     names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]

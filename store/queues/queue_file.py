@@ -1,7 +1,8 @@
-"""Queue files `.fcreview/queues/<name>.json`: a sample of items, and each annotator's share of it.
+"""Read and write queue files, `.fcreview/queues/<name>.json`. A queue file contains a sample of items, and the share of
+the items that each annotator reviews.
 
 `docs/queues.md` describes the format. A queue file identifies items by content, as reviews do, so it has the same
-meaning in every copy of the workspace. It is never changed after it was written.
+meaning in every copy of the workspace. A queue file is never changed after it was written.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class QueueItem:
     """Key of the item. In JSON, the key is an object with the field names of `ItemKey`."""
     prediction_hash: str
     golden_hash: str
-    """Hash of the golden answer when the sample was drawn. If it or `prediction_hash` changes, the item stays in the
-    queue and its reviews become stale."""
+    """Hash of the golden answer when the sample was drawn. If this hash or `prediction_hash` changes, the item stays in
+    the queue and the reviews of the item become stale."""
     stratum: str
     probability: float
     """Probability with which the sample includes the item, 0 to 1."""
@@ -79,7 +80,8 @@ class SampleDesign:
     runs: list[dict[str, Any]]
     """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled items."""
     extends: str = ""
-    """Name of the queue that this one extends; items of that queue are not drawn again. Empty for a new sample."""
+    """Name of the queue that this queue extends. Items of the extended queue are not drawn again. Empty for a new
+    sample."""
     target: str = ""
     """Name of the metric whose confidence interval an extension narrows; empty for a new sample."""
 
@@ -88,7 +90,8 @@ class SampleDesign:
 class QueueFile:
     name: str
     created: str
-    """Time of creation, UTC, ISO 8601. Two files that were drawn alike differ in this field only."""
+    """Time of creation, UTC, ISO 8601. Two files that were drawn from the same items with the same request differ only
+    in this field."""
     design: SampleDesign
     strata: list[Stratum]
     items: list[QueueItem]
@@ -108,10 +111,10 @@ class QueueFile:
         return cls(name, now, design, strata, items, shares)
 
     def share_of(self, annotator: str | None) -> AnnotatorShare | None:
-        """Return the annotator's share, or None if they have none."""
+        """Return the annotator's share, or None if the annotator has none."""
         return next((share for share in self.shares if share.annotator == annotator), None)
 
-    def has_same_sample(self, other: QueueFile) -> bool:
+    def has_same_content(self, other: QueueFile) -> bool:
         """Return whether both files have the same content, apart from the time of creation and the folders of runs."""
         mine, others = (replace(each, created="", design=replace(each.design, runs=[])) for each in (self, other))
         return _queue_to_json(mine) == _queue_to_json(others)
@@ -163,7 +166,8 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
-    """Write a new queue file; it is on disk when this returns. Raises QueueError if the name is invalid or in use."""
+    """Write a new queue file. The file is on disk when this returns. Raises QueueError if the name is invalid or in
+    use."""
     check_new_queue(workspace, queue.name)
     path = queue_path(workspace, queue.name)
     content = format_queue(queue)
@@ -246,10 +250,10 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 
 
 class QueueItemTable:
-    """The temporary table `queue_places`, which holds the shares of the queue files that are in use.
+    """The temporary table `queue_places` with the shares of the loaded queue files.
 
-    `place` is the position in the annotator's share, from 0. `number` is the item number that the share uses for the
-    item; a hidden duplicate has an item number of its own (see `fcreview.store.rows`). Not thread-safe.
+    The column `place` is the position in the annotator's share, from 0. The column `number` is the item number in the
+    share; a hidden duplicate has a separate item number (see `fcreview.store.rows`). Not thread-safe.
     """
 
     def __init__(self, connection: DuckDBPyConnection, workspace: Workspace) -> None:
@@ -279,12 +283,14 @@ class QueueItemTable:
         return self._queues[name]
 
     def item_numbers(self, name: str) -> list[int | None]:
-        """Return the number of each item in `QueueFile.items`, None for an item that the database no longer has."""
+        """Return the item number of each item in `QueueFile.items`. It is None for an item that the database no longer
+        has."""
         self.load_queue(name)
         return self._items[name]
 
     def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
-        """Find the sampled items. If several runs of a model have one, the item with the sampled hashes is chosen."""
+        """Find the sampled items. If several runs of a model contain an item, the one with the sampled hashes is
+        chosen."""
         index = ItemIndex(self._connection)
         index.load_keys(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
@@ -297,7 +303,7 @@ class QueueItemTable:
 
 @dataclass(frozen=True, slots=True)
 class ShareProgress:
-    """How many items of their share an annotator has reviewed."""
+    """Number of items in an annotator's share, and how many of them are reviewed."""
 
     annotator: str
     done: int
@@ -317,7 +323,7 @@ def measure_progress(
 ) -> list[ShareProgress]:
     """Return the progress of every annotator of a queue, or of one annotator.
 
-    An item is done once it has a verdict that is not stale.
+    An item counts as reviewed if it has a verdict that is not stale.
     """
     queue, items = table.load_queue(name), table.item_numbers(name)
     progress = []

@@ -1,4 +1,4 @@
-"""Hidden duplicates: items that an annotator reviews twice, without seeing their first review the second time."""
+"""Prepare hidden duplicates: items that an annotator reviews twice, without seeing the first review the second time."""
 
 from __future__ import annotations
 

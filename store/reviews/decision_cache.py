@@ -1,8 +1,8 @@
-"""Cache of the table `human_labels`, so that a workspace with many reviews opens without deciding all items again.
+"""Cache the table `human_labels`, so that a workspace with many reviews opens without deciding all items again.
 
-`.fcreview/decisions.cache.duckdb` holds the rows and states what they were computed from. It can be deleted at any
-time. It is used only if this user has written it, for the same database, annotator and policy, and while every journal
-still begins with the bytes that were read without a warning. Events that were appended since are read as usual.
+`.fcreview/decisions.cache.duckdb` contains the rows and the inputs that they were computed from. The file can be
+deleted at any time. It is used only if this user wrote it for the same database, annotator and policy, and if every
+journal still begins with the bytes that were read without a warning. Events that were appended since are read as usual.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 FORMAT = 2
-"""Version of the cache. Increase it when the same events lead to other decisions than before."""
+"""Version of the cache. Increase it if the same events lead to different decisions than before."""
 OLD_NAME = "standing.duckdb"
 """Former file name of the cache. The file is removed when a new cache is written."""
 CODE_BYTES = 1_000
-"""Maximum size of the file with the authentication code."""
+"""Maximum size, in bytes, of the file that contains the authentication code of the cache."""
 MIN_EVENTS = 5_000
-"""Number of events from which on the cache is faster than the journals."""
+"""Minimum number of events for which the cache is faster than reading the journals."""
 
 
 def describe_cache_inputs(
@@ -61,7 +61,7 @@ def attach_cache(connection: duckdb.DuckDBPyConnection, workspace: Workspace) ->
 
 
 def check_cache(workspace: Workspace) -> str:
-    """Return the state of the cache in words; empty if there is none."""
+    """Describe the state of the cache in words. Empty if there is no cache."""
     files = workspace.files
     try:
         content = files.read(workspace.decision_cache)
@@ -83,7 +83,8 @@ def _compute_code(key: bytes, content: bytes) -> bytes:
 def load_decisions(
     connection: duckdb.DuckDBPyConnection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
-    """Fill the empty table `human_labels` from the cache, and return the journal prefixes that the rows come from.
+    """Fill the empty table `human_labels` from the cache. Returns the journal prefixes that the rows were computed
+    from.
 
     Returns None and leaves the table empty if there is no usable cache. `attach_cache` must have been called.
     """
@@ -109,7 +110,8 @@ def save_decisions(
     inputs: Mapping[str, Any],
     prefixes: Mapping[str, JournalPrefix],
 ) -> None:
-    """Replace the cache by the rows of `human_labels`. Without write access or a key, the cache stays as it was."""
+    """Replace the content of the cache with the rows of `human_labels`. Without write access or a key, the cache is not
+    changed."""
     key = load_key(create=True)
     if key is None:
         return

@@ -1,12 +1,12 @@
-"""The review journal `.fcreview/reviews/<annotator>.jsonl`, the only data of a workspace that cannot be rebuilt.
+"""Write the review journal `.fcreview/reviews/<annotator>.jsonl`, the only data of a workspace that cannot be rebuilt.
 
 Each event is one line, written by one `write` to an O_APPEND descriptor, synced before `append` returns, and chained to
 the previous event by hash. Nothing is ever overwritten or deleted. A line counts for every reader as soon as its last
-brace is in the file, with or without the newline, so a write that fails at any byte leaves readers with exactly the
-events that the error message names.
+brace is in the file, with or without the newline. If a write fails at any byte, readers therefore see exactly the
+events that the error message reports as saved.
 
-Annotators need no lock against each other. Two processes of the same annotator use an advisory lock; without it no line
-is lost either, but the chain has two branches.
+Annotators need no lock against each other. Two processes of the same annotator use an advisory lock. Without the lock,
+no line is lost either, but the chain has two branches.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Journal:
         return self.extend(events)
 
     def retract(self, *events: Event) -> list[Event]:
-        """Write the retractions of some of this annotator's events at once, and return the retractions."""
+        """Write retractions of these events of the annotator at once, and return the retractions."""
         retractions = []
         for event in events:
             annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
@@ -163,7 +163,7 @@ class Journal:
         )
 
     def _write(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
-        """Append the lines that `make_lines` returns for the hash of the last event, and return them."""
+        """Call `make_lines` with the hash of the last event, append the returned lines, and return them."""
         try:
             return self._write_locked(make_lines)
         except LineError as error:
@@ -233,12 +233,12 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
     """Append the prefix and the lines, and wait until they are on disk.
 
     Also returns if only the last newline is missing, because the next writer adds it. Raises `_PartialWriteError` if
-    some of the lines count, another OSError if none does.
+    only some of the lines count, and another OSError if no line counts.
     """
     data = prefix + b"".join(lines)
     written = 0
     try:
-        # A write can be short (signal, full disk). The next one then completes it or fails with the reason.
+        # A write can be incomplete (signal, full disk). The next write then completes it or fails with the reason.
         while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError as error:
@@ -254,7 +254,8 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
 
 
 def _count_complete_lines(lines: Sequence[bytes], n_bytes: int) -> int:
-    """Return how many of the lines their first `n_bytes` bytes contain. The last newline may be missing."""
+    """Return the number of complete lines in the first `n_bytes` bytes of the lines. The newline of the last line may
+    be missing."""
     complete = end = 0
     for line in lines:
         end += len(line)

@@ -1,6 +1,7 @@
-"""Format of a journal line: one `fcreview.model.review.Event` as JSON. Functions to write, parse and validate a line.
+"""Write, parse and validate a journal line, which is one `fcreview.model.review.Event` as JSON.
 
-Readers validate every field. A line that is not valid is skipped with the reason; it never counts and is never deleted.
+Readers validate every field. An invalid line is skipped and reported with the reason. It never counts and is never
+deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _STR = {str}
 
 
 class LineError(ValueError):
-    """Raised for a line that readers skip. The message says why."""
+    """Raised for a line that readers skip. The message states the reason."""
 
 
 def hash_event(content: dict[str, Any]) -> str:
@@ -86,7 +87,7 @@ def parse_verified_line(line: bytes) -> Event:
 def read_stated_hash(line: bytes) -> str | None:
     """Return the `hash` field of a line that may be invalid.
 
-    With this hash, the event after an altered line does not count as a break of the chain.
+    Readers use this hash so that the event after an altered line is not reported as a break of the chain.
     """
     try:
         content = orjson.loads(line)
@@ -97,8 +98,8 @@ def read_stated_hash(line: bytes) -> str | None:
 
 
 def is_same_event(one: Event, other: Event) -> bool:
-    """Whether two lines hold the same event. They can follow different events, as in two copies of a workspace into
-    which the same labels were imported."""
+    """Whether two lines contain the same event. The preceding events may differ, for example if the same labels were
+    imported into two copies of a workspace."""
     return one.hash == other.hash or _content_without_chain(one) == _content_without_chain(other)
 
 
@@ -107,7 +108,7 @@ def _content_without_chain(event: Event) -> bytes:
 
 
 def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
-    """Sort the events of one journal, given in file order, so that each follows its `previous` event.
+    """Sort the events of one journal, given in file order, so that each event follows its `previous` event.
 
     First events and events with the same `previous` event come from merged copies of the journal. They are sorted by
     time, so that the order is the same in every copy. An event whose previous line is lost stays after the event before
@@ -128,11 +129,11 @@ def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[
 
 
 _NONE = -1
-"""Parent of an event that follows no other event."""
+"""Parent number of an event without a preceding event."""
 
 
 def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
-    """Return the events so that each follows its parent, given by number, and otherwise by time.
+    """Return the events sorted by time, except that each event follows its parent. Parents are given by number.
 
     Events that do not descend from an event without a parent are omitted.
     """

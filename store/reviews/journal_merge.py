@@ -1,12 +1,13 @@
-"""Merge of two workspaces' journals: the union of their events, with lines copied unchanged and nothing overwritten.
+"""Merge the journals of two workspaces. New events are copied as unchanged lines, and nothing is overwritten.
 
-Lines of the other workspace's journal go to the journal of the same name. A line is copied if it is complete, its hash
-matches its content, its annotator is that of the file, and its event is not in this workspace. So merging again, or in
-the other direction, changes nothing, and both workspaces then have the same events in the same order
-(`journal_format.sort_by_chain`).
+Lines of the other workspace's journal are appended to the journal of the same name. A line is copied if it is complete,
+its hash matches its content, its annotator is the annotator of the file, and its event is not in this workspace.
+Merging a second time changes nothing. After merges in both directions, both workspaces have the same events in the same
+order (`journal_format.sort_by_chain`).
 
-If both workspaces imported the same labels, they have the same events with different hashes, because each event follows
-another one. Such a line is copied only if a new event follows it, so that the chain of the new event has no gap.
+If both workspaces imported the same labels, they have the same events with different hashes, because the preceding
+events differ. A line with such an event is copied only if a new event follows it, so that the chain of the new event
+has no gap.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ class MergedJournal:
 
     annotator: str
     new: int = 0
-    """Number of events that are new here."""
+    """Number of events that this workspace did not have."""
     known: int = 0
-    """Number of events that this workspace had already."""
+    """Number of events that this workspace already had."""
     warnings: list[str] = field(default_factory=list)
     """Messages about the journal lines that were not copied, and about breaks of the chain."""
     adjudications: int = 0
@@ -53,7 +54,7 @@ class MergedJournal:
     retractions: int = 0
     """Number of retractions among the new events."""
     withheld: int = 0
-    """Number of events in the user's own journal that are new here but were not copied."""
+    """Number of events in the user's own journal that this workspace lacks but that were not copied."""
 
 
 @dataclass(slots=True)
@@ -71,20 +72,20 @@ class _JournalCopy:
 
 @dataclass(frozen=True, slots=True)
 class JournalMerge:
-    """What a merge of journals would write. Nothing is written until `write` is called."""
+    """A planned merge of journals. Nothing is written until `write` is called."""
 
     copies: list[_JournalCopy]
     user: str | None
 
     def list_new_of_others(self) -> list[MergedJournal]:
-        """Return the journals of other annotators than the user with events that are new here."""
+        """Return the results for journals that contain new events of annotators other than the user."""
         return [copy.result for copy in self.copies if copy.new and not _is_of_user(copy.target, self.user)]
 
     def write(self) -> list[MergedJournal]:
-        """Append the lines, and return one result for each journal, by name.
+        """Append the lines. Returns one result per journal, sorted by name.
 
-        Raises JournalError if a write fails. Events that were written before count, and another merge continues from
-        there.
+        Raises JournalError if a write fails. Events that were written before the failure count. Another merge copies
+        the remaining events.
         """
         for copy in self.copies:
             written = copy.new.keys() & copy.target.append_lines(copy.lines)
@@ -96,7 +97,7 @@ class JournalMerge:
 def plan_journal_merge(
     workspace: Workspace, other: Workspace, user: str | None = None, *, include_own: bool = False
 ) -> JournalMerge:
-    """Find the events of the other workspace that this one lacks.
+    """Find the events of the other workspace that this workspace lacks.
 
     The journal of `user` stays unchanged unless `include_own` is true, so that nobody can add reviews in their name.
 
@@ -149,7 +150,7 @@ def _count_new_events(result: MergedJournal, events: Sequence[Event]) -> None:
 
 
 def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[JournalLine], copy: _JournalCopy) -> None:
-    """Add to `copy` the lines of new events, and the lines of known events that they follow in the chain."""
+    """Add the lines of new events to `copy`, and the lines of known events that precede a new event in the chain."""
     known = {each.event.event: each.event for each in here if each.event.annotator == copy.target.annotator}
     hashes = {each.event.hash for each in here}
     candidates: dict[str, JournalLine] = {}
@@ -180,7 +181,8 @@ def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[Journ
 
 
 def _select_own_lines(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:
-    """Return the lines of the journal's annotator, and add a warning for each other annotator with lines in it."""
+    """Return the lines of the journal's annotator, and add a warning for each other annotator with lines in the
+    journal."""
     foreign: dict[str, list[int]] = {}
     for each in lines:
         if each.event.annotator != copy.target.annotator:

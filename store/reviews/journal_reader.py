@@ -1,7 +1,7 @@
-"""Reading journals: completely at first, then only what was appended. Invalid lines are skipped with a warning.
+"""Read journals: first all lines, then only the lines that were appended. Invalid lines are skipped with a warning.
 
-Only events of the annotator after whom a journal is named count in it, so that nobody can change or retract the reviews
-of another annotator by writing to their own journal.
+In a journal, only events of the annotator in the file name count, so that nobody can change or retract the reviews of
+another annotator by writing to their own journal.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """The first bytes of a journal, which were read and verified without a warning.
+    """The beginning of a journal, which was read and verified without a warning.
 
-    A later session that finds them unchanged need not verify their lines again.
+    If a later session finds the same bytes, it does not verify the lines again.
     """
 
     size: int
@@ -61,10 +61,10 @@ def read_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> byt
     return data if is_equal else None
 
 
-CHAIN_BROKEN = "chain broken: the previous event is missing, so an older review may count instead of a lost one"
+CHAIN_BROKEN = "chain broken: the previous event is missing, so an older review may count instead of the missing one"
 _LAST_BYTES = 64
 MAX_WARNINGS_PER_FILE = 20
-"""Number of warnings that are kept for one file. Further ones are only counted."""
+"""Maximum number of warnings that are kept for one file. Further warnings are only counted."""
 
 
 @dataclass(slots=True)
@@ -81,18 +81,18 @@ class JournalReport:
     """Messages about altered, invalid and unfinished journal lines, breaks of the chain, and events of other
     annotators."""
     torn: list[str] = field(default_factory=list)
-    """One message for each line that an earlier crash left unfinished, with the name of the file that holds its
-    copy."""
+    """One message for each line that an earlier crash left unfinished, with the name of the file that contains a copy
+    of the line."""
 
 
 def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
-    """Return the events of all journals, each once and in the order of its journal, and the warnings."""
+    """Return (events of all journals without duplicates, in journal order; warnings)."""
     reader = JournalReader(workspace)
     return reader.read(), reader.warnings
 
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
-    """Return one report for each journal file, by name."""
+    """Return one report for each journal file, sorted by name."""
     return [_check_journal(workspace, path) for path in [*list_journals(workspace), *list_team_journals(workspace)]]
 
 
@@ -102,7 +102,7 @@ def torn_line_path(journal: Path, fragment: bytes) -> Path:
 
 
 class JournalReader:
-    """Reads all journals of a workspace, and then what this and other processes append."""
+    """Reads all journals of a workspace, and later the lines that this and other processes append."""
 
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
         """Create a reader of all journals, or of the single journal `only`."""
@@ -113,7 +113,7 @@ class JournalReader:
         self._only = only
         self._files: dict[Path, _JournalFile] = {}
         self._read_events: dict[tuple[str, str], Event] = {}
-        """Each event that was read, by annotator and event id."""
+        """(annotator, event id) -> event, for all events that were read."""
 
     @property
     def warnings(self) -> list[str]:
@@ -126,7 +126,7 @@ class JournalReader:
         return [text for file in self._files.values() for text in file.torn]
 
     def read(self) -> list[Event]:
-        """Return the events since the last call. The first call, and one that sets `replaced`, returns all events."""
+        """Return the events since the last call. The first call, and a call that sets `replaced`, return all events."""
         self.replaced = any(file.is_replaced() for file in self._files.values())
         events = [] if self.replaced else self._read_appended()
         if any(file.forked for file in self._files.values()):
@@ -193,7 +193,7 @@ class JournalReader:
         )
 
     def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
-        """Remove events that were already read, and warn of different events with the same id."""
+        """Remove events that were already read, and add a warning for different events with the same id."""
         new = []
         for event in events:
             known = self._read_events.setdefault((event.annotator, event.event), event)
@@ -208,7 +208,7 @@ class JournalReader:
 
 @dataclass(slots=True, eq=False)
 class _JournalFile:
-    """One journal and how far it has been read."""
+    """One journal, and the position up to which it has been read."""
 
     path: Path
     files: WorkspaceFiles
@@ -222,7 +222,7 @@ class _JournalFile:
     """Number of bytes that have been read."""
     inode: int = 0
     last_bytes: bytes = b""
-    """The bytes before `offset`, to notice a file that was rewritten in place."""
+    """The last bytes before `offset`. If they change, the file was rewritten in place."""
     digest: blake2b = field(default_factory=start_digest)
     """Hash of all bytes before `offset`."""
     last_hash: str = ""
@@ -235,12 +235,12 @@ class _JournalFile:
     fragment: bytes = b""
     """Bytes of an unfinished last line."""
     hashes: set[str] = field(default_factory=set)
-    """`hash` of every line, including those of skipped lines."""
+    """`hash` of every line, including skipped lines."""
     warnings: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     n_omitted_warnings: int = 0
     foreign: dict[str, list[int]] = field(default_factory=dict)
-    """Line numbers of the events of other annotators, by annotator."""
+    """Other annotator -> line numbers of the events by this annotator."""
 
     def is_replaced(self) -> bool:
         if not self.offset:

@@ -1,4 +1,4 @@
-"""In-memory indexes of the reviews: the stored items with a given key, and the journal events on an item."""
+"""Index the reviews in memory: the stored items with a given key, and the journal events on an item."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _UNREVIEWED = (
 )
 _NO_PARTS = RollUpContext()
 MAX_SINGLE_QUERIES = 8
-"""Number of keys up to which one query for each key is faster than one query for all."""
+"""Maximum number of keys for which one query per key is faster than one query for all keys."""
 
 
 class ItemIndex:
-    """Finds items by key and caches what it has found."""
+    """Finds items by key and caches the results."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
@@ -63,7 +63,8 @@ class ItemIndex:
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
     def items_with(self, key: ItemKey) -> list[ItemReference]:
-        """Return the items with a key: several if several runs of the model have it, none if the key was not loaded."""
+        """Return the items with a key. There are several if several runs of the model have the key, and none if the key
+        was not loaded."""
         return self._references.get(key, [])
 
     def roll_up_context(self, item: int) -> RollUpContext:
@@ -147,7 +148,7 @@ class ItemIndex:
 def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[str, bool]:
     """Return the benchmark's pass or fail on each part, by address.
 
-    `verdicts` has JSON texts by target, criterion and source. The first criterion of `ROLL_UP_CRITERIA` and, in it, the
+    `verdicts` maps (target, criterion, source) to JSON text. The first criterion of `ROLL_UP_CRITERIA` and, in it, the
     first source of `SCORING_ORDER` with a verdict count.
     """
     parts: dict[str, bool] = {}
@@ -160,7 +161,7 @@ def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]
 
 
 def _select_automatic_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[TargetCriterion, Any]:
-    """Return the automatic verdict on each target and criterion from JSON texts by target, criterion and source."""
+    """Return (target, criterion) -> automatic verdict. `verdicts` maps (target, criterion, source) to JSON text."""
     automatic: dict[TargetCriterion, Any] = {}
     for scoring_source in reversed(SCORING_ORDER):
         for (target, criterion, source), text in verdicts.items():
@@ -175,9 +176,9 @@ class EventIndex:
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
         self._events: dict[tuple[str, str], Event] = {}
-        """Events by id and annotator."""
+        """(event id, annotator) -> event."""
         self.by_key: dict[ItemKey, list[Event]] = {}
-        """Events by item key, in journal order, annotator after annotator."""
+        """Item key -> events, one annotator after the other, each in journal order."""
         self.retracted: set[tuple[str, str]] = set()
         """(event id, annotator) of each retracted event."""
 
@@ -218,7 +219,7 @@ class EventIndex:
     def opinions_on(
         self, key: ItemKey, prediction_hash: str = "", golden_hash: str = "", *, with_bulk: bool = True
     ) -> list[Opinion]:
-        """Return all annotators' opinions on an item and its parts. Bulk reviews are left out unless `with_bulk`."""
+        """Return all annotators' opinions on an item and its parts. Bulk reviews are omitted unless `with_bulk`."""
         events = self.events_on(key, prediction_hash, golden_hash)
         events = events if with_bulk else [event for event in events if not event.bulk]
         return fold_events(events, self.retracted, prediction_hash, golden_hash)
@@ -228,7 +229,8 @@ class EventIndex:
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
     def last_reviews(self, annotator: str) -> list[Event]:
-        """Return the annotator's latest review that is not retracted, with the others of the same bulk review.
+        """Return the annotator's latest review that is not retracted. If it belongs to a bulk review, return all
+        reviews of the bulk review.
 
         The list is in journal order, and empty if there is no such review.
         """
@@ -239,7 +241,8 @@ class EventIndex:
         return [event for event in events if event.act != "retract" and (event.event, annotator) not in self.retracted]
 
     def used_tags(self, annotator: str | None = None) -> list[str]:
-        """Return the error tags of all reviews, or of one annotator's, that are not retracted, most frequent first."""
+        """Return the error tags in reviews by all annotators, or by one annotator, most frequent first. Retracted
+        reviews are ignored."""
         counts = Counter(
             tag
             for event in self._events.values()
@@ -282,7 +285,8 @@ class EventIndex:
     def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return an annotator's individual opinions before the hidden duplicate was shown, and those on the duplicate.
+        """Return (an annotator's individual opinions before the hidden duplicate was shown, the annotator's opinions on
+        the duplicate).
 
         Stale opinions are omitted.
         """

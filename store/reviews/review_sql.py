@@ -1,4 +1,4 @@
-"""SQL of the review tables and of the views `human`, `review_acts` and `reviews`, and functions that insert rows.
+"""Define the SQL of the review tables and of the views `human`, `review_acts` and `reviews`, and insert rows.
 
 The columns come from the fields of `fcreview.model.review.Event` and `fcreview.model.decision.Decision`, so a new field
 becomes a new column. Verdicts are JSON text. Many rows are inserted as one bound list of JSON texts.
@@ -59,7 +59,7 @@ DECISION_COLUMNS: dict[str, str] = {
 _JSON_DECISION_COLUMNS = tuple(
     name for name, field in _DECISION_FIELDS.items() if str(field.type).startswith(("Any", "dict"))
 )
-"""Columns of `human_labels` that hold JSON text."""
+"""Columns of `human_labels` that contain JSON text."""
 
 
 def columns_to_json(columns: dict[str, str]) -> str:
@@ -111,9 +111,9 @@ EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)
 
 
 MIN_JSON_ROWS = 4
-"""Number of rows from which on JSON is faster than bound values."""
+"""Minimum number of rows for which JSON is faster than bound values."""
 MAX_ROWS_PER_STATEMENT = 10_000
-"""Limit of rows for one INSERT. DuckDB copies bound values, so they take twice their size in memory."""
+"""Maximum number of rows in one INSERT. DuckDB copies bound values, so they take twice their size in memory."""
 
 EventRow = tuple[int | None, bool, str]
 """A row of `review_events`: item, stale, line."""
@@ -128,7 +128,8 @@ def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
 def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows into `human_labels`.
 
-    A few rows are bound as values (0.8 ms a row, against 1.3 ms as JSON), many as JSON (50,000 rows in about 0.1 s).
+    A few rows are bound as values (0.8 ms per row instead of 1.3 ms as JSON). Many rows are bound as JSON (50,000 rows
+    in about 0.1 s).
     """
     if len(rows) < MIN_JSON_ROWS:
         places = ", ".join("?" for _ in DECISION_COLUMNS)
@@ -141,7 +142,8 @@ def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, An
 
 
 def delete_decisions(connection: DuckDBPyConnection, items: Sequence[int]) -> None:
-    """Delete the rows of these items from `human_labels`. A comparison with one value takes half the time."""
+    """Delete the rows of these items from `human_labels`. For a single item, a comparison with one value takes half the
+    time of a list."""
     if len(items) == 1:
         connection.execute("DELETE FROM human_labels WHERE item = $1", list(items))
     else:

@@ -1,7 +1,7 @@
-"""Reviews as temporary tables and views of one DuckDB connection, computed from the journals.
+"""Keep reviews in temporary tables and views of one DuckDB connection, computed from the journals.
 
 The database file is read-only, and temporary tables belong to one connection: a `cursor()` of it does not see them.
-Rows are inserted as bound JSON text, which also works after the connection has lost access to files.
+Rows are inserted as bound JSON text, which also works when the connection has no access to files.
 
 * `review_events`: every event as JSON, once for each item that it is about (`item` is null if there is none)
 * `review_retracted`: ids and annotators of retracted events
@@ -79,7 +79,8 @@ class ReviewTables:
         self._items = ItemIndex(connection)
         self._events = EventIndex(self._items)
         self._unread: dict[str, JournalPrefix] = {}
-        """Journal prefixes, by file name, whose decisions came from the cache and whose events have not been read."""
+        """File name -> journal prefix. The decisions from these prefixes came from the cache, and the events have not
+        been read."""
         self._events_without_rows: list[Event] = []
         """Events whose decisions are in `human_labels`, but that have no rows in `review_events` yet."""
         self._has_sql_views = False
@@ -113,7 +114,8 @@ class ReviewTables:
             decision_cache.save_decisions(self._connection, workspace, inputs, prefixes)
 
     def create_sql_views(self) -> None:
-        """Create what only user queries need: the rows of events, the views over them, and the view `labels`."""
+        """Create the tables and views that only user queries need: the rows of events, the views over these rows, and
+        the view `labels`."""
         self._read_cached_events()
         if not self._has_sql_views:
             self._has_sql_views = True
@@ -215,7 +217,7 @@ class ReviewTables:
     def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
         """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator.
 
-        Items of which a review counts for both, in several runs of a model, are returned once.
+        If a review counts for the same item in several runs of a model, the item is returned once.
         """
         return self._items.find_unreviewed(items)
 

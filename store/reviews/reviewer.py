@@ -1,4 +1,4 @@
-"""Recording of one annotator's reviews. A review is on disk before any query returns it."""
+"""Record the reviews of one annotator. A review is on disk before any query returns it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Reviewer:
         self._store = store
         self._journal = journal
         self.queue: str | None = None
-        """Name of the open queue file, or None. Reviews record it."""
+        """Name of the open queue file, or None. It is recorded in each review."""
 
     def with_store(self, store: Store) -> Reviewer:
         """Return a reviewer with the same journal for another store of the workspace."""
@@ -39,14 +39,13 @@ class Reviewer:
     def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
-        In blind mode, the review counts as blind until the annotator has decided on the item, and again until they have
-        decided on its hidden duplicate. A verdict that overrides a visible automatic verdict records that verdict.
+        In blind mode, reviews count as blind until the annotator has submitted a verdict on the item. Reviews of a
+        hidden duplicate count as blind until the annotator has submitted a verdict on the duplicate. A verdict that
+        overrides a visible automatic verdict records that verdict.
 
-        Args:
-            item: Number of the item or of its hidden duplicate.
-            annotation: What the annotator entered.
-            detail: The item as the annotator saw it. The database is queried instead if it is None or of another item,
-                and in blind mode.
+        Args: item: Number of the item or of its hidden duplicate. annotation: Verdict, fault, tags and other fields
+        that the annotator entered. detail: The item as the annotator saw it. The database is queried instead if it is
+        None or of another item, and in blind mode.
 
         Raises:
             JournalError: The review could not be saved.
@@ -111,7 +110,8 @@ class Reviewer:
         return events
 
     def undo(self) -> list[Event]:
-        """Retract this annotator's latest review, of any session, and all others of the same bulk review.
+        """Retract this annotator's latest review, also if it is from an earlier session. If it belongs to a bulk
+        review, all reviews of the bulk review are retracted.
 
         Returns the retracted events, in journal order. The list is empty if the annotator has no review.
         """

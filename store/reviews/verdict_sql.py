@@ -1,4 +1,4 @@
-"""SQL for the automatic and the effective verdict: the same rules as in `fcreview.model.verdict`."""
+"""Build SQL for the automatic and the effective verdict, by the same rules as in `fcreview.model.verdict`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ def automatic_sql(table: str) -> str:
 def effective_sql(human: str, decided_by: str, table: str) -> str:
     """Return an expression for the effective verdict.
 
-    It is the human verdict (column `human`) if resolved, else the automatic verdict, also where annotators disagree.
+    It is the human verdict (column `human`) if it is resolved, else the automatic verdict. If annotators disagree, it
+    is the automatic verdict.
     """
     return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_sql(table)} END"
 
 
 def decided_by_sql(decided_by: str, table: str) -> str:
-    """Return an expression for how the effective verdict was decided: by annotators, else by which automatic source."""
+    """Return an expression for how the effective verdict was decided: `decided_by` of the human verdict, else the
+    automatic source."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING_ORDER)
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
 

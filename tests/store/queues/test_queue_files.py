@@ -36,7 +36,7 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 @pytest.fixture
 def store(workspace: Workspace) -> Iterator[Store]:
     with Store.open(workspace, "alice") as store:
-        write_queue(workspace, store.create_queue(WANTED))
+        write_queue(workspace, store.draw_queue(WANTED))
         yield store
 
 
@@ -51,13 +51,13 @@ def shared(store: Store) -> list[int]:
 
 
 def test_what_is_written_is_read_and_drawn_again_the_same(store: Store, workspace: Workspace) -> None:
-    again, read = store.create_queue(WANTED), read_queue(workspace, "pilot")
-    assert read.has_same_sample(again) and replace(again, created=read.created) == read
+    again, read = store.draw_queue(WANTED), read_queue(workspace, "pilot")
+    assert read.has_same_content(again) and replace(again, created=read.created) == read
     assert [(each.name, each.size, each.drawn) for each in read.strata] == [("large", 30, 15), ("small", 6, 3)]
     assert {item.probability for item in read.items} == {0.5}
     assert sum(item.overlap for item in read.items) == 6
-    other = store.create_queue(replace(WANTED, sharing=replace(SHARING, seed=8)))
-    assert not read.has_same_sample(other)
+    other = store.draw_queue(replace(WANTED, sharing=replace(SHARING, seed=8)))
+    assert not read.has_same_content(other)
 
 
 def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, workspace: Workspace) -> None:
@@ -71,10 +71,10 @@ def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, w
 def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
     before = queue_path(workspace, "pilot").read_bytes()
     with pytest.raises(QueueError, match="already"):
-        write_queue(workspace, store.create_queue(WANTED))
+        write_queue(workspace, store.draw_queue(WANTED))
     for name in ("failures", "../pilot", "", "Pilot"):
         with pytest.raises(QueueError):
-            write_queue(workspace, replace(store.create_queue(WANTED), name=name))
+            write_queue(workspace, replace(store.draw_queue(WANTED), name=name))
     assert queue_path(workspace, "pilot").read_bytes() == before
     assert [path.name for path in workspace.queues.iterdir()] == ["pilot.json"]
 
@@ -207,7 +207,7 @@ def test_merging_takes_what_is_new_and_keeps_both_of_what_differs(store: Store, 
     found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]
     assert found == [("pilot", "known", "pilot"), ("second", "new", "second")]
     queue_path(other, "pilot").unlink()
-    write_queue(other, store.create_queue(replace(WANTED, sharing=replace(SHARING, seed=9))))
+    write_queue(other, store.draw_queue(replace(WANTED, sharing=replace(SHARING, seed=9))))
     (other.queues / "broken.json").write_text("{")
     for _ in range(2):
         found = [(each.queue, each.state, each.kept_as) for each in merge_queues(workspace, other)]

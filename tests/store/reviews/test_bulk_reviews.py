@@ -46,7 +46,7 @@ def items(store: Store, *numbers: int) -> list[int]:
 
 def draw_pilot(store: Store) -> None:
     sharing = ShareOptions(("alice",), seed=1)
-    write_queue(store.workspace, store.create_queue(QueueRequest("pilot", View(queue="dataset"), N_ITEMS, "", sharing)))
+    write_queue(store.workspace, store.draw_queue(QueueRequest("pilot", View(queue="dataset"), N_ITEMS, "", sharing)))
 
 
 def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

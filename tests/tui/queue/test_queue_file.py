@@ -26,7 +26,7 @@ def share(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
         app: FcreviewApp = make_app([{} for _ in range(8)], view=SHARE, **options)
         store = make_app.stores[-1]
         sharing = ShareOptions(["alice", "bob"], overlap=6, repeats=2, seed=4)
-        write_queue(store.workspace, store.create_queue(QueueRequest("pilot", View(), 6, "", sharing)))
+        write_queue(store.workspace, store.draw_queue(QueueRequest("pilot", View(), 6, "", sharing)))
         return app
 
     return make
@@ -102,7 +102,7 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
     app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
     store = make_app.stores[-1]
     write_queue(
-        store.workspace, store.create_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4)))
+        store.workspace, store.draw_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4)))
     )
     async with app.run_test(size=(100, 30)) as pilot:
         before = (await settled(pilot))[1]

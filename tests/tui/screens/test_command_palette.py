@@ -141,7 +141,7 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
     store = make_app.stores[-1]
     for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
         write_queue(
-            store.workspace, store.create_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4)))
+            store.workspace, store.draw_queue(QueueRequest(name, View(), 4, "", ShareOptions(people, overlap=4)))
         )
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)

@@ -42,7 +42,7 @@ def app(make_app: Any) -> Any:
             return CommandResult("error: size 9 exceeds the 3 items", False)
         sharing = ShareOptions(names, int(given["--overlap"]))
         view = View(runs=(int(given["--run"]),))
-        queue = store.create_queue(QueueRequest(given["--name"], view, int(given["--size"]), "official", sharing))
+        queue = store.draw_queue(QueueRequest(given["--name"], view, int(given["--size"]), "official", sharing))
         write_queue(store.workspace, queue)
         return CommandResult("drawn\nqueue sample: 3 items for 2 annotators in /x\n", True)
 

@@ -134,7 +134,7 @@ async def test_a_sampled_run_has_an_estimate_and_the_others_have_none(make_app: 
     store = make_app.stores[-1]
     (maple,) = [row.run for row in store.fetch_runs() if row.info.model == "maple-8b"]
     view = View(runs=(maple,))
-    queue = store.create_queue(QueueRequest("pilot", view, 2, "", ShareOptions(["alice", "bob"], overlap=2)))
+    queue = store.draw_queue(QueueRequest("pilot", view, 2, "", ShareOptions(["alice", "bob"], overlap=2)))
     write_queue(store.workspace, queue)
     app.session.queue_file = "pilot"
     async with app.run_test(size=(120, 40)) as pilot:

@@ -28,18 +28,19 @@ READ = """[...document.querySelectorAll('main > *')].filter(each => getComputedS
 VALUE = "a very long value, " * 40 + "to its end"
 
 
-@pytest.fixture
-def page(cli: Cli, samples: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def page(module_cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An item of a sample run whose golden answer was corrected at length."""
-    run, target = tmp_path / "run", tmp_path / "item.html"
-    assert cli("demo", "--into", run).code == 0
+    place = tmp_path_factory.mktemp("page")
+    run, target = place / "run", place / "item.html"
+    assert module_cli("demo", "--into", run).code == 0
     fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": [VALUE, "x" * 300]}}]})
     item = (run / "bfcl", "live_simple_3-3-0", "--run", "maple-8b")
-    done = cli("label", *item, "--golden-fix", fix, "--reason", "so asked")
+    done = module_cli("label", *item, "--golden-fix", fix, "--reason", "so asked")
     assert done.code == 0, done.err
-    errata = tmp_path / "errata.jsonl"
-    assert cli("errata", "create", run / "bfcl", "-o", errata).code == 0
-    assert cli("show", *item, "--errata", errata, "--html", target).code == 0
+    errata = place / "errata.jsonl"
+    assert module_cli("errata", "create", run / "bfcl", "-o", errata).code == 0
+    assert module_cli("show", *item, "--errata", errata, "--html", target).code == 0
     return target
 
 

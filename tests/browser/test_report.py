@@ -4,6 +4,7 @@ on a phone, on a desk and on paper."""
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,18 +39,20 @@ LONG = "parallel_multiple_function_" * 20
 POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy".*\n')
 
 
-@pytest.fixture
-def report(cli: Cli, two_known_runs: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def report(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With reviews, a sample and its estimate, calibration and agreement."""
+    place = tmp_path_factory.mktemp("report")
+    two_known_runs = shutil.copytree(imported_before / "two", place / "runs")
     sample = ("--run", "maple", "--name", "p", "--size", "4", "--annotators", "alice")
-    made = cli("queue", "create", two_known_runs, *sample)
+    made = module_cli("queue", "create", two_known_runs, *sample)
     assert made.code == 0, made.err
-    for at, item in enumerate(cli("queue", "show", two_known_runs, "p", "--json").objects[1:]):
+    for at, item in enumerate(module_cli("queue", "show", two_known_runs, "p", "--json").objects[1:]):
         for name in ("alice", "bob")[: 1 + (at == 0)]:
             said = ("--run", "maple", "--annotator", name, "--verdict", "pass" if at % 2 else "fail")
-            assert cli("label", two_known_runs, item["id"], *said).code == 0
-    target = tmp_path / "report.html"
-    assert cli("report", two_known_runs, "--html", target).code == 0
+            assert module_cli("label", two_known_runs, item["id"], *said).code == 0
+    target = place / "report.html"
+    assert module_cli("report", two_known_runs, "--html", target).code == 0
     return target
 
 

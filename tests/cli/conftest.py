@@ -58,6 +58,13 @@ def process(tmp_path: Path, environ: dict[str, str]) -> Cli:
     return run
 
 
+@pytest.fixture(scope="module")
+def module_cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
+    """As `cli`, for what a module makes once."""
+    place = tmp_path_factory.mktemp("module")
+    return lambda *arguments: in_this_process(arguments, place, environment(place))
+
+
 def lines(path: Path, records: Sequence[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))

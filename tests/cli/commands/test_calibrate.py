@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,20 @@ import pytest
 Cli = Callable[..., Any]
 
 
-@pytest.fixture
-def reviewed(cli: Cli, known_run: Path) -> Path:
+@pytest.fixture(scope="module")
+def reviewed_run(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six items, one passes officially; two people: the failing 1 is right, 2 wrong, 3 disputed, 0 right."""
     said = ((0, "ann", "pass"), (1, "ann", "pass"), (2, "ann", "fail"), (3, "ann", "pass"), (3, "bob", "fail"))
+    run = shutil.copytree(imported_before / "one", tmp_path_factory.mktemp("reviewed") / "runs")
     for at, who, verdict in said:
-        done = cli("label", known_run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who)
+        done = module_cli("label", run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who)
         assert done.code == 0, done.err
-    return known_run
+    return run
+
+
+@pytest.fixture
+def reviewed(reviewed_run: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(reviewed_run, tmp_path / "reviewed")
 
 
 @pytest.mark.sweep

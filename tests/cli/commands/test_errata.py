@@ -20,21 +20,27 @@ ITEM = "live_simple_3-3-0"
 
 @pytest.fixture
 def runs(tmp_path: Path, samples: Path) -> Path:
-    place = tmp_path / "runs"
-    shutil.copytree(samples / "bfcl", place, ignore=shutil.ignore_patterns("__pycache__"))
+    return shutil.copytree(samples / "bfcl", tmp_path / "runs", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture(scope="module")
+def corrected(module_cli: Cli, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, cli = tmp_path_factory.mktemp("corrected"), module_cli
+    runs = shutil.copytree(samples / "bfcl", place / "runs", ignore=shutil.ignore_patterns("__pycache__"))
+    fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}]})
+    done = cli("label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked")
+    assert done.code == 0, done.err
+    out = place / "errata.jsonl"
+    done = cli("errata", "create", runs, "-o", out)
+    assert done.code == 0 and "1 golden answer and 0 rules" in done.err, done.err
     return place
 
 
 @pytest.fixture
-def mended(cli: Cli, runs: Path, tmp_path: Path) -> Path:
+def mended(corrected: Path, runs: Path, tmp_path: Path) -> Path:
     """A file with one golden answer: half an hour is 30 minutes."""
-    fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}]})
-    done = cli("label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked")
-    assert done.code == 0, done.err
-    out = tmp_path / "errata.jsonl"
-    done = cli("errata", "create", runs, "-o", out)
-    assert done.code == 0 and "1 golden answer and 0 rules" in done.err, done.err
-    return out
+    shutil.copytree(corrected, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "errata.jsonl"
 
 
 def rule_of(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bool | None]:

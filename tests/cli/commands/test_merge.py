@@ -39,18 +39,26 @@ def labels(cli: Cli, run: Path) -> str:
     return str(done.out)
 
 
-@pytest.fixture
-def copies(cli: Cli, known_run: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Alice goes on with both copies and takes something back in one; bob works in one, carol in the other."""
-    say(cli, known_run, "alice", 0, "pass")
-    other = shutil.copytree(known_run, tmp_path / "other")
-    say(cli, known_run, "alice", 1, "pass")
-    say(cli, known_run, "bob", 1, "fail")
+@pytest.fixture(scope="module")
+def reviewed_copies(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, cli = tmp_path_factory.mktemp("copies"), module_cli
+    run = shutil.copytree(imported_before / "one", place / "runs")
+    say(cli, run, "alice", 0, "pass")
+    other = shutil.copytree(run, place / "other")
+    say(cli, run, "alice", 1, "pass")
+    say(cli, run, "bob", 1, "fail")
     say(cli, other, "alice", 1, "fail")
     say(cli, other, "alice", 2, "fail")
     assert cli("label", other, "--undo", "--annotator", "alice").code == 0
     say(cli, other, "carol", 3, "pass")
-    return known_run, other
+    return place
+
+
+@pytest.fixture
+def copies(reviewed_copies: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Alice goes on with both copies and takes something back in one; bob works in one, carol in the other."""
+    shutil.copytree(reviewed_copies, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "runs", tmp_path / "other"
 
 
 @pytest.mark.sweep

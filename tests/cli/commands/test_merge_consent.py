@@ -35,17 +35,25 @@ def warnings(run: Path) -> list[str]:
     return [text for report in check_journals(Workspace(run / ".fcreview")) for text in report.warnings]
 
 
-@pytest.fixture
-def copies(cli: Cli, known_run: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """Two copies. The other one has new events of alice, of an adjudicator and of the user, whose name is tester."""
-    label(cli, known_run, "tester", 0, "pass")
-    other = shutil.copytree(known_run, tmp_path / "other")
+@pytest.fixture(scope="module")
+def reviewed_copies(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, cli = tmp_path_factory.mktemp("copies"), module_cli
+    run = shutil.copytree(imported_before / "one", place / "runs")
+    label(cli, run, "tester", 0, "pass")
+    other = shutil.copytree(run, place / "other")
     label(cli, other, "alice", 1, "pass")
     label(cli, other, "alice", 2, "fail")
     assert cli("label", other, "--undo", "--annotator", "alice").code == 0
     label(cli, other, "lead", 1, "fail", "--adjudicate")
     label(cli, other, "tester", 0, "fail")
-    return known_run, other
+    return place
+
+
+@pytest.fixture
+def copies(reviewed_copies: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Two copies. The other one has new events of alice, of an adjudicator and of the user, whose name is tester."""
+    shutil.copytree(reviewed_copies, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "runs", tmp_path / "other"
 
 
 LISTED = """\

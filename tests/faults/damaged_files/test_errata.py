@@ -21,7 +21,7 @@ from fcreview.corrections.errata_file import serialize_errata
 from fcreview.corrections.erratum import ErrataEntry
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import Done, in_this_process
+from tests.commands import Done, environment, in_this_process
 from tests.examples import LONG
 from tests.faults.damaged_files.damage import MORE
 from tests.faults.hostile.data import RAW, SUFFIX, Raw, as_json
@@ -79,17 +79,26 @@ class File:
         return found == {0}
 
 
+@pytest.fixture(scope="module")
+def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a workspace in `runs` and errata of it."""
+    place = tmp_path_factory.mktemp("corrected")
+    runs = shutil.copytree(ROOT / "sample_runs" / "bfcl", place / "runs")
+    file = File(place, environment(place))
+    for item, fix in FIXES.items():
+        file.done("label", runs, item, "--run", "1", "--golden-fix", json.dumps({"ground_truth": fix}))
+    for rule in RULES:
+        file.done("rules", "add", runs, rule)
+    assert file.done("errata", "create", runs, "-o", file.file).code == 0
+    return place
+
+
 class Place(File):
     """A workspace besides, whose golden answers some of them correct."""
 
     def __init__(self, cwd: Path, environ: dict[str, str]) -> None:
         super().__init__(cwd, environ)
-        self.runs = shutil.copytree(ROOT / "sample_runs" / "bfcl", cwd / "runs")
-        for item, fix in FIXES.items():
-            self.done("label", self.runs, item, "--run", "1", "--golden-fix", json.dumps({"ground_truth": fix}))
-        for rule in RULES:
-            self.done("rules", "add", self.runs, rule)
-        assert self.done("errata", "create", self.runs, "-o", self.file).code == 0
+        self.runs = cwd / "runs"
         self.head, self.records = self.parts()
         assert len(self.records) == len(FIXES) + len(RULES)
         self.known = len(read_journals(find_workspace(self.runs, create=False))[0])
@@ -125,7 +134,8 @@ class Place(File):
 
 
 @pytest.fixture
-def place(tmp_path: Path, environ: dict[str, str]) -> Place:
+def place(corrected: Path, tmp_path: Path, environ: dict[str, str]) -> Place:
+    shutil.copytree(corrected, tmp_path, dirs_exist_ok=True)
     return Place(tmp_path, environ)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
 from fcreview.cli.wiring import build_golden_services
 from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS
@@ -32,7 +33,7 @@ from tests.tui.conftest import screen_lines
 pytestmark = pytest.mark.slow
 
 Step = tuple[str, ...]
-"""Keys; what is on screen is kept behind each step."""
+"""Keys. `=text` fills an input at once, or is pressed key by key where there is none. Each step's screen is kept."""
 
 
 def filters() -> Iterator[str]:
@@ -45,23 +46,16 @@ def filters() -> Iterator[str]:
         yield from (word, f'text:"{word}-one"', f"{word}:x")
 
 
-KEY_NAMES = {":": "colon", " ": "space", "-": "minus", "@": "at", '"': "quotation_mark", ">": "greater_than_sign"}
-
-
-def _key(char: str) -> str:
-    return KEY_NAMES.get(char, char)
-
-
-TYPED = [f"f|{text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
+TYPED = [f"={text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
     *[(key, "escape") for key in ("c", "i", "r", "a", "C", "x", "B", "question_mark")],
     *[(key, "escape") for key in ("j", "end", "home", "pagedown", "d", "u", "G", "g")],
-    ("slash", *"zaphod", "enter"), ("F",), ("slash", *"quokka", "enter"), ("F",), ("slash", *"Please", "enter"), ("F",),
+    ("slash", "=zaphod", "enter"), ("F",), ("slash", "=quokka", "enter"), ("F",), ("slash", "=Please", "enter"), ("F",),
     *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchlneHo", "right", "left")],
     ("v", "question_mark", "escape", "v"), ("v", "f"), ("v", "enter"), ("v", "3", "enter"), ("escape",),
-    ("v", "slash", *"zaphod", "enter", "escape", "escape"), ("v", "o", "o", "slash", *"m", "escape", "escape"),
+    ("v", "slash", "=zaphod", "enter", "escape", "escape"), ("v", "o", "o", "slash", *"m", "escape", "escape"),
     ("v", "5", "enter"), ("F",),
 ]  # fmt: skip
 
@@ -76,7 +70,7 @@ def palette_walk(*words: str) -> list[Step]:
     """All of it, then what each word finds, and where enter leads; esc comes back from there."""
     return [
         *[("colon",), ("pagedown",), ("pagedown",), ("pagedown",), ("escape",)],
-        *(step for word in words for step in (("colon", *map(_key, word)), ("enter",), ("escape",))),
+        *(step for word in words for step in (("colon", f"={word}"), ("enter",), ("escape",))),
     ]
 
 
@@ -91,8 +85,8 @@ ITEM_WALK: list[Step] = [
     *[(key,) for key in ("full_stop", "a", "j", "k", "J", "K", "t", "d", "enter", "end", "home", "R", "m", "T", "T")],
     ("D",), ("full_stop",), ("D",), ("z",), ("z",),
     ("y",), ("y",), *[("y", what) for what in "cdmj"], ("y", "escape"), ("G",), ("tab", "escape"), ("l", "escape"),
-    ("slash", *"zaphod", "enter"), ("slash", *"quokka", "enter"), ("s",), ("S",), ("slash", *"vellum", "enter"),
-    ("e",), ("j", "escape"), ("w",), ("escape",), ("n", *"odd", "enter"), ("z",), ("question_mark",), ("escape",),
+    ("slash", "=zaphod", "enter"), ("slash", "=quokka", "enter"), ("s",), ("S",), ("slash", "=vellum", "enter"),
+    ("e",), ("j", "escape"), ("w",), ("escape",), ("n", "=odd", "enter"), ("z",), ("question_mark",), ("escape",),
     ("0",), ("z",), ("right_curly_bracket",), ("left_curly_bracket",),
     ("v",), ("escape",), ("W",), ("escape",), ("E",), ("escape",), ("N",), ("escape",), ("O",), ("escape",), ("3",),
 ]  # fmt: skip
@@ -112,7 +106,12 @@ async def walked(workspace: Workspace, size: tuple[int, int], part: str) -> list
         async def do(*steps: Step) -> None:
             for keys in steps:
                 for key in keys:
-                    await pilot.press(key)
+                    if key.startswith("=") and isinstance(app.focused, Input):
+                        app.focused.value += key[1:]
+                        app.focused.cursor_position = len(app.focused.value)
+                        await pilot.pause()
+                    else:
+                        await pilot.press(*(key[1:] if key.startswith("=") else (key,)))
                     await idle.worked(app)
                 await settle()
                 kept.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
@@ -130,7 +129,7 @@ async def walked(workspace: Workspace, size: tuple[int, int], part: str) -> list
         if part == "queue":
             await do(*QUEUE_WALK)
             for each in TYPED:
-                await do(("f", *(_key(char) for char in each[2:]), "enter"), ("escape", "F"))
+                await do(("f", each, "enter"), ("escape", "F"))
         for at in range(WALKED if part == "items" else 0):
             if "enter open" in screen_lines(app)[-1]:
                 await do(("enter",))

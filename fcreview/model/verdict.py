@@ -40,6 +40,8 @@ class Scale:
     """Word -> verdict that is stored for it."""
     numbers: tuple[float, float] | None = None
     """(lowest, highest) allowed number; None if no range of numbers is allowed."""
+    whole_numbers: bool = False
+    """Whether a number must be a whole number."""
     labels: bool = False
     """Whether a list of labels is allowed."""
     known_labels: tuple[str, ...] = ()
@@ -57,17 +59,20 @@ class Scale:
             return self.words[text]
         if self.labels:
             return list(dict.fromkeys(label for part in text.split(",") if (label := part.strip())))
-        if self.numbers is not None and (number := _parse_number(text)) is not None:
-            low, high = self.numbers
-            if low <= number <= high:
-                return number
+        if self.is_number_allowed(number := _parse_number(text)):
+            return number
         raise ValueError(self.describe_answers())
+
+    def is_number_allowed(self, value: Any) -> bool:
+        types = (int,) if self.whole_numbers else (int, float)
+        return self.numbers is not None and type(value) in types and self.numbers[0] <= value <= self.numbers[1]
 
     def _describe_range(self) -> str:
         if self.numbers is None:
             return ""
         low, high = (f"{bound:g}" if math.isfinite(bound) else "" for bound in self.numbers)
-        return f"a number from {low} to {high}" if low and high else "a number"
+        kind = "a whole number" if self.whole_numbers else "a number"
+        return kind + (f" from {low}" if low else "") + (f" to {high}" if high else "")
 
 
 _SHARE = Scale(numbers=(0.0, 1.0))
@@ -101,7 +106,7 @@ SCALES: dict[str, Scale] = {
     "correctness": _ZERO_TO_TWO,
     "soft_score": _SHARE,
     "process_accuracy": _SHARE,
-    DECISIVE_STEP: Scale(numbers=(1.0, math.inf)),
+    DECISIVE_STEP: Scale(numbers=(1, math.inf), whole_numbers=True),
     "dialog_act": Scale(labels=True, known_labels=DIALOG_ACTS),
 }
 """Criterion -> scale, for the criteria that fcreview knows by name."""

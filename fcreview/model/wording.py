@@ -49,7 +49,7 @@ def describe_scale_error(criterion: str, value: Any) -> str | None:
         return None
     if isinstance(value, list) and (scale.labels or scale.words is YES_NO):
         return None
-    if scale.numbers is not None and type(value) in (int, float) and scale.numbers[0] <= value <= scale.numbers[1]:
+    if scale.is_number_allowed(value):
         return None
     return f"{to_json_text(value)} is not a valid verdict on {criterion} (allowed: {scale.describe_answers()})"
 

@@ -36,6 +36,15 @@ def test_shares_labels_and_the_checks_of_calls_can_be_overruled(cli: Cli, sample
     assert cli("label", *agent, "--verdict", "nan", "--criterion", "process_accuracy").code == 2
 
 
+def test_a_decisive_step_is_the_number_of_a_message(cli: Cli, sample: Path) -> None:
+    mine = (sample / "acebench", "agent_multi_turn_0")
+    assert label(cli, *mine, "5", "--criterion", "decisive_step") == 5
+    for verdict in ("5.5", "0", "-1", "pass"):
+        done = cli("label", *mine, "--verdict", verdict, "--criterion", "decisive_step")
+        assert (done.code, done.out) == (2, "")
+        assert f"no verdict '{verdict}' on decisive_step: choose a whole number from 1, unsure" in done.err
+
+
 def test_dialog_acts_are_a_set_of_labels(cli: Cli, sample: Path) -> None:
     place = sample / "confetti"
     listed = cli("sql", place, "SELECT id FROM verdicts WHERE criterion = 'dialog_act' LIMIT 1", "--json").objects

@@ -7,6 +7,10 @@ import gc
 from collections.abc import Iterator
 
 
+def has_frozen_objects() -> bool:
+    return gc.get_freeze_count() > 0
+
+
 @contextlib.contextmanager
 def pause_garbage_collection() -> Iterator[None]:
     """Disable garbage collection while objects without reference cycles are created. A collection would find nothing
@@ -18,7 +22,7 @@ def pause_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
-            if not gc.get_freeze_count():
+            if not has_frozen_objects():
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
+from fcreview.store import garbage_collection
 from fcreview.store.garbage_collection import pause_garbage_collection
+
+
+@pytest.fixture(autouse=True)
+def count_frozen_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unlike tests/conftest.py."""
+    monkeypatch.setattr(garbage_collection, "has_frozen_objects", lambda: gc.get_freeze_count() > 0)
 
 
 def test_objects_created_in_a_pause_are_old_after_it() -> None:

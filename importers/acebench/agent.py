@@ -1,7 +1,7 @@
 """Fill the items of ACEBench's agent categories: conversation, milestones paired with predicted calls, and end states.
 
-Milestones are matched as in the released process scorer (revision e6db74b). The search for a milestone starts after the
-call that met the previous milestone. It ends at the first milestone that no call meets.
+Milestones are matched as in the released process scorer (revision e6db74b): in order, each after the call that met the
+previous milestone, up to the first milestone that no call meets.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
     """Pair the milestones with the predicted calls.
 
-    `met` contains the index in `predicted` of the call that met each of the first milestones. These milestones are
-    paired with these calls. The missed milestones are aligned with the calls after the last index in `met`.
+    `met` contains, for each milestone that was met, the index in `predicted` of the call that met it. These milestones
+    and calls are paired. The missed milestones are aligned with the calls after the last index in `met`.
     """
     start = met[-1] + 1 if met else 0
     met_pairs = [
@@ -230,7 +230,7 @@ def fill_item(
     met = checker.find_met_milestones(process, sequence)
     if len(item.golden) == len(sequence) and len(item.predicted) == len(process):
         item.pairs = pair_milestones(item.golden, item.predicted, met)
-    else:  # a milestone or a message has several calls
+    else:  # a milestone or a message contains several calls, so `met` has no indexes of calls
         item.pairs = align(item.golden, item.predicted, COMPARISON_RULES, ordered=True)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = checker.check_end_state(result.get("result"), golden_state)

@@ -351,7 +351,7 @@ def leading_milestone_share(process: Sequence[Any], milestones: Sequence[str]) -
 
 
 def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Return the indices in `process` of the messages that meet the first milestones, up to the first one missed.
+    """Return the indexes in `process` of the messages that meet milestones, up to the first missed milestone.
 
     A message meets a milestone if the two texts are equal, apart from white space at both ends.
     """

@@ -106,7 +106,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
     """Compute the paper's table 2: the plain mean of the English and the Chinese run.
 
-    Returns an empty list unless there is exactly one run of each language with verdicts of this source.
+    Returns an empty list unless there is exactly one run of each language whose items have verdicts.
     """
     known = [each for each in runs if any(item.valid is not None for item in each.items)]
     if len(known) != len(LANGUAGES) or {each.run.language for each in known} != LANGUAGES:
@@ -184,7 +184,7 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
 def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
     """Compute the mean process accuracy of an agent category.
 
-    The rate covers 0 items if this source has no verdicts on process accuracy.
+    The rate covers 0 items if no item has a verdict on process accuracy.
     """
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)

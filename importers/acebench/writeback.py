@@ -140,7 +140,7 @@ def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs,
             edits.removed.add(lines[item.id])
             gained += 1
         elif override is False and item.id not in scored.entries:
-            if item.id in lines:  # an item that passed another golden answer than the first one is listed, too
+            if item.id in lines:  # the file also lists items that pass only a later golden answer
                 edits.removed.add(lines[item.id])
             edits.added.append((order[item.id], make_failing_entry(inputs, item, results.get(item.id, {}))))
             gained -= 1

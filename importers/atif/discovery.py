@@ -129,8 +129,7 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
 
 
 def _is_trial_record(path: Path) -> bool:
-    """Whether a file is the result or the configuration of a trial. The result of a job, which may contain those of
-    its trials, is not."""
+    """Whether a file is the result or the configuration of a trial. False for the result of a whole job."""
     ends = peek(path)
     return ends is not None and '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
 
@@ -141,7 +140,7 @@ def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: Discov
         found.claimed.update(own)
         trial = _read_trial_files(folder, own)
         if trial is None:
-            what = "the trial has neither a result nor a trajectory, so it is not an item"
+            what = "the trial has neither a result nor a trajectory, so it is not imported"
             found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
             continue
         agent, model, source = _identify_trial(folder, trial)

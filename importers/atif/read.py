@@ -89,7 +89,7 @@ def _read_trial(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue
         text = "the trial has no agent/trajectory.json: only its result is known"
         item.issues.append(ImportIssue(str(path), None, text, item=item.id, severity="notice"))
     if documents and len(documents) == len(trial.documents) and documents[-1].get("continued_trajectory_ref"):
-        text = f"continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
+        text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
         item.issues.append(ImportIssue(str(trial.documents[-1]), None, text[:300], item=item.id))
     find = _document_finder(trial, item.issues)
     yield fill_safely(item, partial(_fill_item, item, documents, record, find))

@@ -1,4 +1,4 @@
-"""Conversion of ATIF trajectories to messages and calls.
+"""Convert ATIF trajectories to messages and calls.
 
 An agent's step becomes a step of the item: its reasoning, its message, its calls, and one tool message for each call in
 the order of the calls. A turn begins with a user message after a step of the agent. Steps that were copied from an
@@ -16,7 +16,7 @@ from fcreview.model.json_value import to_json_text
 
 JsonObject = dict[str, Any]
 KNOWN_MINOR_VERSION = 8
-"""The newest version that this module knows is ATIF 1.8."""
+"""Minor version of the newest known format, ATIF 1.8."""
 MAX_SUBAGENT_DEPTH = 5
 """Maximum number of nested subagents that are shown."""
 NO_RESULT = "(no result)"
@@ -175,7 +175,9 @@ def _add_results(
     for each in remaining:
         call_id = each.get("source_call_id")
         if call_id is not None:
-            found.problems.append(f"a result names the call {to_json_text(call_id)[:60]}, which its step does not have")
+            found.problems.append(
+                f"a result refers to the call {to_json_text(call_id)[:60]}, which its step does not contain"
+            )
         role, name = ("log", "observation") if calls else ("tool", None)
         found.messages.append(Message(turn, at, role, content_text(each.get("content")), name))  # type: ignore[arg-type]
         subagents.add(found, each, at)

@@ -305,7 +305,8 @@ def file_stamp(path: Path) -> tuple[str, int, int]:
 class _DatasetLoader:
     """Loads the dataset of a category. Items of a large dataset are loaded again one at a time.
 
-    It has no reference to the items: a cycle would keep them in memory after the cache has dropped the dataset.
+    The loader has no reference to the items, because a cycle would keep them in memory after the cache has dropped the
+    dataset.
     """
 
     def __init__(self, files: DatasetFiles, category: str) -> None:
@@ -369,7 +370,7 @@ class _DatasetLoader:
         answer_value = answer.value if answer else None
         content = _content_digest(question.value, answer_value)
         key = (self._files.questions.name, self._category, item_id, content, id(functions))
-        item = _shared_items.get(key)  # it keeps its `functions`, so that no other list has this `id`
+        item = _shared_items.get(key)  # the cached item refers to `functions`, so `id` stays unique
         if item is None:
             item = make_dataset_item(item_id, self._category, question.value, answer_value, functions)
             _shared_items[key] = item

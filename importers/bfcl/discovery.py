@@ -64,7 +64,7 @@ class CategoryFiles:
 
 
 FilesByCategory = dict[str, CategoryFiles]
-"""`RunPlan.importer_data` of a BFCL run, in the order in which categories are imported."""
+"""`RunPlan.importer_data` of a BFCL run: category -> files, in import order."""
 
 
 def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
@@ -168,7 +168,7 @@ def _make_plan(
     scores: list[ClassifiedFile],
     issues: list[ImportIssue],
 ) -> RunPlan:
-    """Make the plan of a run. `folder` is its model folder, `path` the path that is shown for it."""
+    """Make the plan of a run. `folder` is the model folder, and `path` is the path that is shown for the run."""
     categories: FilesByCategory = {}
     order = filenames.CATEGORY_ORDER
     for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
@@ -510,7 +510,7 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tup
                 for folder, several in datasets.items()
             }
             n_known.update(folder for folder, item in items.items() if item is not None)
-            if len(set(map(id, items.values()))) > 1:  # an item that all datasets share favours none of them
+            if len(set(map(id, items.values()))) > 1:  # an item that is equal in all datasets does not tell them apart
                 record = found.read_record(item_id)
                 reply = json_text(record.get("result")) if isinstance(record, dict) else ""
                 n_named.update(folder for folder, item in items.items() if item and has_function_name(reply, item))
@@ -552,9 +552,9 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
 def _datasets_with_quoted_item(
     datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
 ) -> Iterator[Path]:
-    """Yield the folders of the datasets with the question and golden answer that a score entry quotes.
+    """Yield the folders of the datasets that contain the question and golden answer of a score entry.
 
-    Entries of July 2024 quote no id; their question may be anywhere in the dataset.
+    Entries of July 2024 contain no id, so their question is searched for in the whole dataset.
     """
     stated, question = prompt.get("id"), prompt["question"]
     dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None

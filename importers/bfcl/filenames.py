@@ -75,7 +75,7 @@ CATEGORY_ORDER = {
         )
     )
 }  # fmt: skip
-"""Category -> its position in the order in which a run's categories are imported."""
+"""Category -> position in the import order."""
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
 """Categories of CONFETTI. Its files are named like V2 files of BFCL, so fcreview must not import them as BFCL."""
 
@@ -95,7 +95,7 @@ class ClassifiedFile:
 
 
 def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
-    """Classify a file by its name, and by its first record where the name is ambiguous. None if it is not of BFCL."""
+    """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not of BFCL."""
     name, in_answers = path.name, path.parent.name == "possible_answer"
     ignored = _ignored_reason(path)
     if ignored is not None:
@@ -110,7 +110,7 @@ def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
     if match := _V1_NAME.fullmatch(name):
         kind = _kind_of_suffix(match[2]) or ("answer" if in_answers else _kind_of_record(peek(path)) or "question")
         return ClassifiedFile(path, kind, "V1", match[1])
-    if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # a name of ACEBench
+    if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # ACEBench uses this name
         return _classify_unversioned(path, match[1], match[2], peek)
     return None
 
@@ -261,7 +261,7 @@ def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str |
 
 @lru_cache(maxsize=16_384)
 def item_number(item_id: str) -> int | None:
-    """Return the number after the last `_` of an id, in format sensitivity of the id's first part; None without one."""
+    """Return the number after the last `_` of an id, or None. For format sensitivity, only the first part counts."""
     number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
 

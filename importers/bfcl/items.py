@@ -107,7 +107,7 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     shareable = reply.is_cached and inputs.official is not False and _is_shareable(inputs, record)
     first = reply.items.get(key)
     if first is not None and shareable:
-        if first.shared_content is None:  # created for the second item, because most replies do not repeat
+        if first.shared_content is None:  # created only when a second item needs it, because most replies do not repeat
             first.shared_content = SharedContent()
         item = Item(*_item_values(first))
         item.issues = []

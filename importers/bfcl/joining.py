@@ -149,7 +149,7 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
 
 
 def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *, all_scored: bool) -> list[str] | None:
-    """Return an item id for each result with the same id; None if they are one item that was written several times.
+    """Return an item id for each result with the same id; None if all results belong to one item.
 
     Without a dataset, the results are different items if the score file counts all of them (`all_scored`).
     """

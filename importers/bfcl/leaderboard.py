@@ -201,7 +201,7 @@ def accuracy_table(version: str, rates: RatesByCategory) -> Sequence[Metric]:
     return _cached_accuracy_table(version, tuple(rates.items()))
 
 
-@lru_cache(maxsize=2)  # metrics of several sources with equal counts are computed one after the other
+@lru_cache(maxsize=2)  # sources with equal counts have the same table, and are computed one after the other
 def _cached_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):

@@ -174,7 +174,7 @@ def _read_category(
         missing = {item_id: entry for item_id, entry in failing.items() if item_id not in found.records}
         yield from _read_items_without_result(category, scored, missing, corrector)
     yield from _missing_records_issues(category, files)
-    yield from dataset.issues[n_issues:]  # issues of items that were loaded meanwhile
+    yield from dataset.issues[n_issues:]  # issues from loading the items above
     if dataset.items and not category.has_derived_ids:
         corrector.report_absent_items(dataset.items)
     for key, line in category.context.unknown_fields.items():
@@ -245,7 +245,7 @@ def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: results
 
 
 def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
-    """Compare the number of results with the score file's header. Only if they agree, items without an entry passed."""
+    """Compare the number of results with the score file's header. If there are more, it is unknown which passed."""
     category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
     category.knows_passes = scored.is_complete
     total, records, name = scored.n_scored, category.results.records, category.context.category

@@ -22,7 +22,7 @@ _TURN = re.compile(r"\bfor turn (\d+)")
 IdsByPosition = Callable[[], dict[int, str]]
 """Function that returns a mapping from 0-based position in the dataset to item id."""
 SelectItem = Callable[[str, dict[str, Any]], str]
-"""Function that returns the item id of an entry from its stated id, which several items may share, and its record."""
+"""Function that returns the item id of an entry, given the entry's id, which several items may have, and its record."""
 
 
 @dataclass(slots=True)
@@ -194,7 +194,7 @@ def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPos
 
 
 def _recover_entry(scores: ScoreFile, issue: ImportIssue, category: str, ids_by_position: IdsByPosition) -> None:
-    """Add an entry for an unreadable line whose beginning states the id."""
+    """Add an entry for an unreadable line whose beginning contains the id."""
     match = _STATED_ID.match(issue.raw or "")
     if match and issue.severity == "error" and issue.line is not None:
         stated: str | int = match[1] if match[1] is not None else int(match[2])

@@ -1,7 +1,7 @@
 """Read score files that contain only a header and the failing items.
 
-An item without an entry passed, if the file has as many entries as its header states failures. Otherwise the file is
-damaged and failures would be read as passes, so all official verdicts from the file are unknown.
+An item without an entry passed, provided that the number of entries equals the number of failures in the header. If the
+numbers differ, the file is damaged. Failures would then be read as passes, so all its official verdicts are unknown.
 """
 
 from __future__ import annotations

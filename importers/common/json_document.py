@@ -42,7 +42,7 @@ class JsonDocument:
 
 
 class _Damage(ValueError):
-    """Raised where the text is not JSON. The message is the reason."""
+    """Raised if the text is not JSON. The message is the reason."""
 
 
 def read_document(path: Path, list_name: str = "") -> JsonDocument:

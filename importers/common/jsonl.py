@@ -1,7 +1,7 @@
 """Read JSON Lines files and JSON files. Content that cannot be read gives an `ImportIssue`.
 
-Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue names file
-and line and quotes the beginning of the line. Reading continues with the next line.
+Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue contains
+file, line number and the beginning of the line. Reading continues with the next line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 MAX_FILE_BYTES = 512 * 1024 * 1024
 """Maximum size, in bytes, of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
-"""Number of characters of a line that an issue quotes."""
+"""Number of characters of a line that an issue contains."""
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer that Python converts with its default settings."""
 MAX_DEPTH = 200
@@ -64,7 +64,7 @@ class JsonRecord:
     line: int
     """Line number, from 1."""
     offset: int
-    """First byte of the line, from 0."""
+    """Position of the line's first byte in the file, from 0."""
     length: int
     """Number of bytes, without the line feed."""
     value: Any

@@ -1,4 +1,4 @@
-"""Helpers for decoders of Python calls: bounded arithmetic, bracket depth and dotted names.
+"""Help the decoders of Python calls to compute bounded arithmetic, check bracket depth and read dotted names.
 
 Official evaluators evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same value
 from the syntax tree without evaluating any text. Expressions with names fail in the official evaluators and in

@@ -1,4 +1,4 @@
-"""Helpers for filling an item from a record of any form: its question, its function docs, and errors in the record."""
+"""Fill an item from a record of any form: question, function docs, and errors in the record."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
 def read_function_docs(value: Any) -> list[dict[str, Any]]:
     """Return the function docs of a record as a list. `value` may be a list, one object or anything else.
 
-    A valid list is returned itself, not a copy, so that the store writes a list of several items only once.
+    A valid list is returned itself, not a copy, so that the store can write it once for several
+    items.
     """
     if isinstance(value, list):
         objects = [each for each in value if isinstance(each, dict)]

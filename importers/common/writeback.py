@@ -1,4 +1,4 @@
-"""Helpers for writing reviewed verdicts and golden fixes back to a benchmark's files.
+"""Write reviewed verdicts and golden fixes back to a benchmark's files.
 
 `LineEdits` changes lines of a JSON Lines file and keeps the bytes of all other lines. `rewrite_golden_file` replaces
 golden answers in a dataset. `find_unrepresentable` counts the reviews that a file format cannot represent.

@@ -57,13 +57,13 @@ PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
 
 
 def classify_parameter(parameter: str) -> str:
-    """Return the paper's type of a parameter: `date` for `arrival_date` and `departDate`, `key` for `search_key`."""
+    """Return the parameter type of the paper: `date` for `arrival_date` and `departDate`, `key` for `search_key`."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
     return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
 
 
 def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
-    """List the parameters that only one of the calls has or whose values differ, in the order of the golden call.
+    """List the parameters that are in only one of the calls or have different values, in the golden call's order.
 
     The values are compared by the evaluator's rules.
     """
@@ -277,9 +277,9 @@ def _verdict_from_reply(
 def _guess_partners(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Assign golden calls to the predicted calls for which no file states the golden call.
+    """Assign golden calls to predicted calls without a recorded golden call.
 
-    Each gets the most similar remaining golden call of the same function.
+    Each predicted call gets the most similar remaining golden call of the same function.
     """
     unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
@@ -323,9 +323,10 @@ def summarize_calls(verdicts: Mapping[str, CallVerdict]) -> dict[str, dict[str, 
 
     `{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
 
-    `accepted` is null if the evaluator did not judge the call. `golden` is the number of its golden call, from 1; it is
-    omitted if there is none. `error` is the evaluator's error type. For an accepted call, it is the error type that the
-    call would get if it were rejected. `wrong` contains the differing parameters with the paper's types.
+    `accepted` is null if the evaluator did not judge the call. `golden` is the number of the golden call that it was
+    compared with, from 1; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call,
+    it is the error type that the call would get if it were rejected. `wrong` contains the differing parameters with the
+    paper's types.
     """
     return {address: _summarize_call(verdict) for address, verdict in verdicts.items()}
 

@@ -1,6 +1,6 @@
 """Apply ComplexFuncBench's rules for calls: the rule comparison, the exact-value gate, and the error types.
 
-Source: the modules `utils/utils.py` and `compare` of the release (commit c37b284). The rules are restated here.
+Source: the modules `utils/utils.py` and `compare` of the release (commit c37b284). This module restates the rules.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Search_Flights: currency_code toId fromId returnDate departDate sort
 Search_Taxi: currency_code languagecode drop_off_place_id pick_up_place_id pick_up_time pick_up_date
 Search_Hotel_Destination Location_to_Lat_Long Get_Exchange_Rates Get_Currency Get_Languages:
 """
-"""Lines of function names, a colon, and the parameters of these functions. An indented line continues the one above."""
+"""Lines of function names, a colon, and parameters of these functions. An indented line continues the line above."""
 
 EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     function: frozenset(parameters.split())
@@ -69,7 +69,7 @@ EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     )
     for function in functions.split()
 }
-"""Function name -> parameters whose values must be equal. If one differs, the judge is not asked."""
+"""Function name -> parameters whose values must be equal. If one differs, the judge is not called."""
 
 CallError = tuple[str, str, str | None]
 """(error type, message, name of the parameter or None)."""

@@ -50,7 +50,7 @@ class LoggedTurn:
 
     predicted: list[JsonCall] = field(default_factory=list)
     pending: list[JsonCall] = field(default_factory=list)
-    """Golden calls for which no predicted call was accepted before this turn."""
+    """Golden calls that had no accepted predicted call before this turn."""
     comparisons: list[LoggedComparison] = field(default_factory=list)
     matched: list[JsonCall] = field(default_factory=list)
     """Predicted calls that were accepted in this turn."""

@@ -125,7 +125,7 @@ def read_count(counts: Mapping[str, Any], name: str) -> int:
 def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
     """Return the error type of a failed sample, or None.
 
-    It is the recorded error type, or else the error type of the first call that an override rejects.
+    The result is the recorded error type, or else the error type of the first call that an override rejects.
     """
     if item.valid is not False:
         return None
@@ -308,7 +308,7 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
     """Return a mapping from the address of each rejected call without a pair to the index of its golden call.
 
-    Such a golden call is paired with another predicted call. None if there are no such calls.
+    These golden calls are paired with other predicted calls. Returns None if there are no such rejected calls.
     """
     unpaired = {call_address(0, position) for position, pair in enumerate(pairs) if pair.golden is None}
     compared = {address: each.golden.index for address, each in verdicts.items() if each.golden and address in unpaired}

@@ -115,7 +115,7 @@ def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
 
 
 def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
-    """Return for each label how many turns have it on both sides, only as golden label, or only as predicted label."""
+    """Count, for each label, the turns with the label on both sides, only as golden, and only as predicted label."""
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
         Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)

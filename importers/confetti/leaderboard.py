@@ -55,7 +55,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 def get_soft_score(item: ScoredItem) -> float | None:
     """Return the effective soft score of a call item, or None without one.
 
-    The score is the reviewed one, else recomputed from overridden scores of the arguments, else the recorded one.
+    A reviewed score has precedence over a score from overridden argument scores, and both over the recorded score.
     """
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):

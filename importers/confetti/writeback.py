@@ -72,10 +72,7 @@ from fcreview.safe_files import read_file
 
 
 def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a soft score record with effective values.
-
-    These are the verdict on the item, the score of the call and the scores of its arguments.
-    """
+    """Return a soft score record with the effective verdict, score of the call and scores of the arguments."""
     new_record = dict(record)
     if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
         new_record["valid"] = item.overrides[ITEM_CORRECT]

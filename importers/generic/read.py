@@ -174,7 +174,7 @@ def _function_doc(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def _recompute_verdict(item: Item) -> None:
-    """Pass the item if all call pairs are equal. Otherwise the first pair that differs gives the error type."""
+    """Pass the item if all call pairs are equal. Otherwise the error type describes the first pair that differs."""
     differing = next((pair for pair in item.pairs if pair.state != "="), None)
     item.rule = differing is None
     item.rule_error_type = _pair_error_type(differing) if differing else None

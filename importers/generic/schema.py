@@ -19,7 +19,7 @@ class _StrictModel(BaseModel):
 
 
 class Header(_StrictModel):
-    """Optional first line, with data that all records share."""
+    """Optional first line, with data that applies to all records."""
 
     fcreview: Literal[1] = Field(description="Version of this format.")
     benchmark: str = Field("generic", description="Display name of the benchmark.")

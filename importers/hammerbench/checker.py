@@ -2,7 +2,7 @@
 
 Texts are compared by ROUGE-L as the evaluator uses it: like the PyPI package `rouge` 1.0.1, summary level. Equal texts
 score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails for texts of about
-a thousand words, which then score 0. Here they are compared like other texts.
+a thousand words, and the evaluator scores them 0. fcreview compares such texts like all others.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Seque
 def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
     """Return the longest common subsequence of two lists of words.
 
-    If there are several, the choice is that of the package `rouge`: going back from the ends of both lists, a word of
-    `x` is skipped only if skipping a word of `y` instead would give a shorter subsequence.
+    If there are several, the choice is as in the package `rouge`: going back from the ends of both lists, a word of `x`
+    is skipped only if skipping a word of `y` instead would give a shorter subsequence.
     """
     lengths = [[0] * (len(y) + 1) for _ in range(len(x) + 1)]
     for i, a in enumerate(x, 1):

@@ -112,8 +112,7 @@ def _decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
 def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
     """Return the metrics of the paper's tables 5, 6, 9 and 13 for one type.
 
-    These are PR and SR (5 and 9), the metrics of first and last snapshots (6), and the metrics of snapshots in which a
-    slot is overridden or the user refers to an attached message (13).
+    These are PR and SR (tables 5 and 9), and the metrics of first and last snapshots (6) and of changed snapshots (13).
     """
     conversations = _count_conversations(_group_by_conversation(items).values())
     values = compute_conversation_metrics(conversations)

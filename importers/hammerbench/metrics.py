@@ -46,7 +46,7 @@ Conversation = tuple[SnapshotOutcome, ...]
 
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
-    """Compute the metrics of the script for flat logs, which counts each snapshot by itself."""
+    """Compute the metrics of the script for flat logs, which counts each snapshot independently of the others."""
     all_counts = Counter(outcomes).items()
     if not all_counts:
         return {}
@@ -138,7 +138,7 @@ def tally_conversation(conversation: Conversation, selector: str) -> Conversatio
 
 
 class ConversationCounts:
-    """The distinct conversations with their numbers of occurrences. Few are distinct, so each is tallied once."""
+    """The distinct conversations, with the number of occurrences of each. Each is tallied once, because few differ."""
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
         positions: dict[Conversation, int] = {}

@@ -361,7 +361,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
     """Recompute the verdict with a golden fix.
 
     In folders of conversations, the first snapshot's function decides for all snapshots, and a golden fix of a later
-    one does not change that. The prediction is taken from the item, because `record` is None: the files are JSON
+    snapshot does not change this. The prediction is taken from the item, because `record` is None: the files are JSON
     arrays, not lines.
     """
     last_message = item.messages[-1].content if item.messages else None

@@ -82,7 +82,7 @@ def _why_only_bfcl_fails(item: Item) -> Cause:
         return TYPED_REPLY
     if "type_error:nested" in text or "has elements that are not" in text:
         return NUMBER_IN_LIST
-    if "wrong_func_name" in text or "is called where" in text:
+    if "wrong_func_name" in text or "is called instead of" in text:
         return NAME_SPELLING
     if any(part in text for part in ("missing_optional", "must not be omitted", "unexpected_param", "not expected in")):
         return DEFAULT_VALUE

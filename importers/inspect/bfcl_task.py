@@ -44,7 +44,7 @@ _SHOWN_FIELDS = frozenset(
 _TYPE_HINT = re.compile(r"This is (?:Java|JavaScript) (\S{1,40}) type parameter in string representation\.")
 _ANY_HINT = re.compile(r"This parameter can be of any type of (?:Java|JavaScript) object in string representation\.")
 _ELEMENT_HINT = re.compile(r"The list elements are of type (\S{1,40}); they are not in string representation\.")
-_FAULTS = (
+_ERROR_TYPES = (
     (re.compile(r"Missing required parameter: (\S+)"), "missing_required"),
     (re.compile(r"Unexpected parameter: (\S+)"), "unexpected_param"),
     (re.compile(r"Invalid value for (\S+?):"), "wrong_value"),
@@ -209,7 +209,10 @@ def evaluate_sample(predicted: Sequence[Call], dataset_item: DatasetItem, catego
 
 
 def finish_bfcl_item(item: Item, explanation: str | None) -> None:
-    """Set the error type of the task's verdict. If the recomputed verdict differs, the error type is the cause."""
+    """Set the error type of the task's verdict.
+
+    If the recomputed verdict differs, the metadata contains the cause, which is also the error type if the task fails.
+    """
     official = next((each for each in item.verdicts if each.source == "official" and each.target == "item"), None)
     if item.official is None or official is None:
         return
@@ -222,11 +225,11 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
     if item.official:
         item.error_type = official.error_type = None
         return
-    fault = next(((match, name) for pattern, name in _FAULTS if (match := pattern.match(explanation or ""))), None)
+    found = next(((match, name) for pattern, name in _ERROR_TYPES if (match := pattern.match(explanation or ""))), None)
     if item.rule is False:
         item.error_type = official.error_type = None  # the recomputed error type is more exact
-    elif fault is not None:
-        item.error_type = official.error_type = fault[1]
+    elif found is not None:
+        item.error_type = official.error_type = found[1]
     _add_turn_details(item, explanation or "")
     if item.rule is None and item.category.startswith("multi_turn"):
         failing = item.extra.failing_turn

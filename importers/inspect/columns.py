@@ -71,7 +71,7 @@ def read_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the score columns of a log as JSON: the columns in its results, or else the declared columns."""
     results = _object(header.get("results"))
     recorded = results.get("scores")
-    if recorded is None and "scorer" in results:  # before format 2
+    if recorded is None and "scorer" in results:  # logs before format 2 have one scorer
         recorded = [{"name": _name(results["scorer"]), "metrics": results.get("metrics")}]
     columns = [each for score in _objects(recorded) if (each := _read_recorded_column(score)) is not None]
     return columns or list(_declared_columns(header))

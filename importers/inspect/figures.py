@@ -39,7 +39,7 @@ class MetricSpec:
     key: str
     """Name under which the log records the value."""
     name: str
-    """Name of the metric, such as `accuracy`. For a group of a grouped metric, the name of the group's value."""
+    """Name of the metric, such as `accuracy`. For one group of a grouped metric, the name of the group."""
     params: Mapping[str, Any] = field(default_factory=dict)
     is_grouped: bool = False
     recorded: float | None = None

@@ -135,7 +135,7 @@ def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]
 
 
 def _has_edit(scores: JsonObject, edit: PlannedEdit) -> bool:
-    """Whether the last edit of the score is an earlier export of the same journal events."""
+    """Whether the last edit of the score was exported earlier from the same journal events."""
     score = scores.get(edit.score)
     history = score.get("history") if isinstance(score, dict) else None
     last = history[-1] if isinstance(history, list) and history else {}

@@ -34,7 +34,7 @@ FillItem = Callable[[Item, LogSample], None]
 
 @dataclass(slots=True)
 class RunContext:
-    """Data that all items of a run share."""
+    """Data for all items of a run."""
 
     run: Run
     scores: LogScores = field(default_factory=LogScores)
@@ -193,7 +193,7 @@ def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext)
 
 
 def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
-    """Fill in the conversation, the golden side and the verdicts of an item."""
+    """Fill in the conversation, the golden answer and the verdicts of an item."""
     value = sample.value
     metadata = value.get("metadata")
     sample_metadata: dict[str, Any] = metadata if isinstance(metadata, dict) else {}

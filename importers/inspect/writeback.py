@@ -41,7 +41,7 @@ def write_reviewed_logs(
 ) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield a copy of each log of a run with the reviewed verdicts as edits of its scores.
 
-    `plan.run` has the score columns of the log, and `items` the effective verdicts.
+    `plan.run` must contain the score columns of the log, and `items` the effective verdicts.
     """
     figures = load_figures(plan.run)
     if figures.primary is None:

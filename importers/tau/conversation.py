@@ -1,7 +1,7 @@
 """Convert the conversation of a simulation to the messages and calls of an item.
 
 A turn begins with a user message after the agent acted. Each message of the agent is a step. The simulated user may
-call tools of its own; such a message is a step too.
+also call tools; a message with such a call is a step too.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def is_version1(head: str) -> bool:
 
 
 def is_version2(head: str) -> bool:
-    """Whether a file begins like a result file of tau2-bench. The keys may be in any order."""
+    """Whether a file is a result file of tau2-bench, from its beginning. The keys may be in any order."""
     if not head.startswith("{"):
         return False
     has_info = _has_keys(head, ("info",)) and any(_has_keys(head, (name,)) for name in INFO_KEYS)

@@ -1,4 +1,4 @@
-"""Make item ids from task and trial, so that all runs have the same ids."""
+"""Make item ids from task and trial, so that a task's items have the same ids in all runs."""
 
 from __future__ import annotations
 

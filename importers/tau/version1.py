@@ -61,7 +61,6 @@ UNKNOWN_ENVIRONMENT = "unknown environment"
 
 
 def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a result file."""
     document = read_document(path)
     yield from document.issues
     environment = guess_environment([record.value for record in document.records])
@@ -82,7 +81,7 @@ def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def guess_environment(entries: Sequence[Any]) -> str:
-    """Return the environment whose tools the entries use most, because the file does not name it."""
+    """Return the environment whose tools the entries use most. The file does not state the environment."""
     names = Counter(name for entry in entries[:400] for name in _tool_names(entry))
     counts = {
         environment: sum(names[name] for name in tools) for environment, tools in ENVIRONMENT_TOOLS.items()

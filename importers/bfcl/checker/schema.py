@@ -139,7 +139,7 @@ class ExpectedArgument:
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
-    """Converts Java or JavaScript source text to a value; None for Python."""
+    """Function that converts Java or JavaScript source text to a value; None for Python."""
     language: str
     """Language of the source text: "python", "java" or "javascript"."""
     to_float: bool

@@ -57,7 +57,7 @@ def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict or type(value) is not dict:
         return "value_error:dict_items", f"{shorten(value)} is not {shorten(golden)}"
     if len(value) != len(golden):
-        return "value_error:dict_items", f"{len(value)} fields where the golden object has {len(golden)}"
+        return "value_error:dict_items", f"{len(value)} fields, but the golden object has {len(golden)}"
     for key, field in value.items():
         if key not in golden:
             return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
@@ -88,7 +88,7 @@ def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Misma
         if not isinstance(golden, (list, str)):
             continue
         if len(values) != len(golden):
-            mismatch = ("value_error:list_dict_count", f"{len(values)} objects where the golden list has {len(golden)}")
+            mismatch = ("value_error:list_dict_count", f"{len(values)} objects, but the golden list has {len(golden)}")
             continue
         mismatch = _check_elements(values, golden, v1)
         if mismatch is None:
@@ -209,7 +209,7 @@ def check_call(
     """Check one call against one golden call. The function name passes only in the spelling that the model saw."""
     expected = golden.name if spelling == "dotted" else golden.flat_name
     if name != expected and not (spelling == "either" and name == golden.name):
-        return CallFailure(WRONG_NAME, golden.name, None, f"{name} is called where {expected} was expected")
+        return CallFailure(WRONG_NAME, golden.name, None, f"{name} is called instead of {expected}")
     for key in golden.required:
         if key not in arguments:
             return _argument_failure("missing_required", golden, key, "required but missing")
@@ -252,7 +252,7 @@ def check_unordered_calls(
     golden call needs.
     """
     if len(calls) != len(golden):
-        message = f"{_count_calls(len(calls))} where {len(golden)} were expected"
+        message = f"{_count_calls(len(calls))}, but {len(golden)} were expected"
         return CallFailure(f"{PARALLEL_CHECKER}:wrong_count", golden[0].name, None, message)
     remaining = list(calls)
     for number, expected in enumerate(golden, 1):

@@ -30,7 +30,7 @@ class WrongFormat(ValueError):
     """Raised for a reply that decodes to something other than a list of calls with argument objects.
 
     The official error type is `ast_decoder:decoder_wrong_output_format`. `display_calls` are (name, arguments) pairs
-    with None for arguments that are not an object. `v1_calls` are the decoded calls as they are, which V1's checker
+    with None for arguments that are not an object. `v1_calls` are the unchecked decoded calls, which V1's checker
     accepts.
     """
 

@@ -32,7 +32,7 @@ from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 
 MAX_CATEGORIES, MAX_RECORDS = 4, 50
-"""Largest numbers of categories of a run, and of records in each category, that are read to choose a decoder."""
+"""Maximum number of categories, and of records in each category, that are read to choose a decoder."""
 GOOD_SHARE = 0.9
 """If the first guess finds calls in more than this share of the replies, no other decoder is tried."""
 

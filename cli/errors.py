@@ -27,7 +27,7 @@ OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "fa
 
 
 class CommandError(FcreviewError):
-    """Raised when a command fails. The message gives the reason."""
+    """Raised with the reason when a command fails."""
 
 
 class UsageError(CommandError):

@@ -25,7 +25,7 @@ MAX_OUTPUT = 4_000_000
 
 
 def build_command_service(session: WorkspaceSession) -> CommandService:
-    """Create the functions with which the command palette runs commands on the session's workspace."""
+    """Create the functions that the command palette uses to run commands on the session's workspace."""
 
     async def run(command: str, arguments: Sequence[str]) -> CommandResult:
         return await _run(build_command_line(session, command, arguments))
@@ -60,7 +60,7 @@ def describe_command(command: str) -> list[FormField]:
 
 
 def build_command_line(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with which the Python interpreter runs a command on the session's workspace."""
+    """Return the interpreter's arguments for running a command on the session's workspace."""
     options, known = session.options, {parameter.name for parameter in _find_parameters(command)}
     selected: list[str] = []
     if "annotator" in known:

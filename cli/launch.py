@@ -29,7 +29,7 @@ there is no such position, or the disagreements."""
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """Item, queue and filter with which the app opens."""
+    """Item, queue and filter that the app opens."""
 
     item: str | None = None
     queue: str | None = None

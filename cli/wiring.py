@@ -29,7 +29,7 @@ RunId = tuple[str, str, str, str, str]
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
-    """Create the functions with which exporters find and rewrite the files of runs. Files are searched on first use."""
+    """Create the functions that exporters use to find and rewrite files of runs. Files are searched on first use."""
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.importers import registry
 
@@ -58,7 +58,7 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
 
 
 def build_golden_services() -> GoldenSupport:
-    """Create the functions with which screens edit golden answers. Importers are loaded on first use."""
+    """Create the functions that screens use to edit golden answers. Importers are loaded on first use."""
     from fcreview.tui.session import GoldenSupport
 
     def make_template(run: Run, item: Item) -> dict[str, Any] | None:
@@ -85,7 +85,7 @@ def build_golden_services() -> GoldenSupport:
 
 
 def build_screen_services(session: WorkspaceSession) -> ReportServices:
-    """Create the functions with which the command palette builds reports and exports. They use the screens' store."""
+    """Create the functions that the command palette uses for reports and exports. They use the screens' store."""
     from fcreview.cli.form_commands import build_command_service
     from fcreview.tui.exports import ReportServices
 

@@ -1,4 +1,7 @@
-"""Define the forms in which the command palette runs commands of the command line. No import of Textual."""
+"""Define the forms in which the command palette runs commands of the command line.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 

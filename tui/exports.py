@@ -1,4 +1,7 @@
-"""Create the report and the exports that screens offer. No import of Textual."""
+"""Create the report and the exports that screens offer.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Validate the key assignments of a configuration file, and format key names for display. No import of Textual."""
+"""Validate the key assignments of a configuration file, and format key names for display.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 

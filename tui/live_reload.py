@@ -45,7 +45,7 @@ TEAM_INTERVAL = 0.5
 TEAM_PAUSE_FACTOR = 10
 """Shortest pause after received reviews were shown, as a multiple of the time that this took."""
 MESSAGE_DURATION = 8.0
-"""Seconds for which the summary of an import is shown."""
+"""Number of seconds to show the summary of an import."""
 PAUSE_FACTOR = 3
 """Shortest pause after a check, as a multiple of the time that the check and its import took."""
 FAILURE_PAUSE = 6

@@ -1,4 +1,7 @@
-"""Run the queries and reviews of all screens in a thread of their own. No import of Textual."""
+"""Run the queries and reviews of all screens in a thread of their own.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ScreenDiff:
         self._rows: dict[int, list[Cell | None]] = {}
         """Cells of each row as last sent. None for a cell whose content is unknown."""
         self._shifting_rows: set[int] = set()
-        """Rows with characters whose width terminals disagree about. Their spans are sent as Textual sends them."""
+        """Rows with characters whose width differs between terminals. Their spans are sent as Textual sends them."""
         self.size: tuple[int, int] | None = None
         """Columns and rows of the terminal. None if unknown."""
 
@@ -217,7 +217,7 @@ def _read_position(parameters: str) -> tuple[int, int]:
 
 
 def _cheapest_look(char: str, sent: GraphicState, look: GraphicState) -> GraphicState:
-    """Return a state in which the character looks the same. A blank needs neither a foreground colour nor bold."""
+    """Return a state close to `sent` that draws the character as `look` does. A blank needs no colour and no bold."""
     if char != " " or look[2] & _VISIBLE_ON_BLANKS:
         return look
     return sent[0], look[1], sent[2] - _VISIBLE_ON_BLANKS

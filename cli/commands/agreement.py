@@ -188,7 +188,7 @@ def print_agreement_tables(
 
 
 def print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
-    """Print the coefficients over all annotators. Only the first row of a group names the group and the criterion."""
+    """Print the coefficients over all annotators. Only the first row of a group shows the group and the criterion."""
     rows = []
     for _, group in groupby(coefficients, group_key):
         first, *others = [each for each in group if each.metric != "cohen"]

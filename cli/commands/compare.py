@@ -53,7 +53,7 @@ class ComparisonSide:
     row: RunRow
     source: VerdictSource
     is_requested: bool
-    """Whether an option names the source. Otherwise it is `official` if the run has official verdicts, else `rule`."""
+    """Whether an option sets the source. Otherwise it is `official` if the run has official verdicts, else `rule`."""
 
     @property
     def name(self) -> str:

@@ -110,7 +110,7 @@ def import_(
 
 
 def _fetch_official_scores(workspace: Workspace) -> dict[int, dict[str, int]]:
-    """Fetch the counts of each run that `NO_SCORES` names."""
+    """Fetch the counts in `NO_SCORES` for each run."""
     from fcreview.store.store import Store
 
     if not workspace.store.exists():

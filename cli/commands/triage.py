@@ -62,7 +62,7 @@ GROUPINGS_BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class FailingPlace:
-    """Function and argument at which items of a group fail in the same way."""
+    """Function and argument where several items of a group fail."""
 
     where: str
     count: int
@@ -207,7 +207,7 @@ def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> lis
 
 
 def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:
-    """Format a group: its line, the meaning of the error type, an example, and the places at which several items
+    """Format a group: its line, the meaning of the error type, an example, and the places where several items
     fail."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share = f"{100 * group.count / n_failing:.0f} %"
@@ -239,7 +239,7 @@ def select_examples(group: ClusterGroup) -> list[str]:
 
 
 def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
-    """Find the places at which two or more items of the group fail, most items first.
+    """Find the places where two or more items of the group fail, most items first.
 
     With the default grouping, a place is an argument of one function, or an argument in several functions.
     """
@@ -258,7 +258,7 @@ def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> l
 
 
 def _rotate_examples(cluster: Cluster) -> list[str]:
-    """Return the examples with the first one last, because the line of the group already shows it."""
+    """Return the examples with the first example at the end, because the line of the group already shows it."""
     return [*cluster.examples[1:], *cluster.examples[:1]]
 
 

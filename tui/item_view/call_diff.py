@@ -80,7 +80,7 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
 def common_prefix_length(a: str, b: str) -> int:
     """Return the length, in characters, of the common beginning of two texts.
 
-    Bisection keeps this fast for megabytes.
+    Bisection makes this fast for texts of several megabytes.
     """
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
@@ -95,7 +95,7 @@ def common_prefix_length(a: str, b: str) -> int:
 
 
 def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
-    """Split a piece of a text into styled parts, in which the spans have the style `mark_style`.
+    """Split a piece of a text into styled parts. The spans get the style `mark_style`.
 
     `offset` is the position of the piece in the text. Blanks at the edges of a span are drawn as `␣`, because they
     would be invisible.

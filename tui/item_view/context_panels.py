@@ -104,7 +104,7 @@ def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> li
 
 
 def automatic_verdict(row: QueueRow) -> bool | None:
-    """Return the official verdict, else the recomputed one, else the judge verdict."""
+    """Return the official verdict, else the recomputed verdict, else the judge verdict."""
     return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
 
 

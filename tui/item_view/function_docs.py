@@ -178,9 +178,9 @@ MAX_AVAILABLE_DOCS = 20
 
 
 def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
-    """Return the functions of the call that `key` names or whose argument `key` names.
+    """Return the functions of the call at a block key or target address, which may also be that of an argument.
 
-    `key` is a block key or a target address. The result is empty if `key` names neither a call nor an argument.
+    The result is empty if `key` is neither that of a call nor of an argument.
     """
     part = parse_address(key)
     if part is None or part.call is None:

@@ -217,7 +217,7 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return blocks for the fields of the environment's state in which golden and predicted state differ.
+    """Return blocks for the fields whose values differ between the golden and the predicted state of the environment.
 
     The fields are shown at the failing turn, or at the last turn if no turn is known to fail. The list is empty for all
     other turns and for blind annotators.

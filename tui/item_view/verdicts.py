@@ -76,7 +76,7 @@ def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int)
 
 
 def _review_mark(opinion: Opinion) -> StyledText:
-    """Return the verdict of a review as a symbol. A value without a symbol is in words, such as `no` or a label."""
+    """Return the verdict of a review as a symbol. A value without a symbol is written out, such as `no` or a label."""
     value, criterion = opinion.verdict, opinion.criterion
     text = (
         symbols().verdict_symbol(value)
@@ -87,7 +87,7 @@ def _review_mark(opinion: Opinion) -> StyledText:
 
 
 def _has_symbol(value: Any, criterion: str) -> bool:
-    """Whether a symbol can show the value. Labels, yes and no are in words."""
+    """Whether a symbol can show the value. Labels, yes and no are written out."""
     return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA)
 
 

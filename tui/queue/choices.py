@@ -91,7 +91,7 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 SHARES_MIN_CELLS = 96
-"""Smallest width of the list, in cells, at which shares and long bars are shown."""
+"""Minimum width of the list, in cells, for showing percentages and long bars."""
 BAR_CELLS = (6, 10)
 """Widths of a bar, in cells: on narrow and on wide screens."""
 SENTENCE_CELLS = (20, 42, 50)
@@ -100,14 +100,14 @@ if all other columns have their minimum width."""
 USUAL_CELLS = 76
 """Smallest width of the list on a usual screen, in cells."""
 CODES_MIN_CELLS = 136
-"""Smallest width of the list, in cells, at which error types have a column beside their explanations."""
+"""Minimum width of the list, in cells, for a column of error types beside their explanations."""
 MOSTLY_CELLS = (12, 16, 26)
 """Smallest widths, in cells, of the column with the most frequent values of a group's items, on narrow, usual and wide
 screens."""
 EXAMPLES_MIN_CELLS = 150
-"""Smallest width of the list, in cells, at which example ids are shown."""
+"""Minimum width of the list, in cells, for showing example ids."""
 MIN_ERROR_TYPE_CELLS = 16
-"""Smallest width, in cells, to which an error type is cut to make room for its explanation."""
+"""Minimum width, in cells, of an error type that is shortened to make room for its explanation."""
 
 
 @dataclass(frozen=True, slots=True)

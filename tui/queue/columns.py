@@ -33,13 +33,13 @@ MIN_ID_CELLS = 12
 COMFORTABLE_DIFFERENCE_CELLS = 24
 """Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
 MIN_COLUMN_CELLS = 8
-"""Smallest width, in cells, of a column that holds text."""
+"""Minimum width, in cells, of a text column."""
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the first column."""
 MIN_TAIL_CELLS = 3
 """Smallest width, in cells, of the end of a shortened id whose beginning is long."""
 CATEGORY_MIN_CELLS = 90
-"""Smallest width of the list, in cells, at which the category is shown."""
+"""Minimum width of the list, in cells, for showing the category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
 
 
 def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:
-    """Yield short forms of an id. The first ones show the character at `start`, at which the id differs from others."""
+    """Yield short forms of an id. The first forms show the character at `start`, where the id differs from others."""
 
     def cut(head: int) -> str:
         return truncate_middle(text, cells, (head + 0.5) / max(cells - 1, 1))

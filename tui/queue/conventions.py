@@ -15,7 +15,7 @@ from fcreview.tui.text.lines import StyledText, TextColumn, truncate_middle
 from fcreview.tui.text.theme import symbols
 
 NOTE_MIN_CELLS = 100
-"""Smallest width of the table, in cells, at which notes are shown."""
+"""Minimum width of the table, in cells, for showing notes."""
 
 
 def convention_columns(cells: int) -> list[TextColumn]:

@@ -26,7 +26,7 @@ MIN_VALUE_CELLS = 5
 
 
 def shown_error_type(row: QueueRow) -> str:
-    """Return the official error type, or the recomputed one if only the recomputed verdict fails the item."""
+    """Return the official error type, or the recomputed error type if only the recomputed verdict fails the item."""
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 

@@ -59,7 +59,7 @@ class RunSample:
     estimate: PassRateEstimate | None = None
     outcomes: Sequence[OutcomeCounts] = ()
     queues: Sequence[QueueProgress] = ()
-    """Progress in the queue files from which the items were drawn."""
+    """Progress in the queue files that contain the sample."""
     problems: Sequence[str] = ()
 
     @property

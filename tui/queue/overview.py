@@ -83,7 +83,7 @@ class Overview:
     n_suspects: int | None = None
     """Number of questions whose golden answer looks wrong."""
     sampled_runs: frozenset[int] = frozenset()
-    """Numbers of the runs from which a queue file was drawn."""
+    """Numbers of the runs that have a sample in a queue file."""
     estimates: dict[int, PassRateEstimate | None] = field(default_factory=dict)
     """Estimated pass rate by run number. None for a run that cannot be estimated."""
 

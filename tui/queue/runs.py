@@ -50,7 +50,7 @@ from fcreview.tui.text.lines import StyledText as Cell
 from fcreview.tui.text.theme import symbols
 
 COLUMNS_MIN_CELLS = 120
-"""Smallest width, in cells, at which golden answer and both predictions are in three columns. On narrower screens they
+"""Minimum width, in cells, for showing golden answer and both predictions in three columns. On narrower screens they
 are stacked."""
 MAX_QUESTION_LINES = 8
 """Largest number of lines for the question of a flip."""
@@ -231,7 +231,7 @@ MIN_MODEL_CELLS = 12
 MARGIN_CELLS = 3
 """Number of cells in each line of the list that the table does not use."""
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
-"""Priorities of columns that are never omitted: fixed columns, and the column by which the list is sorted."""
+"""Priorities of columns that are never omitted: fixed columns and the sorted column."""
 COLUMN_TITLES = {"reviewed": "by all", "yours": "by you", "date": "folder"}
 """Titles of columns whose order has another name, by order."""
 

@@ -158,7 +158,7 @@ class QueueState:
     file: str | None = None
     """Name of the opened queue file. None if no queue file is open."""
     items: tuple[int, ...] = ()
-    """Numbers of the items from which a chosen statistic was computed; filters then apply to these items. Empty for all
+    """Numbers of the selected items, such as the items of a statistic. Filters apply to these items only. Empty for all
     items."""
 
     @classmethod
@@ -256,7 +256,7 @@ class CursorPosition:
     line: int = 0
     """Index of the line in the view, from 0."""
     key: tuple[str, int] | None = None
-    """(id, run number) of the item, by which another session finds the item."""
+    """(id, run number) of the item. Another session finds the item with this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,7 @@ class QueueLevel:
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list in which the next level was selected, and which `queue.back` opens again. Empty if there was no
+    """Name of the list where the next level was selected. `queue.back` opens this list again. Empty if there was no
     list."""
     lists: ListStates = field(default_factory=ListStates)
 
@@ -373,7 +373,7 @@ class QueuePosition:
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:
-    """Save the position. `start`: options with which the app was opened, if they select a queue."""
+    """Save the position. `start`: options of the command that opened the app, if they select a queue."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}

@@ -1,4 +1,4 @@
-"""Build the tables of agreement and calibration. Choosing a row opens the items from which it was computed.
+"""Build the tables of agreement and calibration. Choosing a row opens the items that its value is computed from.
 
 `fcreview.stats.agreement_ratings` and `fcreview.stats.calibration_pairs` compute the statistics.
 """
@@ -112,7 +112,7 @@ BLINDNESS_LABELS: dict[BlindStatus, str] = {
     "all": "all",
 }
 LABELS_MIN_CELLS = 100
-"""Smallest width of the table, in cells, at which the number of labels is shown."""
+"""Minimum width of the table, in cells, for showing the number of labels."""
 
 
 CHANCE = "0 means agreement by chance, 1 full agreement"
@@ -127,7 +127,7 @@ COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AgreementCell:
-    """Agreement coefficient with the items from which it was computed."""
+    """Agreement coefficient and the items that it is computed from."""
 
     coefficient: AgreementCoefficient
     items: tuple[int, ...]
@@ -205,14 +205,14 @@ ERROR_KIND_COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class CalibrationGroup:
-    """Calibration of one source on one criterion with the verdict pairs from which it was computed."""
+    """Calibration of one source on one criterion, and the verdict pairs that it is computed from."""
 
     calibration: Calibration
     pairs: tuple[VerdictPair, ...]
 
 
 def reported_scopes(pairs: Iterable[VerdictPair]) -> list[CalibrationScope]:
-    """Return the scope `overall` and each other scope in which the verdict pairs form more than one group."""
+    """Return the scope `overall` and every other scope that divides the verdict pairs into more than one group."""
     names: dict[CalibrationScope, set[str | None]] = {scope: set() for scope in CALIBRATION_SCOPES}
     for group in group_verdict_pairs(pairs, CALIBRATION_SCOPES):
         names[group.scope].add(group.name)

@@ -1,6 +1,7 @@
-"""List disagreements, show a disagreement in its item and record the adjudicator's reviews. No import of Textual.
+"""List disagreements, show a disagreement in its item and record the adjudicator's reviews.
 
-Annotators' names are hidden until a disagreement is resolved. A review is on disk before its message is shown.
+The module does not import Textual. Annotators' names are hidden until a disagreement is resolved. A review is on disk
+before its message is shown.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ CaseKey = tuple[int, str, str]
 
 @dataclass(slots=True)
 class AdjudicationCase:
-    """Disagreement of annotators on a target and criterion, and whether it is resolved."""
+    """Disagreement of annotators on a target and criterion, resolved or not."""
 
     item: int
     """Item number, as in `QueueRow.item`."""
@@ -58,7 +59,7 @@ class AdjudicationCase:
 
 @dataclass(slots=True)
 class CaseList:
-    """Cases in the order in which they are adjudicated, and the index of the displayed case.
+    """Cases in the order of adjudication, and the index of the displayed case.
 
     The parts of an item come before the item itself, because resolving them often resolves the item.
     """
@@ -224,7 +225,7 @@ class Adjudicator:
         self._runner = ActionRunner(session, screen.show_message, screen.run)
 
     def load_cases(self) -> None:
-        """Read the cases and show the first one."""
+        """Read the cases and show the first case."""
         self._runner.queue_action(self._open, SEARCHING)
 
     def accept_answer(self, number: int) -> None:

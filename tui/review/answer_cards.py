@@ -46,7 +46,7 @@ MIN_CARD_ROWS = 3
 MAX_NOTE_ROWS = 6
 """Maximum number of rows for a note on a card. The pager shows the whole note."""
 BOX_MIN_CELLS, BOX_MIN_ROWS = 100, 30
-"""Smallest size of the screen, in columns and rows, at which the automatic verdicts have a border."""
+"""Minimum screen size, in columns and rows, for a border around the automatic verdicts."""
 BAR_CELLS = 12
 """Width of the bar of resolved cases, in cells."""
 

@@ -1,4 +1,7 @@
-"""Move the cursor in the document of an item, fold its blocks and search them. No import of Textual."""
+"""Move the cursor in the document of an item, fold its blocks and search them.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ def _folds_showing(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hit to which a search moved the cursor."""
+    """Search hit that the cursor moved to."""
 
     number: int
     """Number of the hit, from 1."""
@@ -132,7 +135,7 @@ class Cursor:
         return build_document(self.detail, self.annotator, options)
 
     def move_to_target(self, target: str) -> bool:
-        """Move to the block at which a verdict on this target is given, and unfold it if necessary."""
+        """Move to the block for verdicts on this target, and unfold the block if necessary."""
         folds = dict(self.options.folds)
         if (part := parse_address(target)) is not None:
             folds[turn_address(part.turn)] = False
@@ -165,7 +168,7 @@ class Cursor:
         return starting_block(self.blocks) if default is None else default
 
     def move(self, step: int) -> bool:
-        """Move to the next (1) or previous (-1) block at which the cursor stops."""
+        """Move to the next (1) or previous (-1) block where the cursor can stop."""
         return self._move_among(cursor_stops(self.blocks, arguments=self.in_arguments), step)
 
     def move_to_turn(self, step: int) -> bool:

@@ -1,7 +1,8 @@
-"""Review the items of a queue: record reviews of the displayed item and move to the next one. No import of Textual.
+"""Review the items of a queue: record reviews of the displayed item and move to the next one.
 
-Actions run in the order in which their keys were pressed. Each applies to the item that was on screen at that time.
-After the verdict on an item is on disk, the next item is shown as soon as no queued action applies to the old item.
+The module does not import Textual. Actions run in the order in which their keys were pressed. Each applies to the item
+that was on screen at that time. After the verdict on an item is on disk, the next item is shown as soon as no queued
+action applies to the old item.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 
 SUMMARY_SECONDS = 20.0
-"""Seconds for which the summary of a complete queue is shown."""
+"""Number of seconds to show the summary of a complete queue."""
 SLOW_ACTION_DELAY = 0.4
 """Seconds after which the status line shows that an action is waiting."""
 NAME_CELLS = 24

@@ -1,4 +1,7 @@
-"""Build the status line and key line of the item screen, and measure the pace of review. No import of Textual."""
+"""Build the status line and key line of the item screen, and measure the pace of review.
+
+The module does not import Textual.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Pace:
     _durations: list[float] = field(default_factory=list)
     """Seconds that recent items took."""
     _last_time: float | None = None
-    """Time, in seconds of a monotonic clock, at which the last item was completed or the first item was shown."""
+    """Time when the last item was completed or the first item was shown, in seconds of a monotonic clock."""
 
     def record_item(self, item: Hashable, now: float) -> None:
         """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
@@ -147,7 +150,7 @@ def status_line(
     chosen = next(fitting, choices[-1])  # the target of a verdict or score must always be visible
     suffix = f" · {sanitize(target_name)}"
     if target != ITEM and text.endswith(suffix) and line_width(left) + line_width(chosen) >= cells:
-        if not score:  # a score question already names the part
+        if not score:  # a score question already contains the name of the part
             chosen = ((target_key, "key"), (f"verdict on:{suffix[2:]}", "warn"))
         room, short = max(cells - line_width(chosen) - 2, 1), text.removesuffix(suffix)
         for prefix in (f"golden {symbols().failed} ", f"{symbols().ellipsis} "):  # keeps the criterion at the end

@@ -26,7 +26,7 @@ from fcreview.tui.widgets.screens import GuardedModalScreen
 
 
 class BulkReviewScreen(GuardedModalScreen[str | None]):
-    """Screen with the items of a cluster, on which the user enters one verdict, fault and list of tags for all items.
+    """Screen with the items of a cluster, where the user enters one verdict, fault and list of tags for all items.
 
     The result is a message after the reviews are on disk, or None if the annotator cancelled.
     """

@@ -80,7 +80,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
         super().__init__(cast("ProviderSource", [lambda: partial(PaletteProvider, context)]))
         self._target = context
         self._query: str | None = None
-        """Query of the last search, or None before the first one."""
+        """Query of the last search, or None before the first search."""
         self._waiting_keys: list[tuple[Callable[[], None], bool]] = []
         """(method, needs_items) of each waiting key. `needs_items`: whether the method needs the items that match the
         query."""

@@ -49,7 +49,7 @@ from fcreview.tui.widgets.panel import Panel
 from fcreview.tui.widgets.screens import GuardedScreen
 
 WIDE, TALL = 100, 30
-"""Smallest size of the screen, in columns and rows, at which the panels have borders."""
+"""Minimum screen size, in columns and rows, for borders around the panels."""
 
 
 SIDES = ("", "a", "b")

@@ -125,7 +125,7 @@ class ConfirmScreen(GuardedModalScreen[bool]):
         self.on_resize()
 
     def on_resize(self) -> None:
-        """Show the question on as many lines as it needs, with the keys on the last one."""
+        """Show the question on as many lines as it needs, with the keys on the last line."""
         cells = self.app.size.width
         rows = [make_line(f" {row}", "strong") for row in wrap_text(self._question, cells - 2)]
         hints = key_hints(self)
@@ -152,7 +152,7 @@ class NoteBox(SafeTextArea):
             event.prevent_default()  # the text area must not insert the key; the binding still handles it
 
     def action_new_line(self) -> None:
-        """Move down, or start a new line if the cursor is in the last one."""
+        """Move down, or start a new line if the cursor is in the last line."""
         line = self.cursor_location[0]
         if line == self.document.line_count - 1 and self.document.get_line(line):
             self.move_cursor(self.document.end)

@@ -71,7 +71,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         """Numbers of the sampled runs whose samples are not read yet."""
         self._queue_names: Sequence[str] = ()
         self._form_of: tuple[object, ...] = ()
-        """Result of `_form_key` for which the form was built."""
+        """Value of `_form_key` when the form was built."""
         self._command = "queue create"
         self._is_loaded = False
         """Whether the runs are read."""
@@ -210,7 +210,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         name = label_runs(self._runs)[run.run] if run is not None else ""
         self.query_one("#sample-panel", Panel).set_title(
             f"Sample of {name}" if name else "Sample",
-            "open: in disagreement" if sample is not None and sample.drawn else "",
+            "open: annotators disagree" if sample is not None and sample.drawn else "",
         )
         keys = active_key_names(self.app)
         message = self._message or advice_line(sample, self._session.annotator, keys)

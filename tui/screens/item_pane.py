@@ -143,7 +143,7 @@ class ItemPane(Vertical):
         self._from_list = False
         """Whether the list beside the pane requested the next item."""
         self.is_named_above = False
-        """Whether the top line of the screen names the item."""
+        """Whether the top line of the screen shows the id of the item."""
         self.follows_list = False
         """Whether the pane shows the item under the cursor of the list beside it while the list has the focus."""
         self._target, self._key_press = VerdictTarget(), KeyPressContext()
@@ -446,7 +446,7 @@ class ItemScreen(GuardedScreen[int]):
         self.can_close_for_split = False
         """Whether the screen closes when the terminal becomes wide enough for two panes."""
         self._is_drawing = False
-        """Whether the item was read, or takes so long that the screen is drawn without it."""
+        """Whether the screen is drawn, because the item was read or because reading takes long."""
         self.closed_for_split = False
         """Whether the screen closed because the terminal became wide enough for two panes."""
 

@@ -63,7 +63,7 @@ OverviewChoice = tuple[str, Any]
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 WIDE, TALL = 100, 30
-"""Smallest size of the screen, in columns and rows, at which all panels are shown with borders."""
+"""Minimum screen size, in columns and rows, for showing all panels with borders."""
 MAX_RUN_LINES = 10
 """Largest height of the list of runs, in rows, beside the other panels, unless the screen has 30 rows or more."""
 MAX_SCORE_LINES = 6

@@ -55,8 +55,8 @@ class PaletteCommand:
     label: str
     """Text that is matched with the query."""
     run: Callable[..., object]
-    """Function that runs the command. It is called with the typed argument if the command takes one, else without
-    arguments."""
+    """Function that runs the command. It is called with the typed argument if the command takes an argument, else
+    without arguments."""
     help: str = ""
     key: str = ""
     argument: str = ""
@@ -65,7 +65,7 @@ class PaletteCommand:
     def typed_argument(self, query: str) -> str:
         """Return the argument: the text after the label in the query.
 
-        Empty if there is none or the command takes no argument.
+        Empty if no argument was typed or if the command takes no argument.
         """
         head = f"{self.label} ".lower()
         return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""

@@ -1,4 +1,4 @@
-"""Show the queue, which is the list of items with which the app starts.
+"""Show the queue, which is the list of items to review.
 
 `QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of orders, runs and
 clusters, and `SplitView` shows the item under the cursor on a wide screen.
@@ -274,7 +274,7 @@ class QueueScreen(GuardedScreen[None]):
     # -- levels
 
     def action_back(self, leave: bool) -> None:
-        """Return to the level above, and open the list in which the current level was selected.
+        """Return to the level above, and open the list where the current level was selected.
 
         At the outermost level, the app quits if `leave` is true.
         """

@@ -148,6 +148,6 @@ class QueueMenus:
         return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))
 
     def _initial_run(self) -> int | None:
-        """Return the run on which the cursor is when the list of runs opens."""
+        """Return the run that is under the cursor when the list of runs opens."""
         last_choice: int | None = self._levels.lists.selections.get("runs")
         return last_choice if self._state.run is None else self._state.run

@@ -57,7 +57,7 @@ Picture = tuple[str, str, Sequence[Line]]
 """(title, facts, lines). Without lines, there is no picture."""
 NO_PICTURE: Picture = "", "", ()
 TALL = 40
-"""Smallest height of the screen, in rows, at which the cells of a confusion matrix have three rows."""
+"""Minimum height of the screen, in rows, for drawing each cell of a confusion matrix with three rows."""
 
 
 class StatisticsScreen(PanelPickerScreen[tuple[int, ...]], inherit_bindings=False):

@@ -1,4 +1,4 @@
-"""Lay out long documents: compute the rows on screen, and present texts as documents. No I/O and no drawing.
+"""Lay out long documents: compute the rows on screen, and present texts as documents. The module draws nothing.
 
 A document is a list of blocks, and a block is laid out only when it comes into view. The scroll position is the (block,
 row) of the top line instead of a line number. So nothing above the top line has to be measured, and the position is
@@ -178,7 +178,7 @@ class TextSource:
 
 
 def find_chunk_starts(text: str) -> list[int]:
-    """Return the offsets at which chunks begin: at every line, and within lines longer than `CHUNK_SIZE`."""
+    """Return the offsets where chunks begin: at every line, and within lines longer than `CHUNK_SIZE`."""
     starts: list[int] = []
     start = 0
     while True:

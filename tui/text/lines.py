@@ -300,7 +300,7 @@ def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str
 
 
 TWO_PANES_MIN_WIDTH = 120
-"""Smallest screen width, in cells, at which list and item are shown side by side."""
+"""Minimum screen width, in cells, for showing list and item side by side."""
 MIN_LIST_WIDTH = 50
 LIST_WIDTH = 66
 """Minimum width of the list pane, in cells, beside the item and function docs."""
@@ -311,7 +311,7 @@ MIN_ITEM_WIDTH = 90
 MIN_DOCS_WIDTH = 38
 MAX_DOCS_WIDTH = 70
 THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
-"""Smallest screen width, in cells, at which list, item and function docs are shown side by side."""
+"""Minimum screen width, in cells, for showing list, item and function docs side by side."""
 
 
 def list_pane_width(screen_width: int) -> int:

@@ -15,7 +15,7 @@ MIN_CONTRAST = 4.5
 HUES = {"golden": 38, "predicted": 195, "passed": 105, "failed": 350, "people": 275}
 """Preferred hue of each meaning, in degrees."""
 HUE_TOLERANCE = 17
-"""Largest distance, in degrees, at which a colour of the theme is used for a meaning."""
+"""Largest difference, in degrees, between the preferred hue of a meaning and the hue of a theme colour used for it."""
 MIN_SATURATION = 0.35
 """Minimum saturation (HLS, 0 to 1) of a theme's colour that is used for a meaning. Less saturated colours look grey."""
 CORRECTED_SATURATION = 0.75

@@ -35,7 +35,7 @@ class StaticFocusWidget(Widget):
 
 
 PROGRESS_INTERVAL = 0.5
-"""Seconds between two progress reports, and before the first one."""
+"""Seconds between two progress reports, and before the first report."""
 
 
 class ProgressTimer:

@@ -232,7 +232,7 @@ class LineBlock(Widget):
         self.lines: Sequence[Line] = ()
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Show other lines and change the height to fit them."""
+        """Show these lines, and set the height to the number of lines."""
         if lines != self.lines:
             self.lines = lines
             self.styles.height = max(len(lines), 1)

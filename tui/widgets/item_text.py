@@ -161,7 +161,7 @@ class ItemText(DocumentView):
         self._notify_moved(message)
 
     def _show_extent(self) -> None:
-        """Scroll to show as much as possible of the text to which a verdict at the cursor applies.
+        """Scroll to show as much as possible of the text that a verdict at the cursor applies to.
 
         Otherwise an annotator could answer a judge without seeing the judged reply, because it is below the screen.
         """
@@ -223,7 +223,7 @@ class ItemText(DocumentView):
         self._notify_moved(StatusMessage(text, "warn"))
 
     def move_to_target(self, target: str) -> bool:
-        """Move to the block at which a verdict on the target is given. Return False if the target has no block."""
+        """Move to the block for verdicts on the target. Return False if the target has no block."""
         found = self.required_reader.move_to_target(target)
         self.show(BlockSource(self.required_reader.blocks), cursor=self.required_reader.index)
         self._show_cursor()
@@ -231,7 +231,7 @@ class ItemText(DocumentView):
         return found
 
     def action_move(self, step: int) -> None:
-        """Move the cursor to the next (`step` 1) or previous (-1) block at which it stops. If there is none, scroll."""
+        """Move the cursor to the next (`step` 1) or previous (-1) block where it can stop. If there is none, scroll."""
         blocks, top = self.required_reader.blocks, self._top_row()
         if self.required_reader.move(step):
             if self.required_reader.blocks is not blocks:
@@ -339,7 +339,7 @@ class ItemBody(Horizontal):
         self._divider = Divider()
         self._docs_cells = -1
         self._drawn: tuple[object, RelevantFunctions] = (None, NO_FUNCTIONS)
-        """(available functions, functions at the cursor) for which the docs column was last drawn."""
+        """(available functions, functions at the cursor) when the docs column was last drawn."""
 
     def compose(self) -> ComposeResult:
         yield self._text

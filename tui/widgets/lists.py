@@ -1,4 +1,4 @@
-"""Show lists of which only the visible lines are drawn, so that a long list is as fast as a short one."""
+"""Draw only the visible lines of a list, so that a long list is as fast as a short list."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class TextList(LineList):
 MAX_CACHED_WINDOWS = 6
 """Largest number of windows of rows in memory."""
 PREFETCH_ROWS = 64
-"""Distance of the cursor from the end of a window, in rows, at which the next window is fetched."""
+"""The next window is fetched when the cursor is within this number of rows of the end of a window."""
 
 
 class QueueList(LineList):

@@ -13,7 +13,7 @@ from fcreview.tui.text.lines import truncate
 from fcreview.tui.text.theme import style, symbols
 
 MIN_SIZE = Size(100, 30)
-"""Smallest size of a screen, in columns and rows, on which all panels have borders."""
+"""Minimum screen size, in columns and rows, for borders around all panels."""
 FLAT_MARGIN = 6
 """Number of cells in the title line of a flat panel that title and facts do not use."""
 

@@ -94,7 +94,10 @@ def prepare_for_browser(screens: Session) -> None:
 
 
 def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
-    """Start to exchange reviews with the annotator's team, in a thread. None without a team."""
+    """Start to exchange reviews with the annotator's team, in a thread. None without a team, and in a browser, where a
+    session may not write the journals of others."""
+    if is_in_browser():
+        return None
     link = find_link(session.workspace)
     if link is None or link.annotator != session.annotator:
         return None

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
+from typing import Any
 
 from textual.drivers.web_driver import WebDriver
 
 from fcreview.tui.terminal_output import ScreenDiffDriver
 
 
+def _write_packet(output: int, packet: bytes) -> int:
+    try:
+        return os.write(output, packet)
+    except BrokenPipeError:  # the input ends as well
+        return 0
+
+
 class PacketDriver(WebDriver):
     """Textual's driver for browsers. If the server has gone, the app quits as after SIGTERM."""
 
-    def write(self, data: str) -> None:
-        try:
-            super().write(data)
-        except BrokenPipeError:  # the input ends as well
-            return
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._write = partial(_write_packet, self.fileno)
 
     def run_input_thread(self) -> None:
         super().run_input_thread()

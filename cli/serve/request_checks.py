@@ -101,3 +101,4 @@ def make_guard(allowed: AllowedOrigins) -> Middleware:
 async def add_security_headers(_: web.Request, response: web.StreamResponse) -> None:
     for name, value in SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
+    response.headers[hdrs.SERVER] = "fcreview"

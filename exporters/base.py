@@ -67,7 +67,7 @@ class BenchmarkServices:
     ]
     """Apply golden fixes, by (category, id), to the files of a run."""
     print_message: Callable[[str], None]
-    """Print one line about what was written, or about what the files cannot represent."""
+    """Print one line about the written files, or about reviews that the files cannot represent."""
     write_reviewed_logs: (
         Callable[[RunPlan, Sequence[ReviewedVerdict], Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
         | None
@@ -135,7 +135,7 @@ class ExportSource:
         return self._benchmarks
 
     def tell(self, text: str) -> None:
-        """Print one line about what was written, if the caller shows such lines."""
+        """Print one line about the written files, if the caller shows such lines."""
         if self._benchmarks is not None:
             self._benchmarks.print_message(text)
 

@@ -1,4 +1,5 @@
-"""Errors that fcreview reports to the user, exit codes, and the exceptions that malformed data raises."""
+"""Define the errors that fcreview reports to the user, the exit codes, and the exceptions that malformed data
+raises."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ MALFORMED_DATA = (
 
 
 class FcreviewError(Exception):
-    """Base class of errors that the user can act on. The message says what happened, where, and what to do."""
+    """Base class of errors that the user can act on. The message states what happened, where, and what to do."""
 
     exit_code = EXIT_FAILURE
 

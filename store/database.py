@@ -36,7 +36,7 @@ IMPORT_AGAIN = ": import the runs again; reviews are kept"
 
 
 class StoreError(FcreviewError):
-    """Raised when the store is missing or cannot be read. The message is one line and says what to do."""
+    """Raised when the store is missing or cannot be read. The message is one line and contains the remedy."""
 
 
 DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")

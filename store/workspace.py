@@ -97,7 +97,7 @@ class AnnotatorState:
 
 
 class WorkspaceError(FcreviewError):
-    """Raised when a workspace does not exist or cannot be created. The message is one line and says what to do."""
+    """Raised when a workspace does not exist or cannot be created. The message is one line and contains the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

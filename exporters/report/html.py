@@ -291,7 +291,7 @@ def _is_upright(block: Table) -> bool:
 
 
 def _is_small_number_table(block: Table) -> bool:
-    """Whether all columns but the first are numbers, and the table has at most `MAX_PHONE_COLUMNS` columns."""
+    """Whether all columns except the first contain numbers, and the table has at most `MAX_PHONE_COLUMNS` columns."""
     return len(block.heads) <= MAX_PHONE_COLUMNS and block.right >= {*range(1, len(block.heads))}
 
 

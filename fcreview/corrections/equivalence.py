@@ -84,7 +84,7 @@ class EquivalenceRule:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> EquivalenceRule:
-        """Build from the result of `as_json`. Raises ErrataError if a field is missing or has another type."""
+        """Build from the result of `as_json`. Raises ErrataError if a field is missing or has the wrong type."""
         kind = raw.get("rule")
         if not isinstance(kind, str) or kind not in RULE_KINDS:
             raise ErrataError(f"unknown rule {kind!r} (known: {', '.join(RULE_KINDS)})")

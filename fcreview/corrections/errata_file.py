@@ -67,7 +67,8 @@ def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
 def parse_errata(raw: bytes, name: str = "") -> Errata:
     """Parse the content of an errata file. `name` is the file's name, for messages.
 
-    Raises ErrataError, with the line, if the content has another format, was changed, or names an item twice.
+    Raises ErrataError, with the line number, if the content has a different format, was changed, or contains an item
+    twice.
     """
     first, _, body = raw.partition(b"\n")
     header = _parse_object(first, f"{name}:1")

@@ -12,7 +12,7 @@ from fcreview.model.json_value import json_hash
 
 
 class ErrataError(FcreviewError):
-    """Raised for an invalid errata file or equivalence rule. The message says where and why."""
+    """Raised for an invalid errata file or equivalence rule. The message states the place and the reason."""
 
 
 ErrataKey = tuple[str, str, str, str, str]

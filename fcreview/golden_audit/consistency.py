@@ -150,7 +150,7 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
             yield Reason("contract", 1.0, f"golden answer calls {call.name}, which has no function docs")
         elif schema.lists_parameters and call.arguments is not None:
             missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
-            if missing and evidence.question.group is None:  # In a conversation, the user may give the value later.
+            if missing and evidence.question.group is None:  # In a conversation, the user may state the value later.
                 text = f"golden answer omits {missing[0]} of {call.name}, which is required"
                 yield Reason("contract", 1.0, text)
 
@@ -349,7 +349,7 @@ class GoldenAnswerIndex:
                 if isinstance(accept, AcceptedValues):
                     self._count_usage(call.name, name, accept, counted)
                     self._index_strings(question.key.id, name, accept)
-        # In a conversation, the same words may belong to another step.
+        # In a conversation, the same words may belong to a different step.
         is_comparable = question.golden and question.is_self_contained and question.group is None
         if is_comparable and (text := normalize_text(question.text)):
             content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
@@ -392,8 +392,8 @@ class GoldenAnswerIndex:
         return self._usage[function, name]
 
     def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
-        """Find an item with the same question and functions but another golden answer. Returns its id, or None if there
-        is none."""
+        """Find an item with the same question and functions but a different golden answer. Returns its id, or None if
+        there is none."""
         if question.key not in self._content_of_question:
             return None
         content, own = self._content_of_question[question.key]
@@ -401,7 +401,8 @@ class GoldenAnswerIndex:
 
 
 def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find arguments that other items treat differently, and items with the same question but another golden answer."""
+    """Find arguments that other items treat differently, and items with the same question but a different golden
+    answer."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():

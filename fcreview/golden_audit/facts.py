@@ -331,5 +331,6 @@ def compute_failure_bits(pass_rate: float) -> float:
 
 
 def smooth_rate(passed: int, known: int) -> float:
-    """Return a pass rate, moved towards 1/2 by two additional items, of which one passes and one fails."""
+    """Return the pass rate after adding two items, one that passes and one that fails. This moves the rate towards
+    1/2."""
     return (passed + 1) / (known + 2)

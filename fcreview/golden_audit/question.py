@@ -42,7 +42,7 @@ class AuditedQuestion:
     functions: list[dict[str, Any]]
     """Function docs as JSON."""
     group: str | None = None
-    """Id of the conversation that the question is part of; None if it is not part of one."""
+    """Id of the conversation that contains the question; None if the question is not part of a conversation."""
     is_self_contained: bool = True
     """Whether the question is sufficient for the answer, because the golden calls do not depend on tool results."""
     answers: list[DistinctAnswer] = field(default_factory=list)

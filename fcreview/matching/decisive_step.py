@@ -1,7 +1,8 @@
 """Guess the decisive step of a failed conversation: the message after which the golden outcome was out of reach.
 
 The step is a guess from facts: the golden actions and their order, calls that change something and are not golden,
-refused calls, expected texts, and what the user said. No model judges it. A person confirms or moves it.
+refused calls, expected texts, and the messages of the user. No model judges the step. A person confirms or changes the
+guess.
 
 | kind | fact | message |
 |---|---|---|
@@ -42,7 +43,7 @@ READING_VERBS = frozenset({
     "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
     "show", "think", "verify", "view",
 })  # fmt: skip
-"""First words of functions that change nothing. All functions of tau-bench that write begin with another verb."""
+"""First words of functions that change nothing. All writing functions of tau-bench begin with other verbs."""
 CALCULATION = "calculate"
 """Function that computes an expression. It changes nothing, but the model tells the user its result."""
 FREE_TEXT_WORDS = 6
@@ -58,7 +59,7 @@ MIN_DIGITS = 2
 MIN_IDENTIFIER_LENGTH = 3
 """Minimum length, in characters, of a value that is searched for in messages. Shorter values occur by chance."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
-"""Words with which users ask for another agent. They also occur in the names of functions that hand the conversation
+"""Words with which users ask for a human agent. They also occur in the names of functions that hand the conversation
 over."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
@@ -156,7 +157,7 @@ class _Facts:
         """Index of a golden action -> the call that made it."""
         self.wrong: list[_Write] = []
         self.handovers: list[_Write] = []
-        """Calls that hand the conversation over to another agent and equal no golden action."""
+        """Calls that hand the conversation over to a human agent and equal no golden action."""
         self.refused: dict[int, _Write] = {}
         """Index of a golden action -> the refused call that equals it."""
         self._match_writes()

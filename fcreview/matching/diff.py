@@ -339,7 +339,7 @@ def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[Argum
 
 
 def _diff_undecodable(golden: Call, predicted: Call) -> list[ArgumentDiff]:
-    """Return the difference of two calls, at least one of which could not be decoded."""
+    """Return the difference of two calls if at least one of them could not be decoded."""
     if predicted.arguments is not None:
         reason = f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
         return [ArgumentDiff("", "!", reason)]

@@ -112,7 +112,7 @@ def find_values_at(
     """Return the golden and the predicted value at a path inside an argument. The value is `NO_VALUE` for a side that
     has none.
 
-    If several golden values are accepted, the path continues in the one closest to the prediction.
+    If several golden values are accepted, the path continues in the value closest to the prediction.
     """
     for key in keys:
         if isinstance(golden, AcceptedValues):
@@ -147,7 +147,7 @@ class FirstDifference:
 
     function: str | None = None
     argument: str | None = None
-    """Path of the argument; None if the call as a whole is missing, unexpected or of another function."""
+    """Path of the argument; None if the whole call is missing or unexpected, or has a different function."""
     text: str | None = None
     """Description of the difference in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     golden: str | None = None

@@ -37,7 +37,7 @@ def parse_quoted_calls(text: str) -> list[Call]:
 
 
 def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Return (name, arguments) of each call in an entry; empty if it has another form."""
+    """Return (name, arguments) of each call in an entry; empty if the entry has a different form."""
     if not isinstance(entry, dict) or not entry:
         return []
     if isinstance(entry.get("name"), str) and isinstance(entry.get("arguments"), dict):
@@ -48,7 +48,8 @@ def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have the same function and exactly equal arguments. An undecodable call equals no other."""
+    """Whether two calls have the same function and exactly equal arguments. An undecodable call equals no other
+    call."""
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)

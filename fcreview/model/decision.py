@@ -4,8 +4,8 @@
   and criterion.
 * `decide` combines the opinions of all annotators into decisions: the adjudicated verdict, else the unanimous verdict,
   else the majority verdict if the policy allows it, else "disputed". An "unsure" opinion never decides.
-* `find_disagreements` lists the targets that an adjudicator has to resolve: those with different current verdicts, and
-  those that all annotators pass with different faults, because "pass" and "pass, the golden answer is wrong" are
+* `find_disagreements` lists the targets that an adjudicator has to resolve: targets with different current verdicts,
+  and targets that all annotators pass with different faults, because "pass" and "pass, the golden answer is wrong" are
   different labels. An adjudication becomes stale when the prediction or the golden answer changes; the disagreement is
   then open again.
 """
@@ -18,7 +18,7 @@ from hashlib import blake2b
 from typing import Any
 
 from fcreview.model.address import ITEM
-from fcreview.model.derivation import TargetCriterion, derive_verdict, find_derived_questions, find_sources
+from fcreview.model.derivation import TargetCriterion, derive_verdict, find_derived_targets, find_sources
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, ITEM_CORRECT, UNSURE, Annotation, Event, ItemKey, Opinion
 from fcreview.model.verdict import (
     DISPUTED,
@@ -50,7 +50,8 @@ class VerdictsByAnnotator:
     adjudication: Any = None
     """Adjudicated verdict; None if there is none."""
     independent: dict[str, Any] = field(default_factory=dict)
-    """Annotator -> verdict that follows from this annotator's reviews without those of others."""
+    """Annotator -> verdict that follows from this annotator's own reviews, regardless of the reviews of other
+    annotators."""
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
@@ -58,7 +59,7 @@ def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dic
 
     `item`/`correct` is always present and comes first. If an annotator has no deciding verdict on the item, the
     annotator's verdicts on its parts roll up to an item verdict if they can. If an annotator has no deciding verdict on
-    another reviewed criterion, the verdict follows from the annotator's verdicts on other criteria if it can.
+    another reviewed criterion, the annotator's verdicts on other criteria determine the verdict if they can.
     """
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
@@ -133,7 +134,7 @@ def _complete_from_criteria(
     for question in {question: None for own in given.values() for question in own}:
         for name, derived in _derive_by_annotator(question, combined, context).items():
             _set_unless_decided(collected[question].verdicts, name, derived)
-    for question in find_derived_questions(context.benchmark, collected):
+    for question in find_derived_targets(context.benchmark, collected):
         resolved = {
             name: {source: verdict for source, verdict in verdicts.items() if source not in disputed}
             for name, verdicts in combined.items()

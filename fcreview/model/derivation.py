@@ -96,7 +96,7 @@ _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertio
 def find_sources(
     benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
-    """Return the targets and criteria from which a verdict follows, in order of precedence.
+    """Return the targets and criteria that can determine the verdict on `question`, in order of precedence.
 
     `given` are the reviewed targets and criteria. They are needed for benchmarks whose items have different checks.
     """
@@ -170,10 +170,9 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
     return [((target if place == _PART else place, source), derive) for (place, source), derive in rules]
 
 
-def find_derived_questions(benchmark: str, questions: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria that are not in `given` but whose verdict follows from several targets and
-    criteria in `given`."""
-    given = set(questions)
+def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) -> list[TargetCriterion]:
+    """Return the targets and criteria that are not in `reviewed` but whose verdict follows from several in `reviewed`."""
+    given = set(reviewed)
     return [
         each
         for each in ((_REWARD, _ITEM_VERDICT) if benchmark == _PRODUCT_BENCHMARK else _RULES.get(benchmark, {}))

@@ -88,7 +88,7 @@ def _to_dict(value: Any) -> dict[str, Any]:
 
 
 _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
-"""Fields of `Extra` that have another name in JSON."""
+"""Field of `Extra` -> name in JSON, for fields whose names differ."""
 _OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 
@@ -315,7 +315,7 @@ class Verdict:
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
-    """What gave the verdict: the judge model, the tier of the checker, or the score file."""
+    """Judge model, tier of the checker, or score file that the verdict comes from."""
 
 
 @dataclass(slots=True)

@@ -68,7 +68,7 @@ class ItemKey(NamedTuple):
 @dataclass(slots=True, kw_only=True)
 class Annotation:
     """Review of one target and criterion. A field that is None leaves the earlier value unchanged; an empty note or
-    list clears the earlier one."""
+    list clears the earlier value."""
 
     act: Act = "review"
     target: str = ITEM
@@ -109,7 +109,7 @@ class Event(Annotation):
     """Whether other verdicts were hidden from the annotator. Only fcreview sets it. None means unknown: retractions and
     old journals do not record it."""
     queue: str | None = field(default=None, metadata=_optional_metadata("text"))
-    """Queue file through which the annotator reached the item; None if they reached it another way."""
+    """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
     presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
     """Number of the presentation: 2 if the annotator reviewed the item as a hidden duplicate. Such a review measures
     self-agreement and never decides a verdict. None means 1, the first presentation."""

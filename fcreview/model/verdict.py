@@ -207,7 +207,7 @@ class RollUpContext:
     needs: Sequence[Sequence[str]] | None = None
     """Lists of addresses; one part of each list must pass. See `Extra.needs`."""
     benchmark_item: bool | None = None
-    """The benchmark's verdict on the item; None if it gives none."""
+    """The benchmark's verdict on the item; None if there is none."""
     benchmark: str = ""
     """Name of the benchmark. Its rules derive verdicts from other criteria."""
     automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)

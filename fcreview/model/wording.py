@@ -153,7 +153,7 @@ _MEANINGS = {
     "task accepts whole numbers in a list of floats": "task:number_in_list",
     "task accepts a typed value instead of Java or JavaScript code": "task:typed_reply",
     "task accepts a default value": "task:default_value",
-    "task accepts another spelling of a name": "task:name_spelling",
+    "task accepts a different spelling of a name": "task:name_spelling",
     "task's rules differ from those of BFCL": "task:other",
     "a call changes something that the golden actions do not": "wrong_write",
     "a call differs from its golden call": "wrong_call",

@@ -166,8 +166,8 @@ class BootstrapEstimate:
     high: float | None = None
 
     def for_units(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate for a number of units. A single unit gives no interval, because all resamples would be
-        equal."""
+        """Return the estimate for a number of units. The estimate for a single unit has no interval, because all
+        resamples would be equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 

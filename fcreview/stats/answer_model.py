@@ -97,7 +97,7 @@ class AnswerModel:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the human answers are a random sample from which answers can be drawn."""
+        """Whether the human answers are a random sample, so that answers can be drawn from them."""
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def iter_draws(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:

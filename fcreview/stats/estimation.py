@@ -43,7 +43,7 @@ class EstimationInput:
 
     automatic_items: Sequence[ScoredItem]
     reviewed_items: Sequence[ScoredItem]
-    """The same items, with human verdicts instead of automatic ones where there are any."""
+    """The same items. Human verdicts replace automatic verdicts where there are any."""
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
@@ -205,7 +205,7 @@ class MetricEstimate:
     automatic: float | None
     """Value computed from automatic verdicts only."""
     corrected: float | None
-    """Value with human verdicts instead of automatic ones where there are any."""
+    """Value computed from human verdicts where there are any, else from automatic verdicts."""
     estimated: float | None
     """Estimated value for all items; None without an interval."""
     low: float | None
@@ -450,7 +450,7 @@ class ExtensionGoal:
 class ExtensionStratum:
     name: str
     candidates: list[int]
-    """Positions of the items from which the stratum is drawn, with equal probability."""
+    """Positions of the items that can be drawn for the stratum, with equal probability."""
     n_to_draw: int
 
 

@@ -32,7 +32,7 @@ class ItemStatus:
     automatic: AutomaticOutcome
     """Automatic verdict or kind of answer, before any review; None if the item has none."""
     human: bool | None = None
-    """Human verdict. For other criteria, whether the human answer equals the automatic one. None if the item is
+    """Human verdict. For other criteria, whether the human answer equals the automatic answer. None if the item is
     unreviewed or disputed."""
     stratum: Stratum | None = None
     """Stratum in each random sample; None if no sample could draw the item."""

@@ -48,9 +48,9 @@ class ItemOutcome(NamedTuple):
     """Question on one line, shortened; empty without the dataset."""
     verdict: bool | None
     error_type: str | None
-    """Error type that the source gives; None if it gives none."""
+    """Error type from the source; None if there is none."""
     first_difference: str | None
-    """First difference from the golden answer. Passing items may have one too."""
+    """First difference from the golden answer. Passing items may have a first difference too."""
     prediction_hash: str
     golden_hash: str
 
@@ -104,7 +104,8 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
         n_seen: Counter[tuple[QuestionKey, str]] = Counter()
         for outcome in run:
             key = match_keys[outcome.question_key]
-            # A run without the dataset has no questions. If the key has only one question, it must be that one.
+            # An item of a run without the dataset has no question text. If the key has only one question, the item
+            # belongs to it.
             question = outcome.question or (next(iter(questions[key])) if len(questions[key]) == 1 else "")
             nth = n_seen[key, question]
             n_seen[key, question] += 1

@@ -1,8 +1,8 @@
 """Define the fields of an exported label, and the SQL that reads labels from the database.
 
-A label is one row for one target and criterion of an item. Every item has a label for its own verdict; another target
-has a label if an automatic source gave a verdict on it or an annotator reviewed it. All export formats take their
-fields from `LABEL_FIELDS`.
+A label is one row for one target and criterion of an item. Every item has a label for the verdict on the item. Any
+other target has a label if it has an automatic verdict or a review. All export formats take their fields from
+`LABEL_FIELDS`.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: V
 def fetch_duplicate_reviews(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
     """Return the first and second verdict of each annotator on each hidden duplicate.
 
-    The first verdict is the one that was current when the duplicate was shown. Stale and retracted verdicts are
+    The first verdict is the verdict that was current when the duplicate was shown. Stale and retracted verdicts are
     omitted. Raises FilterError if the view's filter is not valid.
     """
     found = []

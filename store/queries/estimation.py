@@ -245,7 +245,7 @@ class CalibrationCell:
 
 
 def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: CalibrationCell) -> str | None:
-    """Return a filter that selects exactly the items of a cell among those that the filter `base` selects.
+    """Return a filter that selects exactly the items of a cell among the items that the filter `base` selects.
 
     The filter selects by verdict where the filter language allows it, and by item id otherwise. Returns None if the
     filter would need more than `MAX_IDS_IN_FILTER` ids.

@@ -321,7 +321,7 @@ class ShareProgress:
 def measure_progress(
     name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
 ) -> list[ShareProgress]:
-    """Return the progress of every annotator of a queue, or of one annotator.
+    """Return the progress of all annotators of a queue, or of one annotator.
 
     An item counts as reviewed if it has a verdict that is not stale.
     """

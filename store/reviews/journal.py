@@ -37,7 +37,7 @@ _TAIL_BYTES = 1 << 16
 
 
 class JournalError(FcreviewError):
-    """Raised when a review was not saved. The message says why."""
+    """Raised when a review was not saved. The message states the reason."""
 
 
 class _PartialWriteError(OSError):
@@ -88,8 +88,8 @@ class Journal:
     def extend(self, events: Sequence[Event]) -> list[Event]:
         """Write several events at once and return them with their hashes.
 
-        Raises JournalError like `append`. If the disk accepted only the first events, these count, and the message
-        gives their number.
+        Raises JournalError like `append`. If the disk accepted only the first events, these events count, and the
+        message states their number.
         """
         sealed: list[Event] = []
 

@@ -171,7 +171,7 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
 
 
 def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria that are not in `reviewed` but whose verdict follows from several in `reviewed`."""
+    """Return the targets and criteria outside `reviewed` whose verdict follows from several in `reviewed`."""
     given = set(reviewed)
     return [
         each

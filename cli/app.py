@@ -18,8 +18,8 @@ from fcreview.model.wording import NO_VALUE
 MAX_ERROR_WIDTH = 2_000
 """Width limit of an error message line, in cells. A message may quote a text of any length."""
 GC_THRESHOLD = 20_000
-"""New objects between two garbage collections. Imports create many objects and no garbage, and Python's default of 700
-takes 4 % of the time until the first rows."""
+"""Number of new objects between two garbage collections. Imports create many objects but no garbage. With Python's
+default of 700, collections take 4 % of the time until the first rows."""
 TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does, so that it cleans up. SIGHUP reports a dropped connection."""
 _received_signals: list[int] = []

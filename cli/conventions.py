@@ -33,7 +33,6 @@ def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) 
 
 
 def convention_fields(row: ConventionRow) -> dict[str, Any]:
-    """Return the JSON fields of a row."""
     return asdict(row) | {"items": list(row.items)}
 
 

@@ -109,7 +109,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
 
 
 def print_team_status(status: SyncStatus) -> None:
-    """Print which reviews the team does not have."""
+    """Print the number of reviews that were not sent to the team, and the reason."""
     if status.unsent:
         why = f" ({status.problem})" if status.problem else ""
         count = format_count(status.unsent, "review")

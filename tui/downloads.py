@@ -1,4 +1,4 @@
-"""Downloads: what an app in a browser offers instead of writing files on the server."""
+"""Offer files as downloads, because an app in a browser writes no files on the server."""
 
 from __future__ import annotations
 

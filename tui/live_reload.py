@@ -235,7 +235,7 @@ class LiveReload:
         """Warning of the last import. A repeated warning is not shown again."""
         self._tasks: list[asyncio.Task[None]] = []
         self._turn = asyncio.Lock()
-        """Held by the reload that is running."""
+        """Lock that a reload holds while it runs."""
 
     def start(self) -> None:
         if self._watcher is not None:

@@ -212,7 +212,7 @@ class Session:
 
     @property
     def folder_names(self) -> tuple[str, ...]:
-        """First part of the path in the top line: the name of the workspace's parent folder, sanitized, or nothing."""
+        """First name in the path of the top line: the workspace's parent folder, sanitized. Empty if there is none."""
         name = sanitize(self.folder.parent.name) if self.folder is not None else ""
         return (f"{name}/",) if name else ()
 

@@ -1,4 +1,4 @@
-"""Driver for an app in a browser: frames and keys are packets on standard output and input (`fcreview serve`)."""
+"""Run the app in a browser: send frames and receive keys as packets on stdout and stdin (`fcreview serve`)."""
 
 from __future__ import annotations
 

@@ -108,7 +108,6 @@ def estimate_combined_metrics(
 
 
 def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status: RunSampleStatus) -> EstimationInput:
-    """Build the input of the estimation for a run."""
     from fcreview.importers.registry import compute_metrics
     from fcreview.stats.estimation import EstimationInput
 

@@ -249,7 +249,6 @@ class IndexedItem:
 
     @cached_property
     def decisive_turn(self) -> int | None:
-        """Turn of the decisive step."""
         mark = self.decisive_step
         parts: list[Message | Call] = [*self.item.messages, *self.item.predicted]
         return next((each.turn for each in parts if mark and self.message_number(each) == mark.message), None)

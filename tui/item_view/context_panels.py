@@ -91,7 +91,7 @@ def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> li
     fitting = free_rows - 2 if len(rows) <= free_rows - 2 else free_rows - 3
     lines = [
         fit_line(
-            (_verdict_sign(row), pad_text(truncate_middle(name, name_cells), name_cells + 2), *_answer(row)),
+            (_verdict_sign(row), pad_text(truncate_middle(name, name_cells), name_cells + 2), *_format_difference(row)),
             cells - FRAME_CELLS,
         )
         for row, name in list(zip(rows, names, strict=True))[:fitting]
@@ -113,5 +113,5 @@ def _verdict_sign(row: QueueRow) -> StyledText:
     return f"{symbols().verdict_symbol(value)} ", verdict_style(value)
 
 
-def _answer(row: QueueRow) -> Line:
+def _format_difference(row: QueueRow) -> Line:
     return difference_line(row) or (("no difference" if automatic_verdict(row) else "", "dim"),)

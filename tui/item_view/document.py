@@ -259,7 +259,7 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
-    suspect = next((at for text in suspicions for at in calls if _names(text, blocks[at].function)), None)
+    suspect = next((at for text in suspicions for at in calls if _mentions(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
     decisive = find_decisive_step(blocks)
@@ -275,7 +275,7 @@ def find_decisive_step(blocks: Sequence[Block]) -> int | None:
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
-def _names(text: str, function: str) -> bool:
+def _mentions(text: str, function: str) -> bool:
     """Whether a text contains the name of a function as a word."""
     return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
 

@@ -92,13 +92,12 @@ class QueueColumns:
 
 
 _WORD_END = re.compile("[-_ /:@]")
-"""Where a name of a run may be cut."""
+"""Pattern of the characters before which the name of a run may be cut."""
 EMPTY_COLUMNS = QueueColumns(())
 NO_LABELS: Mapping[str, str] = {}
 
 
 def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
-    """Return the heading of the list of a queue."""
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
     difference = SUSPICION_TITLE if queue == SUSPECTS_QUEUE else difference
     titles = {**dict(VERDICT_COLUMNS), "difference": difference}
@@ -163,7 +162,7 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
     labels = {group[0]: label for label, group in groups.items() if len(group) == 1}
     used = {*labels.values(), *(sanitize(each) for each in ids if each not in wide)}
     for label, group in groups.items():
-        start = _common_length([wide[each] for each in group]) if len(group) > 1 else 0
+        start = _common_prefix_length([wide[each] for each in group]) if len(group) > 1 else 0
         for each in group if len(group) > 1 else ():
             forms = _short_forms(wide[each], start, cells)
             labels[each] = next((form for form in forms if form not in used), label)
@@ -172,8 +171,8 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
 
 
 def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Map each name of a run that is wider than `cells` to a short form: its first words, and the last if others begin
-    the same. Different names have different short forms."""
+    """Map each name of a run that is wider than `cells` to a short form: its first words and, if another name begins
+    with these words, also its last word. Different names have different short forms."""
     labels, texts = short_ids(names, cells), [sanitize(name) for name in names]
     for name in labels:
         text = sanitize(name)
@@ -200,5 +199,5 @@ def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:
     yield from (truncate(symbols().ellipsis + text[at:], cells) for at in range(1, len(text)))
 
 
-def _common_length(texts: Sequence[str]) -> int:
+def _common_prefix_length(texts: Sequence[str]) -> int:
     return next((at for at, chars in enumerate(zip(*texts, strict=False)) if len(set(chars)) > 1), min(map(len, texts)))

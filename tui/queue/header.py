@@ -241,7 +241,7 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
 
 
 def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
-    """Return the number of open disagreements with the key that opens them, and a short form of it."""
+    """Return (long, short) forms of the number of open disagreements. The long form has the key that lists them."""
     if not n:
         return (), ()
     long: Line = (COLUMN_GAP, (format_count(n, "disagreement"), "disputed"))
@@ -263,14 +263,12 @@ def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class QueuePlace:
-    """Place of the cursor in the queue."""
-
     position: int | None = None
     """Position of the cursor from 1. None if the queue is empty."""
     total: int | None = None
     """Number of items in the queue. None until rows are loaded."""
     run_name: str = ""
-    """Name of the run of the row under the cursor, if the list shows a short form of it."""
+    """Full name of the run under the cursor. Empty unless the list shows a short form of the name."""
 
 
 def queue_facts(

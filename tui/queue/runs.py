@@ -233,7 +233,7 @@ MARGIN_CELLS = 3
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
 """Priorities of columns that are never omitted: fixed columns and the sorted column."""
 COLUMN_TITLES = {"reviewed": "by all", "yours": "by you", "date": "folder"}
-"""Titles of columns whose order has another name, by order."""
+"""Title of the column of an order, if it differs from the name of the order."""
 
 
 @dataclass(frozen=True, slots=True)

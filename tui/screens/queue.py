@@ -156,14 +156,14 @@ class QueueScreen(GuardedScreen[None]):
             self.app.push_screen(self.make_overview(self._menus.runs or ()), self._leave_overview)
             return
         if not self._is_share_mentioned and self.state.file is None:
-            self._mention_share()
+            self._suggest_queue_file()
         self._is_share_mentioned = True
         if self._session.shows_welcome and self.app.screen is self:
             self._session.shows_welcome = False
             self.pane.show_message(welcome_message(self.app))
 
     @work(group="share")
-    async def _mention_share(self) -> None:
+    async def _suggest_queue_file(self) -> None:
         """Show how to review the annotator's items of a queue file, because the queue shows other items."""
         share = await self._session.query_in_background(find_unfinished_share)
         keys = active_key_names(self.app)

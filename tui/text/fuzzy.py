@@ -45,7 +45,7 @@ def match_words(text: str, query: str, help_text: str = "") -> FuzzyMatch | None
             points += (WORD_START if _starts_word(lower, found[0]) else INSIDE) - min(found[0], 30)
         elif found := _find_letters(lower, word):
             is_spread = True
-            points += max(SPREAD - _gaps(found), 1)
+            points += max(SPREAD - _count_skipped(found), 1)
         elif len(word) > 1 and word in help_text.lower():
             points += IN_HELP
         else:
@@ -82,11 +82,11 @@ def _find_letters(text: str, word: str) -> Sequence[int]:
                 near = next(starts, near)
             found.append(near)
         else:
-            return found if _gaps(found) <= 3 * len(word) + 6 else []
+            return found if _count_skipped(found) <= 3 * len(word) + 6 else []
     return []
 
 
-def _gaps(positions: Sequence[int]) -> int:
+def _count_skipped(positions: Sequence[int]) -> int:
     return positions[-1] - positions[0] + 1 - len(positions)
 
 

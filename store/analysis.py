@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class UnblindedAnalysis:
-    """Queries that reveal verdicts of other annotators or of automatic sources. Created by `Store.analysis`.
+    """Queries that reveal verdicts of other annotators or of automatic sources. `Store.analysis` creates this object.
 
     Methods that take a view raise FilterError if its filter is invalid.
     """
@@ -41,7 +41,7 @@ class UnblindedAnalysis:
         self._strata: StrataCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """Return the judge verdicts on each item and its parts, by item number.
+        """Return item number -> judge verdicts on the item and its parts.
 
         Each verdict is a dict with the keys `target`, `criterion`, `value` and `by` (the name of the judge).
         """
@@ -67,7 +67,7 @@ class UnblindedAnalysis:
     def fetch_aggregated_items(
         self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
-        """Yield each run with its items by verdict source.
+        """Yield (run number, verdict source -> items of the run).
 
         Items with the same verdicts from all sources are combined into one item with a count. Used for benchmarks whose
         metrics only count items (`Importer.aggregates_rows`). In `part_verdict_runs`, items with verdicts on parts are

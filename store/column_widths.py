@@ -21,7 +21,7 @@ _BLIND_COLUMNS = {
     "id_repeats_category": "bool_and(starts_with(i.id, i.category))",
     "runs": "list(DISTINCT i.run)",
 }
-"""SQL expressions that do not depend on verdicts, by name."""
+"""Column -> SQL expression, for columns that do not depend on verdicts."""
 VERDICTS = ("official", "rule", "judge")
 _VERDICT_COLUMNS = {
     "error": f"max({_CELLS.format(_ERROR_TYPE)})",

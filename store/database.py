@@ -32,7 +32,7 @@ MAX_MEMORY_LIMIT = "2GB"
 
 
 IMPORT_AGAIN = ": import the runs again; reviews are kept"
-"""End of the error for a store that cannot be used."""
+"""End of the error message for a store that cannot be used."""
 
 
 class StoreError(FcreviewError):
@@ -205,8 +205,8 @@ def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable
 INTERRUPT_INTERVAL = 0.05
 """Seconds between attempts to interrupt a query. An interrupt before DuckDB starts the query has no effect."""
 INTERRUPT_TIMEOUT = 0.8
-"""Seconds to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single value, such as a
-list of a hundred million numbers."""
+"""Maximum time, in seconds, to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single
+value, such as a list of a hundred million numbers."""
 _abandoned: list[Future[Any]] = []
 """Queries that did not end within `INTERRUPT_TIMEOUT`."""
 
@@ -263,7 +263,7 @@ def has_running_query() -> bool:
 _READ_STATEMENTS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
 MAX_SQL_ROWS = 2_000_000
-"""Maximum number of rows of an SQL result, because all rows are held in memory."""
+"""Maximum number of rows of an SQL result, because all rows are in memory."""
 SQL_TIMEOUT = 60.0
 """Default time limit for an SQL statement, in seconds."""
 

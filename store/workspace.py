@@ -132,7 +132,7 @@ class Workspace:
 
     @property
     def team_reviews(self) -> Path:
-        """The folder of the lines that the team's server delivered, in partial journals of other annotators."""
+        """The folder of the partial journals of other annotators, with lines from the team's server."""
         return self.reviews / "team"
 
     @property

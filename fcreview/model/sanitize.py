@@ -1,6 +1,7 @@
 """Sanitize text from data, so that it cannot move the cursor or reorder, hide or overlap other text on a terminal.
 
-Every character that is not plainly visible is replaced by a visible symbol on the screen. Stored text never changes.
+Every character that could be invisible or mislead is replaced by a visible symbol on the screen. Stored text never
+changes.
 
 | in the data | on the screen |
 |---|---|

@@ -144,7 +144,7 @@ class AgreementCoefficient:
     """Number of units with two labels or more. For a pair of annotators, only units that both labelled count. For
     `fleiss`, only units with the same number of labels count."""
     n_labels: int
-    """Number of labels on the units that `n_units` counts."""
+    """Number of labels on the units in `n_units`."""
     given: BlindStatus
 
 
@@ -158,7 +158,7 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the ratings that are labels, and copies of labels that include the fault. "Unsure" ratings are omitted. If
-    an annotator passes a target and names a fault, all labels on that criterion are repeated on the criterion
+    an annotator passes a target and records a fault, all labels on that criterion are repeated on the criterion
     `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for different reasons then
     disagree."""
     labels = [rating for rating in ratings if decides(rating.value)]
@@ -211,7 +211,7 @@ def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
 
 
 def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List the labels of the criterion's scale, used or not, and the other labels in `values`; numbers are sorted."""
+    """List all labels of the criterion's scale, and the other labels in `values`. Numbers are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
     labels = [*(value for value in words.values() if decides(value)), *values]
     if infer_measurement_level(labels) == "ordinal":
@@ -247,8 +247,8 @@ COEFFICIENT_LABELS: dict[CoefficientName, str] = {
 
 
 def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells that name the coefficient's benchmark or category, if any, and its criterion. A category
-    is named without its benchmark if all coefficients of the table are of one benchmark."""
+    """Return the table cells with the coefficient's benchmark or category, if any, and the criterion. The benchmark of
+    a category is omitted if all coefficients of the table are of one benchmark."""
     names = [name for name in group_key(coefficient)[:2] if name is not None]
     if len(names) > 1 and len({each.benchmark for each in table}) == 1:
         names = names[1:]

@@ -6,10 +6,10 @@ computed.
 For criteria other than pass and fail (CONFETTI's soft score, scores from 0 to 2, labels, counted names), draws decide
 whether the automatic answer of an item is right, in the same way as for verdicts (`posterior`). Items with automatic
 answers of the same kind form a pool, whose cells also depend on the other answers of the item's chain. If the automatic
-answer is wrong, the right one is drawn from the human answers that replaced answers of this kind, by a Bayesian
+answer is wrong, the right answer is drawn from the human answers that replaced answers of this kind, by a Bayesian
 bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process, Ferguson 1973). The prior answer
 comes from human answers to items of other kinds or, less often, from the whole scale. Answers that no annotator has
-given are therefore possible, and a few observed answers do not count as all possible ones.
+given are therefore possible, and a few observed answers do not count as all possible answers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CriterionAnswers:
 
     criterion: str
     human: Sequence[Any]
-    """Answer of the annotators; None if there is none or they disagree."""
+    """Answer of the annotators; None if there is no answer or annotators disagree."""
     is_reviewed: Sequence[bool]
     """Whether an annotator answered, even if annotators disagree."""
     is_random: Sequence[bool]
@@ -54,15 +54,11 @@ class CriterionAnswers:
 class AnswerModel:
     """Model of the right answers on one criterion of a run's items.
 
-    Attributes:
-        criterion: Name of the criterion.
-        automatic: Automatic answer of each item, None without one.
-        scale: Scale of the answers, None if answers cannot be drawn.
-        human_answers: Human answers.
-        statuses: Status of each item, with the kind of its automatic answer as outcome.
-        n_unanswered: Number of reviewed items of the sample without an answer on this criterion. If there are any, the
-            answered ones may have been selected, so they are not a random sample.
-        population: Cells of the items.
+    Attributes: criterion: Name of the criterion. automatic: Automatic answer of each item, None without one. scale:
+    Scale of the answers, None if answers cannot be drawn. human_answers: Human answers. statuses: Status of each item,
+    with the kind of its automatic answer as outcome. n_unanswered: Number of reviewed items of the sample without an
+    answer on this criterion. If there are any, the answered items may have been chosen on purpose, so they are not a
+    random sample. population: Cells of the items.
     """
 
     def __init__(
@@ -101,7 +97,7 @@ class AnswerModel:
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def iter_draws(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """Yield for each draw the positions of items whose automatic answer is wrong, with the right answer."""
+        """For each draw, yield position of the item -> right answer, for the items whose automatic answer is wrong."""
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, draws, seed)
         passes = posterior.passes[: posterior.n_pooled]
@@ -182,9 +178,9 @@ class _AnswerPool:
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """For each item, describe the other answers of its chain: `others are 0` if at least one of them is 0,
-    `others count` if none is 0, and an empty text without a chain. Errors depend on this: annotators find more wrong
-    zeros in chains that are right otherwise, and there the zero decides the product of the chain."""
+    """For each item, describe the other answers of its chain: `others are 0` if at least one of them is 0, `others
+    count` if none is 0, and an empty text without a chain. The error rate depends on this context: annotators find more
+    wrong zeros in chains that are otherwise right, and the zero alone then determines the product of the chain."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):

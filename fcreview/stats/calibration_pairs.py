@@ -14,8 +14,8 @@ from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_k
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
-"""How items were selected for review: `random` if all are from a random sample, `by hand` if none are, `both` if some
-are."""
+"""How items were selected for review: `random` if all items are from a random sample, `by hand` if none is, `both` if
+some are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ class ErrorGroup:
     wrong: int
     """Number of verdict pairs in the group."""
     of: int
-    """Number of verdict pairs of the same category, error type or function with the same automatic verdict, right or
-    wrong."""
+    """Number of all verdict pairs, right or wrong, with the same category, error type or function and the same
+    automatic verdict."""
     items: tuple[int, ...]
     """Numbers of the group's items, without duplicates."""
 
@@ -178,8 +178,8 @@ NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a huma
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return lines of text with the number of reviewed items, how many of them are from a random sample, and a warning
-    if none are."""
+    """Return lines of text: the number of reviewed items, the number of these items in a random sample, and a warning
+    if it is 0."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"

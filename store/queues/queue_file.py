@@ -149,7 +149,7 @@ def read_queue(workspace: Workspace, name: str) -> QueueFile:
 
 
 def parse_queue(content: bytes, source: str) -> QueueFile:
-    """Parse the content of a queue file. `source` names it in the message of a QueueError."""
+    """Parse the content of a queue file. `source` is the name of the file in error messages."""
     try:
         return _validate_queue(orjson.loads(content))
     except ValueError as error:

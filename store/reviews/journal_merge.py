@@ -126,7 +126,7 @@ def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:
 def _plan_copy(
     workspace: Workspace, other: Workspace, paths: Sequence[Path], user: str | None, include_own: bool
 ) -> _JournalCopy:
-    """Plan to copy the lines of one annotator. Several paths hold parts of one journal."""
+    """Plan to copy the lines of one annotator. Several paths contain parts of the same journal."""
     target = Journal(workspace, paths[0].stem)
     copy = _JournalCopy(MergedJournal(target.annotator), target)
     here = read_lines(workspace.files, target.path, []) if target.path.exists() else []

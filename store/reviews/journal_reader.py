@@ -163,7 +163,7 @@ class JournalReader:
         return [event for file, events in found.items() for event in self._drop_known_events(file, events)]
 
     def verified_prefixes(self) -> dict[str, JournalPrefix] | None:
-        """Return the prefix of each journal that has been read, by name. None if there is or was any warning."""
+        """Return journal name -> prefix that has been read. None if any journal has or had a warning."""
         if self.warnings or self.torn_lines:
             return None
         return {file.name: file.to_prefix() for file in self._files.values() if file.offset}
@@ -198,7 +198,7 @@ class JournalReader:
         for event in events:
             known = self._read_events.setdefault((event.annotator, event.event), event)
             if file.is_informed:
-                known.blind = False  # as the server recorded, whatever the line says
+                known.blind = False  # the server's record takes precedence over the line
             if known is event:
                 new.append(event)
             elif not is_same_event(known, event):
@@ -215,7 +215,7 @@ class _JournalFile:
     name: str
     """Path below `reviews/`."""
     is_partial: bool = False
-    """Whether lines of the journal can be missing, because they came from a team's server."""
+    """Whether lines of the journal can be missing, because the journal comes from a team's server."""
     is_informed: bool = False
     """Whether the events were written after other reviews of the item were revealed."""
     offset: int = 0
@@ -228,9 +228,9 @@ class _JournalFile:
     last_hash: str = ""
     forked: bool = False
     """Whether appended events do not continue from `last_hash`, so that the order of all events has changed. In a
-    partial journal: whether one is older than another event on its item."""
+    partial journal: whether an appended event is older than an earlier read event on the same item."""
     latest: dict[ItemKey, str] = field(default_factory=dict)
-    """Time of the latest event on each item, in a partial journal."""
+    """Item key -> time of the latest event on the item, in a partial journal."""
     n_lines: int = 0
     fragment: bytes = b""
     """Bytes of an unfinished last line."""
@@ -420,12 +420,12 @@ def read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[J
 
 
 def list_journals(workspace: Workspace) -> list[Path]:
-    """Return the paths of all journals by name. Readers report paths that are not regular files."""
+    """Return the paths of all journals, sorted by name. Readers report paths that are not regular files."""
     return sorted(Path(workspace.reviews).glob("*.jsonl"))
 
 
 def list_team_journals(workspace: Workspace) -> list[Path]:
-    """Return the paths of the partial journals from the team's server, by name."""
+    """Return the paths of the partial journals from the team's server, sorted by name."""
     folders = (workspace.team_reviews, workspace.informed_team_reviews)
     return [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
 

@@ -147,10 +147,11 @@ def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
     if len({side.source for side in sides}) == 1:
         return sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
-    return f"official; rule for {format_count(len(recomputed), 'run')} without official verdicts ({_join_run_names(recomputed)})"
+    count = format_count(len(recomputed), "run")
+    return f"official; rule for {count} without official verdicts ({_list_runs(recomputed)})"
 
 
-def _join_run_names(runs: Sequence[str]) -> str:
+def _list_runs(runs: Sequence[str]) -> str:
     return ", ".join([*runs[:MAX_END_RUNS], *(["…"] if len(runs) > MAX_END_RUNS else [])])
 
 

@@ -194,7 +194,7 @@ def _check_alternative(
         odd = next((n for n in ours if n not in theirs), None) or next((n for n in theirs if n not in ours), None)
         text = "a function is called more or less often than in the golden answer"
         if odd:
-            text = f"{odd} is called on one side only"
+            text = f"{odd} is called only in the {'reply' if odd in ours else 'golden answer'}"
         return CheckOutcome(False, "function_mismatch", text, odd)
     for key, name, golden_arguments in expected:
         function = next((each for each in functions if each["name"] in key), None)

@@ -321,7 +321,7 @@ def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
     best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
     if last != stated or best == stated:
         return stated, None
-    return best, f"best of {len(milestones)} milestone sequences, which counts in the mean; the file states {stated}"
+    return best, f"best of {len(milestones)} milestone sequences, which is used in the mean; the file states {stated}"
 
 
 def _flatten_error(error: Any) -> list[str]:

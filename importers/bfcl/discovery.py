@@ -335,7 +335,7 @@ def _missing_dataset_issue(plan: RunPlan, categories: list[str], *, all_missing:
     what = (
         f"no BFCL {plan.run.generation} dataset found{'' if all_missing else f' for {listed}'}. Items have a question "
     )
-    what += "and a golden answer only if the score files quote them. Pass --data DIR to recompute verdicts"
+    what += "and a golden answer only if the score files contain them. Pass --data DIR to recompute verdicts"
     return ImportIssue(plan.run.path, None, what)
 
 

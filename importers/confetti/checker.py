@@ -78,7 +78,7 @@ def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
 
 
 def _label_metrics(pairs: LabelPairCounts) -> list[Metric]:
-    table, note = "dialog act labels", "of the predicted replies; the paper's Table 5 has the golden ones"
+    table, note = "dialog act labels", "labels of the predicted replies; the paper's Table 5 covers the golden replies"
     return [Metric(table, name, value, note=note) for name, value in compute_label_scores(pairs).items()]
 
 

@@ -135,7 +135,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
                 applied_keys.add(key)
                 yield AppliedGoldenFix(fixes_by_key[key][0], path, old, new)
     if n_missing := len(fixes_by_key.keys() - applied_keys):
-        yield Unrepresentable("golden answers that the dataset does not have", n_missing)
+        yield Unrepresentable("golden answers that the dataset does not contain", n_missing)
 
 
 GoldenChanges = Iterator[tuple[SnapshotKey, Any, Any]]

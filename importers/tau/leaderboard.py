@@ -22,7 +22,7 @@ from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
 
-BROKEN_OFF = ("too_many_errors", "agent_error", "user_error")
+ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")
 """Termination reasons that the official program counts as errors, in one number."""
 
 
@@ -121,8 +121,8 @@ def _mean_cost(items: Sequence[ScoredItem], name: str) -> list[Metric]:
 def _ending_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     reasons = Counter(str(item.metadata.get("ended")) for item in items)
     metrics = [Metric("termination", reason, count, "count", 1) for reason, count in reasons.most_common()]
-    if broken := sum(reasons[reason] for reason in BROKEN_OFF):
-        note = f"as the official program counts errors: {', '.join(BROKEN_OFF)}"
+    if broken := sum(reasons[reason] for reason in ERROR_REASONS):
+        note = f"termination reasons that the official program counts as errors: {', '.join(ERROR_REASONS)}"
         metrics.append(Metric("termination", "errors", broken, "count", note=note))
     return metrics
 

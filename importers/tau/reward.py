@@ -96,7 +96,11 @@ class Parts:
         if part == "DB":
             return "final database differs from the expected one"
         if part == "COMMUNICATE":
-            return f"agent never said {_quote(self.missing_texts)}" if self.missing_texts else "a text was not said"
+            return (
+                f"agent never said {_quote(self.missing_texts)}"
+                if self.missing_texts
+                else "an expected text was not said"
+            )
         if part == "ACTION":
             names = ", ".join(dict.fromkeys(self.missing_actions))
             return f"no call matches the golden action {names}" if names else "a golden action was not made"

@@ -105,9 +105,9 @@ def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: di
 
 
 def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than the passing runs. `passing` and `failing` are the
-    sorted pass rates of these runs. The score is the Mann-Whitney U as a standard score (Mann and Whitney 1947),
-    without correction for ties. It is 0 if all runs pass or all fail."""
+    """Compute how much stronger the failing runs of an item are than the passing runs. `passing` contains the sorted
+    pass rates of the passing runs, `failing` the pass rates of the failing runs. The score is the Mann-Whitney U as a
+    standard score (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all fail."""
     n, m = len(passing), len(failing)
     if not n or not m:
         return 0.0

@@ -2,7 +2,7 @@
 
 Importing a file twice has the effect of importing it once. The id of an imported event is a hash of its content, so
 merged copies of a workspace contain the event once. A review that the annotator already has is not written again. A
-review that is older than the annotator's current one is not imported.
+review that is older than the annotator's current review is not imported.
 """
 
 from __future__ import annotations

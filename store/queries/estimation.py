@@ -103,7 +103,7 @@ def load_samples(
         elif queue.design.extends:
             extensions.append(queue)
         elif (strata := _reconstruct_strata(connection, queue, cache)) is None:
-            problems.append(f"queue {queue.name}: the items that it was drawn from have changed")
+            problems.append(f"queue {queue.name}: the items that the queue was drawn from have changed")
         else:
             samples[queue.name] = QueueSample(queue, strata, {queue.name: set(sampled_keys(queue))})
     for queue in sorted(extensions, key=lambda each: each.created):

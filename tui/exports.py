@@ -81,7 +81,7 @@ def write_export(store: Store, request: ExportRequest, services: ReportServices 
     except ExportError as error:  # the reason comes first, because the line may be cut
         raise FcreviewError(f"not written: {str(error).removeprefix(f'{path}: ')}: {path}") from error
     summary = " and ".join(format_count(number, noun) for noun, number in counts.items()) or "nothing"
-    summary += f" of {'whole runs' if has_whole_runs else 'the items shown'} in {request.path}"
+    summary += f" ({'whole runs' if has_whole_runs else 'items in the list'}) in {request.path}"
     if warnings:
         summary += f"; {warnings[0]}" + (f", and {len(warnings) - 1} more" if len(warnings) > 1 else "")
     return summary

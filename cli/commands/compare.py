@@ -330,7 +330,7 @@ def compare(
         list[str] | None,
         typer.Argument(
             metavar="RUN",
-            help="Run numbers or models. Two are compared item by item; more, or none for all runs, in a matrix.",
+            help="Run numbers or models. Two runs are compared item by item, more runs in a matrix. Default: all runs.",
             show_default=False,
         ),
     ] = None,

@@ -263,14 +263,11 @@ def extend(
                 f"--target {metric.name}: choose a rate, because only rates have intervals in percentage points"
             )
         unreviewed = undecided_positions(sample_status, sample)
+        waiting = format_count(len(unreviewed), "unreviewed item")
+        first = f" once {waiting} of {sanitize(name)} are reviewed" if unreviewed else ""
         goal = ExtensionGoal(metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size)
         parts = plan_extension(draws, goal)
         if not parts:
-            first = (
-                f" once {format_count(len(unreviewed), 'unreviewed item')} of the queue are reviewed"
-                if unreviewed
-                else ""
-            )
             print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
         queue = draw_extension(
@@ -284,9 +281,8 @@ def extend(
         else:
             for line in format_queue_lines(queue, session.store.measure_progress(queue.name)):
                 emit(line)
-    first = f" after {len(unreviewed):,} unreviewed of {sanitize(name)}" if unreviewed else ""
     more = format_count(len(queue.items), "item")
-    print_message(f"queue {sanitize(queue.name)}: {more} more for ±{half_width:g}{first}, in {file}")
+    print_message(f"queue {sanitize(queue.name)} in {file}: {more} for an interval of ±{half_width:g}{first}")
 
 
 def _find_sampled_run(

@@ -181,7 +181,7 @@ def format_triage_table(table: TriageTable) -> Iterator[str]:
         yield f"… {more} with {format_count(rest, 'item')}: --limit {len(groups)}"
     rarer = failing - sum(group.count for group in groups)
     if rarer:
-        yield f"… {format_count(rarer, 'item')} with rarer values"
+        yield f"… {format_count(rarer, 'item')} with less frequent values"
 
 
 def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> list[str]:

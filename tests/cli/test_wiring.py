@@ -46,7 +46,7 @@ def test_whole_runs_are_written_whatever_is_shown(two_known_runs: Path, tmp_path
         said = write_export(
             store, ExportRequest("native", str(out), View("id:nothing")), build_screen_services(session)
         )
-        assert "of whole runs in" in said
+        assert "(whole runs) in" in said
         with pytest.raises(FcreviewError, match="is not empty"):
             write_export(store, ExportRequest("native", str(out), View()), build_screen_services(session))
         with pytest.raises(FcreviewError, match="cannot export to the terminal"):

@@ -95,7 +95,7 @@ async def test_everything_on_the_item_screen_that_names_a_key_follows(make_app: 
         assert isinstance(pilot.app.screen, ItemScreen)
         assert " > [ items" in lines[-2] and lines[-1].split()[:4] == ["j", "pass", "f", "fail"]
         await pilot.press("D")
-        assert "full dialogue; press D for the short one" in (await settled(pilot))[-2]
+        assert "full dialogue; press D for the short dialogue" in (await settled(pilot))[-2]
         await pilot.press("1")
         assert "pass or fail: j or f" in (await settled(pilot))[-2]
         await pilot.press("j")

@@ -66,7 +66,8 @@ def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
     lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
     sides: list[tuple[str, list[Line]]] = [("golden", golden_lines(a))]
     if flip.golden_differs:
-        sides[0] = ("golden of A, then of B", [*golden_lines(a), make_line("of B", "dim"), *golden_lines(b)])
+        of_b = make_line("golden answer of B", "dim")
+        sides[0] = ("golden answer of A, then of B", [*golden_lines(a), of_b, *golden_lines(b)])
     sides += [
         (f"{name} {format_verdict(side.verdict)}", predicted_lines(item))
         for name, side, item in (("A", flip.a, a), ("B", flip.b, b))

@@ -287,7 +287,8 @@ class ItemText(DocumentView):
         top = self._top_row()
         self.required_reader.toggle_dialogue()
         key = active_key_names(self.app).get("item.dialogue", "")
-        message = f"full dialogue; press {key} for the short one" if self.required_reader.options.full_dialogue else ""
+        is_full = self.required_reader.options.full_dialogue
+        message = f"full dialogue; press {key} for the short dialogue" if is_full else ""
         self._show_blocks(top, StatusMessage(message))
 
     def action_document(self) -> None:

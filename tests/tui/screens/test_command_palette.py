@@ -195,7 +195,7 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
         assert isinstance(app.screen, AskScreen) and lines[-1].startswith(" export jsonl FILE:")
         app.screen.query_one(Input).value = str(file)
         await pilot.press("enter")
-        assert "3 labels of the items shown" in (await settled(pilot))[-2]
+        assert "3 labels (items in the list)" in (await settled(pilot))[-2]
         assert [json.loads(line)["id"] for line in file.read_text().splitlines()] == [f"simple_{n}" for n in (4, 5, 6)]
         file.write_text("mine")
         await pilot.press("colon")

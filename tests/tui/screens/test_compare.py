@@ -198,7 +198,7 @@ async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported,
         await comparing(person)
         lines = await person.press("enter")
         assert any("same prediction, different golden answer" in line for line in lines)
-        assert any("golden of A, then of B" in line for line in lines)
+        assert any("golden answer of A, then of B" in line for line in lines)
 
 
 async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspace) -> None:

@@ -66,7 +66,7 @@ async def test_an_export_becomes_a_download(app: Any, settled: Any, tmp_path: Pa
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
         await pilot.press("colon", *f"export csv {tmp_path}/../labels.csv", "enter")
-        assert "of the items shown in labels.csv" in "\n".join(await settled(pilot))
+        assert "(items in the list) in labels.csv" in "\n".join(await settled(pilot))
     ((name, content),) = app.deliveries
     assert name == "labels.csv" and content.count(b"\n") == 3
     assert {each for each in tmp_path.rglob("*") if "reviews" not in each.parts} - before == {

@@ -123,8 +123,8 @@ def serve(
         users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions
     )
     check_options(serve_options)
-    with open_workspace(options):
-        pass  # imports new results before the first session
+    with open_workspace(options) as session:  # imports new results before the first session
+        session.build_view("" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind)
     run_server(serve_options, build_open_options(options, queue, where, run, blind))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from string import Template
@@ -20,7 +20,7 @@ from fcreview.cli.serve.users import AttemptLimiter, PasswordHash, UsersFile
 from fcreview.store.workspace import AnnotatorError, check_annotator
 
 LOGIN_SECONDS = 12 * 3600
-"""Seconds until an annotator has to log in again."""
+"""Seconds without a request or a key after which an annotator has to log in again."""
 MAX_LOGINS = 10_000
 SECRET_HEADER = "X-Fcreview-Secret"  # noqa: S105 - the name of a header
 PAGES = Path(__file__).parent / "static"
@@ -112,6 +112,7 @@ class PasswordLogin:
         if login.expires < monotonic() or self.users.find(login.annotator) != login.password:
             del self._logins[token]
             return None
+        self._logins[token] = replace(login, expires=monotonic() + LOGIN_SECONDS)
         return login.annotator
 
     def refuse(self, request: web.Request) -> web.Response:

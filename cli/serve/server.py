@@ -96,7 +96,7 @@ class BrowserServer:
         self.sessions[session] = websocket
         try:
             await session.start(clamp_size(request.query.get("width"), 80), clamp_size(request.query.get("height"), 24))
-            await _forward_messages(websocket, session)
+            await _forward_messages(websocket, session, lambda: self.login.identify(request) == annotator)
         except OSError as error:
             await _refuse(websocket, f"The app cannot be started: {error.strerror or error}")
         finally:
@@ -125,11 +125,13 @@ class BrowserServer:
 
     async def end_sessions(self) -> None:
         """End all sessions at once."""
-        open_sessions = list(self.sessions.items())
-        for _, websocket in open_sessions:
-            with suppress(ConnectionError, RuntimeError, asyncio.TimeoutError):
+
+        async def end(session: SessionProcess, websocket: web.WebSocketResponse) -> None:
+            with suppress(ConnectionError, RuntimeError, TimeoutError):
                 await asyncio.wait_for(websocket.close(code=WSCloseCode.GOING_AWAY), 1)
-        await asyncio.gather(*(self._end(session) for session, _ in open_sessions))
+            await self._end(session)
+
+        await asyncio.gather(*(end(*each) for each in self.sessions.items()))
 
     async def _send_download(self, request: web.Request) -> web.StreamResponse:
         """Send a file that the app of the same annotator offers. It can be fetched once."""
@@ -158,9 +160,17 @@ async def _refuse(websocket: web.WebSocketResponse, reason: str) -> None:
         await websocket.close()
 
 
-async def _forward_messages(websocket: web.WebSocketResponse, session: SessionProcess) -> None:
-    """Forward keys, sizes and focus until the browser disconnects. Messages of another form are dropped."""
+async def _forward_messages(
+    websocket: web.WebSocketResponse, session: SessionProcess, is_logged_in: Callable[[], bool]
+) -> None:
+    """Forward keys, sizes and focus until the browser disconnects or the annotator is logged out.
+
+    Messages of another form are dropped.
+    """
     async for message in websocket:
+        if not is_logged_in():
+            await websocket.close()
+            return
         if message.type != WSMsgType.TEXT:
             continue
         try:

@@ -10,11 +10,13 @@ import pytest
 
 pytestmark = pytest.mark.process
 HEAVY = {
+    "aiohttp",
     "duckdb",
     "numpy",
     "pydantic",
     "rich",
     "textual",
+    "textual_serve",
     "tree_sitter",
     "tree_sitter_java",
     "tree_sitter_javascript",

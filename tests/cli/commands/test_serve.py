@@ -26,6 +26,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*HEADER, "--socket", "s", "--port", "1", "--url", "https://x"), "excludes"),
     (("--users", "u", "--url", "https://x/path"), "invalid --url"),
     (("--users", "absent.toml"), "absent.toml"),
+    (("--users", "u", "--queue", "absent"), "queue not found"),
+    (("--users", "u", "--where", "official:"), "official"),
 ]
 
 

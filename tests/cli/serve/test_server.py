@@ -203,7 +203,11 @@ async def test_a_download_is_for_its_annotator_only(browser: Browser) -> None:
 
 async def test_a_login_ends_with_the_user_and_with_log_out(browser: Browser, users_file: UsersFile) -> None:
     await browser.log_in("bob")
+    websocket = await open_session(browser)
+    await environment_of(websocket)
     users_file.set_password("bob", "another password")
+    await websocket.send_json(["stdin", "p"])
+    assert (await websocket.receive(timeout=30)).type == WSMsgType.CLOSE, "the key does not reach the app"
     assert "Password" in await (await browser.get("/")).text()
     await browser.log_in("alice")
     await browser.post("/logout", headers={"Origin": browser.origin})

@@ -194,7 +194,11 @@ def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as
         return
     with connect_team(here) as exchange:
         exchange.connect()
-        emit(f"{exchange.push():,} sent")
+        sent = exchange.push()
+        if as_json:
+            emit_json({"sent": sent})
+        else:
+            emit(f"{sent:,} sent")
         others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
     if others:
         print_message(f"fcreview: not sent: reviews by {cell_text(', '.join(others))}. Each member sends their own")

@@ -83,9 +83,11 @@ def create(
     check_choice(REVEAL_RULES, reveal, "reveal rule")
     address = parse_server_url(url)
     lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
-    login, password = create_team(address, project, lead, reveal)
+    login, password, warnings = create_team(address, project, lead, reveal)
     emit(f"project {project} created. Reviews of others are revealed: {reveal}")
     _print_invitation(address.with_user(login), password)
+    for warning in warnings:
+        print_message(f"fcreview: {warning}. Use scram-sha-256 or peer")
 
 
 def _print_local_commands(project: str) -> None:

@@ -47,20 +47,35 @@ GRANT EXECUTE ON FUNCTION fcreview.set_login TO fcreview_owner;
 """
 
 
-def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> tuple[str, str]:
-    """Create or upgrade the tables and functions, create a project, and return its lead's login and one-time password.
+def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> tuple[str, str, list[str]]:
+    """Create or upgrade the tables and functions, and create a project.
 
-    Raises TeamError if the project exists, or if the login lacks the rights. Then nothing has changed.
+    Returns its lead's login and one-time password, and warnings about the server. Raises TeamError if the project
+    exists (then only the upgrade is done), or if the login lacks the rights.
     """
     if not _PROJECT_NAME.fullmatch(project):
         raise TeamError(f"invalid project name {project!a}: use lower-case letters, digits, - and _, at most 30")
-    with open_connection(address) as connection, translate_errors(), connection.transaction():
-        upgrade_schema(connection)
+    with open_connection(address) as connection, translate_errors():
+        with connection.transaction():
+            upgrade_schema(connection)
         password, verifier = make_password(connection)
         values = (project, reveal, lead, verifier)
-        row = connection.execute("SELECT fcreview.create_project(%s, %s, %s, %s)", values).fetchone()
-    assert row is not None  # noqa: S101 - a function call always returns a row
-    return str(row[0]), password
+        login = str(connection.execute("SELECT fcreview.create_project(%s, %s, %s, %s)", values).fetchall()[0][0])
+        return login, password, find_weak_access_rules(connection)
+
+
+def find_weak_access_rules(connection: Connection[Any]) -> list[str]:
+    """Describe the lines of pg_hba.conf that let somebody in without SCRAM. Empty if the login may not read them."""
+    import psycopg
+
+    try:
+        rows = connection.execute(
+            "SELECT line_number, type, auth_method FROM pg_hba_file_rules"
+            " WHERE auth_method IN ('trust', 'password', 'md5') AND NOT 'replication' = ANY (database)"
+        ).fetchall()
+    except psycopg.Error:
+        return []
+    return [f"pg_hba.conf line {number} ({kind}) uses {method}, which is not safe" for number, kind, method in rows]
 
 
 def upgrade_schema(connection: Connection[Any]) -> None:

@@ -49,9 +49,12 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     admin = str(postgres.admin)
     for person in ("lena", "alice", "bob"):
         workspace_of(tmp_path, person, 4 if person == "bob" else 3)
-    url, password = invitation(cli("lena", "team", "create", admin, "--project", "trial", "--lead", "lena"))
-    assert "exists already" in cli("lena", "team", "create", admin, "--project", "trial").err
-    # The administrator came through a socket, where the members' logins are not asked for a password.
+    created = cli("lena", "team", "create", admin, "--project", "trial", "--lead", "lena")
+    url, password = invitation(created)
+    assert "pg_hba.conf line 1 (local) uses trust" in created.err
+    postgres.admin_sql("DROP FUNCTION fcreview.holders")
+    assert "exists already" in cli("lena", "team", "create", admin, "--project", "trial").err  # but it is upgraded
+    assert url == f"postgresql://trial.lena@localhost:{postgres.port}/postgres"  # not the socket of the administrator
     url = str(postgres.address("trial.lena"))
     assert cli("lena", "team", "join", url, "run", password=password).code == 0
     for person in ("alice", "bob"):

@@ -94,7 +94,7 @@ def _describe_item(detail: ItemDetail) -> JsonObject:
 
 
 def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
-    """Build the steps. The results of an assistant message go into its own step; there is at least one step."""
+    """Build the steps. The results of calls are in the same step as the calls. There is at least one step."""
     steps: list[JsonObject] = []
     step_of_call: dict[str, JsonObject] = {}
     for message in messages:

@@ -56,12 +56,12 @@ class BenchmarkServices:
     import importers."""
 
     find_plan: Callable[[Run], RunPlan]
-    """Find the files of a run. Raises FcreviewError if they no longer exist."""
+    """Find the files of a run. Raises FcreviewError if the files no longer exist."""
     rewrite: Callable[[RunPlan, Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
     summaries: Callable[[RunPlan], list[Path]]
     """Return the files with metrics that the benchmark's own program computes from the score files."""
     golden_problem: Callable[[Run, Item, dict[str, Any]], str | None]
-    """Describe the error in a golden fix for an item, or return None if it is valid."""
+    """Describe the error in a golden fix for an item, or return None if the fix is valid."""
     rewrite_golden: Callable[
         [RunPlan, dict[tuple[str, str], dict[str, Any]]], Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]
     ]

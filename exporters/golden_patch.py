@@ -4,8 +4,9 @@ The folder contains `golden.patch` for the dataset, `run.patch` for copies of go
 `changed.jsonl` with one line per corrected answer, and `issue.md`, the report. Text from data is never markup in the
 report.
 
-A golden fix is resolved if an adjudicator gave it, or if it is the only fix and annotators do not disagree on the item.
-Each fix is validated again, because a fix from an imported file may not have the form that the benchmark requires.
+A golden fix counts as resolved if an adjudicator gave it, or if it is the only fix and annotators do not disagree on
+the item. Each fix is validated again, because a fix from an imported file may not have the form that the benchmark
+requires.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _make_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
 
 
 def check_copies(folder: Path) -> int:
-    """Read each copy with the package `inspect_ai`, and return their number.
+    """Read each copy with the package `inspect_ai`, and return the number of copies.
 
     Raises ExportError if the package is missing or cannot read a copy, or if `inspect_ai` computes other results than
     the copy contains.

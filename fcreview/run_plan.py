@@ -110,7 +110,7 @@ class ReviewedVerdict:
     value: Any
     author: str
     time: str
-    """ISO 8601."""
+    """Time of the decision, ISO 8601."""
     reason: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
     """Annotators, agreement and event ids of the decision; JSON."""

@@ -76,7 +76,7 @@ Intervals = dict[MetricKey, Interval]
 def collect_metric_rows(
     figures: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
 ) -> list[MetricRow]:
-    """Merge the metrics of each source into rows, in the order of their first occurrence."""
+    """Merge the metrics of all sources into one row per metric, in the order of first occurrence."""
     lines: dict[MetricKey, MetricRow] = {}
     for source in sources:
         for one in figures(source):

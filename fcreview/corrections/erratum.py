@@ -54,7 +54,7 @@ class ErrataEntry:
     decided_by: str = ""
     """How the correction was decided: `adjudication`, `unanimous` or `majority`."""
     file: str = ""
-    """Dataset file that contains the golden answer, for its maintainers."""
+    """Dataset file that contains the golden answer, as information for the maintainers of the dataset."""
     title: str = ""
     """Display name of the benchmark, such as `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)

@@ -41,8 +41,8 @@ class DocumentedFormat:
     pattern: re.Pattern[str]
     """Regular expression that matches a part of every string in this format."""
     strength: float
-    """Strength, from 0 to 1, of the reason if a string does not have the format. It is lower for `City, State`, because
-    some cities have no state."""
+    """Strength, from 0 to 1, of the reason if a string does not have the format. The strength is lower for `City,
+    State`, because some cities have no state."""
 
 
 def _is_documented_value(string: str, argument: GoldenArgument) -> bool:

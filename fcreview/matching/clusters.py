@@ -185,7 +185,7 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 
 def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
-    """Explain the most frequent error type of a group, or its decisive step; empty if it has no explanation.
+    """Explain the most frequent error type, or the decisive step, of a group. Empty if there is no explanation.
 
     `value_error:string: string is not an accepted value`, with `mostly` before it if there are other error types.
     """

@@ -29,7 +29,7 @@ NO_DEFAULT: Any = object()
 
 
 class MalformedSchema(ValueError):
-    """Raised when a function doc does not have the form that a checker needs."""
+    """Raised when a function doc does not have the structure that a checker needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,27 +56,27 @@ class Erratum:
     old: Any = None
     """Golden answer in the dataset; JSON."""
     stale: str = ""
-    """Why the correction is not applied; empty if it is applied. If it is not, the item has the dataset's golden
-    answer."""
+    """Why the correction is not applied (the item then has the dataset's golden answer); empty if it is applied."""
 
 
 @dataclass(slots=True)
 class RecordedReview:
     """A person's decision that the files of the run contain, such as an edited score.
 
-    It is shown with its author and reason. It counts as a review only after `import-labels` has imported it.
+    The item screen shows the decision with author and reason. The decision counts as a review only after
+    `import-labels` has imported it.
     """
 
     source: str
-    """Program that recorded it, such as `inspect`."""
+    """Program that recorded the decision, such as `inspect`."""
     author: str
     verdict: Any
-    """JSON; None if the person changed only the explanation."""
+    """Verdict, as JSON; None if the person changed only the explanation."""
     target: str = "item"
     criterion: str = "correct"
     reason: str | None = None
     time: str | None = None
-    """ISO 8601."""
+    """Time of the decision, ISO 8601; None if it is unknown."""
     events: list[str] = field(default_factory=list)
     """Ids of the journal events that led to this decision, if an fcreview export wrote it into the file."""
     fault: str | None = None
@@ -98,7 +98,7 @@ class Extra:
     data."""
 
     failing_turn: int | None = None
-    """Turn, from 0, at which the checker stopped. The item screen marks it, unfolds it and opens there."""
+    """Turn, from 0, at which the checker stopped. The item screen marks and unfolds this turn, and opens there."""
     state_differences: dict[str, StateDifference] | None = None
     """Attribute -> difference. Shown as a table at the end of the failing turn, or of the last turn if none failed."""
     golden_reply: str | None = None
@@ -118,7 +118,7 @@ class Extra:
     """Accepted final answers, if the benchmark judges an answer instead of calls: JSON values, any one of which passes.
     Shown together with `final_answer`, also in blind review."""
     final_answer: str | None = None
-    """Final answer of the model; None if it gave none."""
+    """Final answer of the model; None if there is none."""
     score_record: RecordLocation | None = None
     """Location of the item's entry in the score file. Shown with the raw records."""
     needs: list[list[str]] | None = None
@@ -131,11 +131,11 @@ class Extra:
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
     """Decisions by people that the files of the run contain. Shown with the reviews; hidden in blind review."""
     redacted: bool = False
-    """Whether third-party keys were removed from the item (`fcreview.model.redact`). Its raw records are then shown
-    without keys too."""
+    """Whether third-party keys were removed from the item (`fcreview.model.redact`). The raw records of the item are
+    then shown without keys too."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Name -> any JSON that only this benchmark has. The item screen lists it in this order and hides it in blind
-    review. Only the benchmark's own metrics may read it by name, as `ScoredItem.metadata`."""
+    """Name -> any JSON value that only this benchmark has. The item screen lists the values in this order and hides
+    them in blind review. Only the benchmark's own metrics may read a value by name, as `ScoredItem.metadata`."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that are set; `{}` for most items.
@@ -259,7 +259,8 @@ class Call:
     side: Side
     name: str
     arguments: dict[str, Any] | None
-    """Name -> JSON value in a predicted call, name -> `AcceptedValues` in a golden one; None if not decodable."""
+    """Name -> JSON value in a predicted call, name -> `AcceptedValues` in a golden call. None if the arguments could
+    not be decoded."""
     turn: int = 0
     step: int = 0
     index: int = 0
@@ -290,7 +291,7 @@ class CallPair:
     predicted: int | None
     """`Call.index` of the predicted call in this turn; None for a missing call."""
     name: str
-    """Function of the golden call, or of the predicted call if there is no golden one."""
+    """Function of the golden call, or of the predicted call if there is no golden call."""
     state: DiffState
     """Most severe difference between the two calls: `-` prediction missing, `+` unexpected prediction, `!` arguments
     differ, `~` equivalent, `=` equal."""
@@ -310,8 +311,8 @@ class Verdict:
     target: str = "item"
     """Address of the target: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`."""
     criterion: str = "correct"
-    """Criterion. The verdict on the target `item` by the criterion `correct` counts. The item screen shows verdicts by
-    other criteria beside it (see `fcreview.model.verdict`)."""
+    """Criterion of the verdict (see `fcreview.model.verdict`). Pass rates use the verdict on the target `item` and the
+    criterion `correct`. The item screen also shows verdicts on other criteria."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
@@ -340,7 +341,8 @@ class Item:
     id: str
     category: str
     group: str | None = None
-    """Id of the conversation that the item belongs to, if several items form one."""
+    """Id of the conversation that the item belongs to; None if the item is not one of several items in a
+    conversation."""
     question: str = ""
     """The question as one line, for lists."""
     messages: list[Message] = field(default_factory=list)
@@ -394,7 +396,7 @@ class Item:
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
     """The first messages of `messages`, if the items of other runs share them; None otherwise."""
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
-    """Cached JSON that this item shares with the same item of other runs; None if its content occurs only once."""
+    """Cached JSON that this item shares with equal items of other runs; None if no other run has an equal item."""
 
 
 @dataclass(slots=True)
@@ -411,8 +413,8 @@ class Run:
     dataset: str | None = None
     """Folder or file with the questions and golden answers; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """How the model was run, as far as the files state it: setting -> any JSON value. fcreview lists the settings and
-    never reads one by name."""
+    """Settings with which the model was run, if the files state them: name -> any JSON value. fcreview lists all
+    settings and never reads a setting by name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)

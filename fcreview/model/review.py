@@ -19,7 +19,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.json_value import is_string_list
 
 Act = Literal["review", "retract", "adjudicate"]
-"""Kind of an event: `review` sets the fields that it contains, `retract` undoes the event named by `retracts`,
+"""Kind of an event: `review` sets the fields that it contains, `retract` undoes the event with the id in `retracts`,
 `adjudicate` is a review that resolves its target."""
 ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
 Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
@@ -106,8 +106,8 @@ class Event(Annotation):
     retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Id of the event that a `retract` event undoes."""
     blind: bool | None = field(default=None, metadata=_optional_metadata("flag"))
-    """Whether other verdicts were hidden from the annotator. Only fcreview sets it. None means unknown: retractions and
-    old journals do not record it."""
+    """Whether other verdicts were hidden from the annotator. Only fcreview sets this field. None means unknown:
+    retractions and old journals do not record it."""
     queue: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
     presentation: int | None = field(default=None, metadata=_optional_metadata("count"))

@@ -37,7 +37,7 @@ class Scale:
     """Answers that a criterion allows: words, and possibly a range of numbers or a set of labels."""
 
     words: Mapping[str, Any] = field(default_factory=lambda: ABSTENTIONS)
-    """Word -> verdict that is stored for it."""
+    """Word -> verdict that fcreview stores for the word."""
     numbers: tuple[float, float] | None = None
     """(lowest, highest) allowed number; None if no range of numbers is allowed."""
     whole_numbers: bool = False
@@ -126,9 +126,9 @@ def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | 
     """Return the scale of a criterion, or None for an unknown criterion without values.
 
     The benchmark's own values decide between labels and words: HammerBench lists the hallucinated arguments of an item,
-    CONFETTI answers yes or no for each argument. They also give the scale of an unknown criterion. Numbers have the
-    range 0 to 1 if there are fractions and none is outside it, otherwise any range, because whole numbers do not reveal
-    where their scale ends.
+    CONFETTI answers yes or no for each argument. They also determine the scale of an unknown criterion. If there are
+    fractions and all numbers are from 0 to 1, the range is 0 to 1. Otherwise any number is allowed, because whole
+    numbers do not reveal the ends of their scale.
     """
     values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):
@@ -219,8 +219,8 @@ class RollUpContext:
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
     """Return the item verdict that follows from an annotator's verdicts on its parts, or None if none follows.
 
-    `verdicts` maps addresses to verdicts. A verdict that only confirms the benchmark's does not count, because the
-    benchmark's verdict on the item already includes it. Parts without a review keep the benchmark's verdict.
+    `verdicts` maps addresses to verdicts. A verdict that only confirms the benchmark's verdict does not count, because
+    the benchmark's verdict on the item already includes it. Parts without a review keep the benchmark's verdict.
     """
     benchmark = context.benchmark_parts
     overriding = {
@@ -240,8 +240,7 @@ def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool |
 
 
 def roll_up_benchmark(context: RollUpContext) -> bool | None:
-    """Return the benchmark's verdict on the item. Without one, return the verdict to which its verdicts on the parts
-    roll up."""
+    """Return the benchmark's verdict on the item. If there is none, roll up the benchmark's verdicts on the parts."""
     if context.benchmark_item is not None:
         return context.benchmark_item
     if context.needs is None:
@@ -288,9 +287,9 @@ def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[s
 def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, int]) -> bool | None:
     """Return the item verdict by the rule that benchmarks share: all calls of all turns must pass.
 
-    A failed part fails the item, unless a call or turn that contains the part has a verdict of its own. The item passes
-    only if each call pair of each turn passes, alone or with its turn. Without call pairs (a question that is answered
-    in words) it passes if the response does. Returns None if the verdicts do not decide the item. `verdicts` maps
+    A failed part fails the item, unless a call or turn that contains the part has its own verdict. The item passes only
+    if each call pair of each turn passes, alone or with its turn. Without call pairs (a question that is answered in
+    words) the item passes if the response passes. Returns None if the verdicts do not decide the item. `verdicts` maps
     addresses to verdicts, `n_pairs` maps turns (from 0) to numbers of call pairs.
     """
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in n_pairs}

@@ -256,7 +256,7 @@ def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: Agree
 
 
 def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
-    """Return the name of the coefficient, with its level of measurement if that is not nominal."""
+    """Return the name of the coefficient, with the level of measurement if the level is not nominal."""
     suffixes = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
     return COEFFICIENT_LABELS[coefficient.metric] + suffixes[coefficient.level]
 

@@ -79,7 +79,7 @@ class ConventionRow:
     """One figure, computed by one convention or by several with the same value."""
 
     figure: str
-    """`accuracy`, `pass^2` (all of 2 trials pass) or `pass@2` (one of them passes)."""
+    """`accuracy`, `pass^2` (all of 2 trials pass) or `pass@2` (at least one of 2 trials passes)."""
     convention: str
     rule: str
     value: float | None

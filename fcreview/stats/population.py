@@ -56,7 +56,7 @@ class ItemStatus:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether a sample drew the item, and annotators reached it without a verdict."""
+        """Whether a sample drew the item, and annotators reached the item without deciding on it."""
         return self.sample_outcome in UNDECIDED
 
     @property

@@ -53,7 +53,7 @@ class IndependentCellPrior:
 
 
 ESTIMATE_PRIOR = IndependentCellPrior(probability=0.5, pull=0.5)
-"""Prior of the estimate. docs/coverage.md has the measurements that determined it and `POOL_STRENGTHS`."""
+"""Prior of the estimate. docs/coverage.md has the measurements that determined this prior and `POOL_STRENGTHS`."""
 SKEPTICAL_PRIOR = IndependentCellPrior(probability=0.8, pull=0.0)
 """Prior of the additional draws that widen the interval."""
 UNPOOLED_DRAW_SHARE = 0.2

@@ -11,8 +11,7 @@ from functools import lru_cache
 
 from textual.theme import BUILTIN_THEMES, Theme
 
-from fcreview.tui.text.palette import ANSI_PALETTE, HUES, Palette, derive_palette
-from fcreview.tui.text.theme import is_colour_enabled
+from fcreview.tui.text.theme import ANSI_PALETTE, HUES, Palette, derive_palette, is_colour_enabled
 
 FCREVIEW_DARK = Theme(
     name="fcreview-dark",

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+import re
+import sys
+from collections.abc import Coroutine, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fcreview.cli.commands.show import format_heading
+from fcreview.cli.errors import CommandError
 from fcreview.cli.launch import OpenOptions, show_queue
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
@@ -16,8 +22,21 @@ from fcreview.cli.options import (
     WhereOption,
     workspace_command,
 )
-from fcreview.cli.output import has_terminal
+from fcreview.cli.output import emit, has_terminal
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.queue.loader import QueueNavigator
+from fcreview.tui.review.recorder import ReviewOutcome, ReviewRecorder, ReviewSubject
+from fcreview.tui.session import Session
+from fcreview.tui.text.lines import plain_text
+
+if TYPE_CHECKING:
+    from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.store.rows import ItemDetail, View
+    from fcreview.store.store import Store
 
 
 @workspace_command("annotator", path=PATHS_ARGUMENT)
@@ -43,7 +62,213 @@ def review(
         if has_terminal() and not plain:
             show_queue(session, OpenOptions(None, queue, seed, where, run, blind))
             return
-        from fcreview.cli.line_by_line import review_line_by_line
 
         view = session.build_review_view(where, queue=queue, seed=seed, run=run, blind=blind)
         review_line_by_line(session, view, blind=blind)
+
+
+WIDTH = 100
+SIDES = ("golden", "predicted")
+HORIZONTAL_RULE = re.compile("[─-]{2,} ?")
+STATE_TEXTS = {
+    "=": "equal",
+    "~": "equal after normalisation",
+    "!": "differs",
+    "-": "missing in prediction",
+    "+": "not in golden answer",
+}
+VERDICTS = {"p": "pass", "f": "fail", "g": "golden", "u": "unsure"}
+TABLE_HEADERS = ["argument", "golden", "predicted"]
+PROMPT = "verdict? [p f g u s q, ? for help] "
+ANSWER_HELP = (
+    "p pass, f fail, g pass because the golden answer is wrong, u unsure, 0 1 2 score",
+    "s skip, b back, n TEXT add a note, w FAULT set the fault, z undo",
+    "t print the item again in full, q quit",
+)
+
+
+def review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -> None:
+    """Review items until the queue or the input ends, and print the number of saved reviews.
+
+    Raises: CommandError if a review could not be saved.
+    """
+    from fcreview.store.reviews.reviewer import Reviewer
+    from fcreview.store.store import Store
+
+    session.close()
+    with Store.open(session.workspace, session.annotator, blind=blind) as store:
+        if view.queue_file is not None:
+            store.load_queue(view.queue_file)
+        reviewer = Reviewer(store, session.open_journal())
+        reviews = Session(None, session.annotator, store, reviewer, blind=blind)
+        reviews.queue_file = view.queue_file
+        try:
+            done = ReviewLoop(store, view, reviews).run()
+        finally:
+            reviews.close()
+    emit(f"{format_count(done, 'review')} saved")
+
+
+class ReviewLoop:
+    """Loop that prints an item, reads an answer and records it."""
+
+    def __init__(self, store: Store, view: View, reviews: Session) -> None:
+        self._store, self._view, self._reviews = store, view, reviews
+        self._recorder = ReviewRecorder(reviews, lambda _: "", is_judged_queue=view.queue == "judged")
+        self._navigator: QueueNavigator | None = None
+        self._saved = 0
+
+    def run(self) -> int:
+        """Run the loop and return the number of saved reviews."""
+        rows = self._store.fetch_page(self._view, 0, 1)
+        if not rows:
+            emit("No items match.")
+            return 0
+        first = QueueNavigator.locate(self._store, self._view, rows[0].item)
+        start = first.item if rows[0].you is None else first.find_next_unreviewed(self._store)
+        if start is None:
+            emit("You have reviewed every item of the queue.")
+            return 0
+        self._show_item(start)
+        while (answer := self._read_answer()) is not None:
+            if not self._handle_answer(*answer):
+                break
+        return self._saved
+
+    def _read_answer(self) -> tuple[str, str] | None:
+        """Read an answer as (first letter, rest of the line). None at the end of the input."""
+        sys.stdout.write(PROMPT)
+        sys.stdout.flush()
+        try:
+            line = sys.stdin.readline()
+        except KeyboardInterrupt:
+            line = ""
+        if not line:
+            emit()
+            return None
+        text = line.strip()
+        return text[:1], text[1:].strip()
+
+    def _handle_answer(self, letter: str, text: str) -> bool:
+        subject = self._subject
+        if letter == "q":
+            return False
+        if letter in VERDICTS and not text:
+            return self._show_next_unreviewed(
+                self._run_recording(self._recorder.record_verdict(subject, VERDICTS[letter]))
+            )
+        if letter in "012" and letter and not text:
+            return self._show_next_unreviewed(self._run_recording(self._recorder.record_score(subject, int(letter))))
+        if letter == "n" and text:
+            self._run_recording(self._recorder.record_note(subject, text))
+        elif letter == "w" and text:
+            self._record_fault(subject, text)
+        elif letter == "z":
+            self._run_recording(self._recorder.undo())
+        elif letter == "t":
+            self._show_item(subject.item, full=True)
+        elif letter in ("s", "b"):
+            return self._show_neighbour(1 if letter == "s" else -1)
+        else:
+            for line in ANSWER_HELP:
+                emit(line)
+        return True
+
+    @property
+    def _current(self) -> QueueNavigator:
+        if self._navigator is None:
+            raise RuntimeError("no item has been printed yet")
+        return self._navigator
+
+    @property
+    def _subject(self) -> ReviewSubject:
+        return ReviewSubject(self._current.item, self._store.read_detail(self._current.item))
+
+    def _record_fault(self, subject: ReviewSubject, prefix: str) -> None:
+        from fcreview.model.review import FAULTS
+
+        fault = next((each for each in FAULTS if each.startswith(prefix)), None)
+        if fault is None:
+            emit(f"Choose a fault: {', '.join(FAULTS)}")
+        else:
+            self._run_recording(self._recorder.record_fault(subject, fault))
+
+    def _run_recording(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> ReviewOutcome:
+        outcome = asyncio.run(recording)
+        emit(outcome.message)
+        if outcome.style == "bad":
+            raise CommandError("The review could not be saved. Review stopped.")
+        self._saved += outcome.succeeded and outcome.undone is None
+        return outcome
+
+    def _show_next_unreviewed(self, outcome: ReviewOutcome) -> bool:
+        if not outcome.completes_item:
+            return True
+        following = self._current.find_next_unreviewed(self._store)
+        if following is None:
+            remaining = self._current.find_remaining(self._store)
+            emit(
+                "Queue complete."
+                if not remaining.count
+                else f"End of the queue. Earlier items that you have not reviewed: {remaining}."
+            )
+            return False
+        self._show_item(following)
+        return True
+
+    def _show_neighbour(self, offset: int) -> bool:
+        item = self._current.find_neighbour(self._store, offset)
+        if item is None:
+            emit("This is the last item." if offset > 0 else "This is the first item.")
+        else:
+            self._show_item(item)
+        return True
+
+    def _show_item(self, item: int, *, full: bool = False) -> None:
+        self._navigator = QueueNavigator.locate(self._store, self._view, item, self._navigator)
+        detail = self._store.read_detail(item)
+        position = (
+            "" if self._navigator.position is None else f", {self._navigator.position + 1} of {self._navigator.count}"
+        )
+        emit()
+        emit(
+            f"item {sanitize(detail.row.id)}{position}, {sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
+        )
+        for line in format_item_text(
+            detail, self._reviews.annotator, hidden=self._store.blind and detail.row.you is None, full=full
+        ):
+            emit(line)
+
+
+def format_item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = False) -> Iterator[str]:
+    """Format the item as lines of sanitised text, without columns and horizontal rules.
+
+    Args:
+        hidden: hide verdicts, for blind review.
+        full: print all messages and long texts in full.
+    """
+    if not hidden:
+        yield format_heading(detail)
+    options = DisplayOptions(
+        hide_verdicts=hidden, full_dialogue=full, unfold_all=full, print_hint="press t for the full text"
+    )
+    for block in build_document(detail, annotator, options):
+        if block.is_argument and block.copied_value is not None:
+            yield _format_argument(plain_text(block.lines(WIDTH)[0])[:1], block.copied_value())
+        else:
+            lines = (HORIZONTAL_RULE.sub("", plain_text(line)).strip() for line in block.lines(WIDTH))
+            yield from (line for line in lines if line and line.split() != TABLE_HEADERS)
+
+
+def _format_argument(state: str, values: Mapping[str, str | None]) -> str:
+    """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`.
+
+    Args:
+        state: key of `STATES`.
+        values: {argument, golden, predicted} as text; None for a missing value.
+    """
+    golden, predicted = (sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES)
+    name = sanitize(values["argument"] or "function")
+    if state == "=":
+        return f"{name}, equal: {predicted if values['predicted'] is not None else 'omitted'}"
+    return f"{name}, {STATE_TEXTS.get(state, 'differs')}. golden: {golden}. predicted: {predicted}"

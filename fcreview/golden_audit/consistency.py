@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.differences import AnswerDifference, normalize_text
 from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
 from fcreview.golden_audit.facts import (
     CASE_DIFFERS,
@@ -22,7 +21,7 @@ from fcreview.golden_audit.facts import (
     is_power_formula,
     is_short_for,
 )
-from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason
+from fcreview.golden_audit.question import AlternativeAnswer, AnswerDifference, AuditedQuestion, Reason, normalize_text
 from fcreview.matching.first_difference import NO_VALUE
 from fcreview.model.function_schema import NO_DEFAULT, Parameter, find_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject

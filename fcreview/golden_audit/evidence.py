@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.golden_audit.differences import AnswerDifference
 from fcreview.golden_audit.facts import RunWeigher, RunWeights, group_equal_differences
-from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, DistinctAnswer
+from fcreview.golden_audit.question import AlternativeAnswer, AnswerDifference, AuditedQuestion, DistinctAnswer
 from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
 from fcreview.model.item import AcceptedValues, Call
 

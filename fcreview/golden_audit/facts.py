@@ -16,8 +16,7 @@ from functools import cached_property, lru_cache
 from math import log2
 from typing import Any
 
-from fcreview.golden_audit.differences import AnswerDifference, normalize_text
-from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, RunProfile
+from fcreview.golden_audit.question import AnswerDifference, AuditedQuestion, DistinctAnswer, RunProfile, normalize_text
 
 _NAMES_OF_FAMILY = {
     "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),

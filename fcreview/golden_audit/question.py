@@ -3,14 +3,129 @@ reasons to suspect a question."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
-from fcreview.golden_audit.differences import AnswerDifference
-from fcreview.model.item import Call
+from fcreview.matching.first_difference import NO_VALUE, find_values_at
+from fcreview.model.item import AcceptedValues, Call, CallPair, GoldenObject
+from fcreview.model.json_value import abbreviate, abbreviate_golden, split_path, to_json_text
 from fcreview.stats.run_comparison import QuestionKey
+
+_PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
+MAX_DIFFERENCES = 30
+"""Maximum number of differences of an answer. An answer with more differences is treated as entirely different."""
+
+
+@lru_cache(1 << 16)
+def normalize_text(text: str) -> str:
+    """Return the letters and digits of a text in lower case, without accents."""
+    if text.isascii():
+        return _PUNCTUATION.sub("", text.lower())
+    decomposed = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(char for char in decomposed if char.isalnum() or char in "+<>=%")
+
+
+@dataclass(frozen=True)
+class AnswerDifference:
+    """A difference between a predicted answer and the golden answer."""
+
+    turn: int
+    golden_index: int
+    """`Call.index` of the golden call, or -1 for a call that the golden answer does not have."""
+    function: str
+    path: str
+    """Path of the value in the arguments; empty if whole calls differ."""
+    state: str
+    """Kind of difference, a `DiffState`."""
+    predicted: Any
+    """Predicted value, or `NO_VALUE`."""
+    golden: Any
+    """Golden value, as `AcceptedValues` or a plain value, or `NO_VALUE`."""
+
+    @cached_property
+    def match_key(self) -> tuple[Any, ...]:
+        """Key that is the same for equal differences of several answers."""
+        omitted = self.predicted is NO_VALUE
+        text = "" if omitted else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
+        return (self.turn, self.golden_index, self.function, self.path, "-" if omitted else "", text)
+
+    @property
+    def label(self) -> str:
+        """Text for the predicted side of the difference: `unit: "km"`, `without unit`, `no call of f`."""
+        if not self.path:
+            if self.state == "-":
+                return f"no call of {self.function}"
+            return f"{self.function}({_format_arguments(self.predicted)})"
+        if self.predicted is NO_VALUE:
+            return f"without {self.path}"
+        return f"{self.path}: {abbreviate(self.predicted, 80)}"
+
+    @property
+    def golden_label(self) -> str:
+        """Text for the golden side of the difference: `"km" or 2 more`, `no value`."""
+        accepts_none = isinstance(self.golden, AcceptedValues) and not self.golden.any_of
+        return "no value" if self.golden is NO_VALUE or accepts_none else abbreviate_golden(self.golden)
+
+
+def _format_arguments(arguments: Any) -> str:
+    if not isinstance(arguments, dict):
+        return "…"
+    text = ", ".join(f"{name}={abbreviate(value, 30)}" for name, value in list(arguments.items())[:6])
+    return text if len(text) <= 100 else text[:99] + "…"
+
+
+def find_differences(
+    golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
+) -> list[AnswerDifference]:
+    """Find the differences that the benchmark's normalisation does not remove, at most `MAX_DIFFERENCES`."""
+    golden = {(call.turn, call.index): call for call in golden_calls}
+    predicted = {(call.turn, call.index): call for call in predicted_calls}
+    differences: list[AnswerDifference] = []
+    for pair in pairs:
+        golden_call = None if pair.golden is None else golden.get((pair.turn, pair.golden))
+        predicted_call = None if pair.predicted is None else predicted.get((pair.turn, pair.predicted))
+        differences += _find_pair_differences(pair, golden_call, predicted_call)
+        if len(differences) > MAX_DIFFERENCES:
+            break
+    return differences[:MAX_DIFFERENCES]
+
+
+def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[AnswerDifference]:
+    index = -1 if pair.golden is None else pair.golden
+    if golden is None or predicted is None:
+        arguments = NO_VALUE if predicted is None else predicted.arguments
+        return [AnswerDifference(pair.turn, index, pair.name, "", pair.state, arguments, NO_VALUE)]
+    if any(not diff.path and diff.state == "!" for diff in pair.diff):  # The calls are of different functions.
+        return [AnswerDifference(pair.turn, index, predicted.name, "", "!", predicted.arguments, NO_VALUE)]
+    found: dict[str, AnswerDifference] = {}
+    for diff in pair.diff:
+        if diff.state == "~":
+            continue
+        name, *inside = split_path(diff.path)
+        path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
+        right = (predicted.arguments or {}).get(str(name), NO_VALUE)
+        if (
+            inside and diff.state not in "+-" and _has_objects(left)
+        ):  # Each field of an object is a separate difference.
+            path = diff.path
+            left, right = find_values_at(left, right, inside)
+        found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))
+    return list(found.values())
+
+
+def _has_objects(golden: Any) -> bool:
+    """Whether an accepted value is an object or a list of objects."""
+    values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
+    return any(
+        isinstance(value, GoldenObject)
+        or (isinstance(value, list) and any(isinstance(element, (GoldenObject, dict)) for element in value))
+        for value in values
+    )
 
 
 @dataclass(slots=True)

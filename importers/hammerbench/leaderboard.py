@@ -12,14 +12,16 @@ from itertools import chain
 from operator import itemgetter
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
-from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, get_snapshot_outcome, is_declined
 from fcreview.importers.hammerbench.metrics import (
+    JUDGE_CRITERION,
     OTHER_ERRORS,
     Conversation,
     ConversationCounts,
     SnapshotOutcome,
     compute_conversation_metrics,
     compute_flat_metrics,
+    get_snapshot_outcome,
+    is_declined,
 )
 from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.item import Run

@@ -10,7 +10,7 @@ import orjson
 from fcreview.importers.common.records import last_question
 from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
 from fcreview.importers.hammerbench.dialogue import QUOTED_MESSAGE_NAME, parse_prediction, split_golden_reply
-from fcreview.importers.hammerbench.effective_values import CHANGE_KEY
+from fcreview.importers.hammerbench.metrics import CHANGE_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference

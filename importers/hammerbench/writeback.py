@@ -34,7 +34,7 @@ from fcreview.importers.common.writeback import (
 from fcreview.importers.hammerbench.checker import check_snapshot
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
-from fcreview.importers.hammerbench.effective_values import JUDGE_CRITERION, get_snapshot_outcome
+from fcreview.importers.hammerbench.metrics import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import CompanionVerdicts, read_companion_files
 from fcreview.importers.hammerbench.snapshot import make_golden_call, should_decline
 from fcreview.model.address import ITEM

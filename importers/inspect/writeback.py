@@ -2,22 +2,256 @@
 
 A verdict on the item edits the main score, and a verdict on `SCORER` or `SCORER.KEY` edits that score. A verdict on a
 part, such as a call, becomes a new score, see `part_score_name`.
+
+The rules are those of the program's `edit_score` and `recompute_metrics`: an edit keeps the history and adds an event,
+and all metrics are recomputed. All other members of an archive keep their bytes. Without edits, the copy is identical.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
-from fcreview.importers.inspect.columns import LogFigures, load_figures
+from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
+from fcreview.importers.inspect.columns import EpochValue, LogFigures, ScoreColumn, load_figures, reduce_column
+from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, compute_metric, reduce_epochs
 from fcreview.importers.inspect.leaderboard import reviewed_value
-from fcreview.importers.inspect.log_edits import LogEditError, PlannedEdit, edit_log
-from fcreview.importers.inspect.scores import parse_part_score, part_score_name
+from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
+from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
 from fcreview.model.address import ITEM
 from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
+from fcreview.safe_files import read_file
+
+SUMMARIES, REDUCTIONS = "summaries.json", "reductions.json"
+MAX_LOG_BYTES = 512 << 20
+MAX_SAMPLE_BYTES = 64 << 20
+"""Maximum size, in bytes, of a sample that is edited. Samples are parsed as a whole for editing."""
+JsonObject = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEdit:
+    """An edit of one score of a sample."""
+
+    score: str
+    value: Any
+    """Value after the edit. It may be equal to the current value."""
+    verdict: ReviewedVerdict
+    """The decision that the edit records."""
+
+
+FindEdits = Callable[[JsonObject], Sequence[PlannedEdit]]
+"""Function that returns the edits of a sample."""
+
+
+class LogEditError(ValueError):
+    """Raised for a log that cannot be edited. The message is the reason."""
+
+
+def edit_log(path: Path, find_edits: FindEdits) -> bytes:
+    """Return the content of a log with edited scores. Raises LogEditError."""
+    content = read_file(path, MAX_LOG_BYTES)
+    try:
+        if content.startswith(SIGNATURE):
+            return _edit_archive(content, find_edits)
+        return _edit_json(content, find_edits)
+    except (ArchiveError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise LogEditError(f"{path.name}: {error}") from error
+
+
+def _edit_json(content: bytes, find_edits: FindEdits) -> bytes:
+    log = json.loads(content.decode("utf-8", "replace").removeprefix("\ufeff"))
+    edited = [changed for sample in log["samples"] for changed in _edit_sample(sample, find_edits(sample))]
+    if not edited:
+        return content
+    if any(edited):
+        reductions = log.get("reductions")
+        _recompute(log, [_summary(sample) for sample in log["samples"]], reductions)
+    return json.dumps(log, indent=2, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _edit_archive(content: bytes, find_edits: FindEdits) -> bytes:
+    buffer = io.BytesIO(content)
+    archive: ZipFile = zip_library().ZipFile(buffer, "a")
+    members = dict(archive.NameToInfo)
+    samples, changed, is_changed = _edit_members(archive, find_edits)
+    if not changed:
+        return content
+    if HEADER not in members:
+        raise LogEditError("a log without header cannot be edited")
+    replaced: dict[str, Any] = dict(changed)
+    if SUMMARIES in members:
+        replaced[SUMMARIES] = _update_summaries(_load(archive, SUMMARIES), samples)
+    if is_changed:
+        header = _load(archive, HEADER)
+        reductions = _load(archive, REDUCTIONS) if REDUCTIONS in members else None
+        _recompute(header, samples, reductions)
+        replaced[HEADER] = header
+        if reductions is not None:
+            replaced[REDUCTIONS] = reductions
+    for name, value in replaced.items():
+        member = members[name]
+        archive.filelist.remove(member)
+        del archive.NameToInfo[name]
+        text = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        archive.writestr(name, text, compress_type=member.compress_type)
+    archive.close()
+    return buffer.getvalue()
+
+
+def _edit_members(archive: ZipFile, find_edits: FindEdits) -> tuple[list[JsonObject], dict[str, JsonObject], bool]:
+    """Return the scores of all samples, the edited samples by member name, and whether a value changed."""
+    samples: list[JsonObject] = []
+    changed: dict[str, JsonObject] = {}
+    is_changed = False
+    for name, member in archive.NameToInfo.items():
+        if not name.startswith(SAMPLE_FOLDER) or not name.endswith(".json"):
+            continue
+        if member.file_size > MAX_SAMPLE_BYTES:
+            raise LogEditError(f"{name} has more than {MAX_SAMPLE_BYTES >> 20} MB")
+        sample = _load(archive, name)
+        if edited := _edit_sample(sample, find_edits(sample)):
+            is_changed = is_changed or any(edited)
+            changed[name] = sample
+        samples.append(_summary(sample))
+    return samples, changed, is_changed
+
+
+def _load(archive: ZipFile, name: str) -> Any:
+    text = open_member(archive, archive.NameToInfo[name]).read(MAX_LOG_BYTES)
+    return json.loads(text.decode("utf-8", "replace"))
+
+
+def _summary(sample: JsonObject) -> JsonObject:
+    return {name: sample.get(name) for name in ("id", "epoch", "scores", "metadata", "error")}
+
+
+def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]:
+    """Make the edits that the sample does not contain yet. Returns for each edit made whether it changed a value."""
+    scores = sample.get("scores")
+    if edits and not isinstance(scores, dict):
+        scores = sample["scores"] = {}
+    return [_edit_score(sample, scores, each) for each in edits if scores is not None and not _has_edit(scores, each)]
+
+
+def _has_edit(scores: JsonObject, edit: PlannedEdit) -> bool:
+    """Whether the last edit of the score was exported earlier from the same journal events."""
+    score = scores.get(edit.score)
+    history = score.get("history") if isinstance(score, dict) else None
+    last = history[-1] if isinstance(history, list) and history else {}
+    metadata = (last.get("provenance") or {}).get("metadata") or {}
+    events = (metadata.get("fcreview") or {}).get("events")
+    return bool(events) and events == edit.verdict.details.get("events")
+
+
+def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) -> bool:
+    """Add an edit to a score, or the score itself if the sample has none. Returns whether its value changed."""
+    score, verdict = scores.get(planned.score), planned.verdict
+    old = plain_value(score.get("value")) if score is not None else None
+    provenance = {
+        "timestamp": verdict.time,
+        "author": verdict.author,
+        "reason": verdict.reason,
+        "metadata": {"fcreview": verdict.details},
+    }
+    edit: JsonObject = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED)
+    edit |= {"value": planned.value, "provenance": provenance}
+    if score is None:
+        edit |= {"answer": None, "explanation": None, "reason": None}
+        scores[planned.score] = {"value": planned.value, "history": [edit]}
+    else:
+        if not score.get("history"):
+            original = {key: score.get(key) for key in ("value", "answer", "explanation", "reason")}
+            score["history"] = [original | {"metadata": score.get("metadata") or {}}]
+        score["history"].append(edit)
+        score["value"] = planned.value
+    _add_event(sample, planned.score, edit)
+    return not same_value(planned.value, old)
+
+
+def _add_event(sample: JsonObject, name: str, edit: Mapping[str, Any]) -> None:
+    """Insert the event of an edit before the end of the last span of scorers."""
+    events = sample.get("events")
+    if not isinstance(events, list):
+        events = sample["events"] = []
+    spans = [e for e in events if e.get("event") == "span_begin" and e.get("type") == e.get("name") == "scorers"]
+    span = spans[-1].get("id") if spans else None
+    ends = [at for at, e in enumerate(events) if span and e.get("event") == "span_end" and e.get("id") == span]
+    event = {
+        "event": "score_edit",
+        "span_id": span,
+        "timestamp": edit["provenance"]["timestamp"],
+        "working_start": 0.0,
+        "score_name": name,
+        "edit": edit,
+    }
+    events.insert(ends[-1] if ends else len(events), event)
+
+
+def _update_summaries(summaries: Any, samples: Sequence[JsonObject]) -> Any:
+    by_key = {(str(each["id"]), each["epoch"]): each for each in samples}
+    for summary in summaries if isinstance(summaries, list) else ():
+        sample = by_key.get((str(summary.get("id")), summary.get("epoch")))
+        own = summary.get("scores") or {}
+        for name, score in (sample["scores"] or {}).items() if sample else ():
+            own[name] = own.get(name, {}) | {"value": score["value"]}
+        if own:
+            summary["scores"] = own
+    return summaries
+
+
+def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) -> None:
+    """Recompute the metrics and the reduced scores of a log. Metrics that fcreview cannot compute are dropped."""
+    results = log.get("results") or {}
+    recorded = results.get("scores") or []
+    named = {(each.get("scorer"), each.get("name")) for each in recorded if each.get("reducer")}
+    for entry in recorded:
+        scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
+        values = list(_values(samples, scorer))
+        column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
+        reduced = reduce_column(column, values)
+        entry["scored_samples"] = sum(score.value is not None for score in reduced)
+        entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
+        for key, metric in list(entry.get("metrics", {}).items()):
+            own_name, params = str(metric.get("name") or key), metric.get("params") or {}
+            spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
+            try:
+                value = compute_metric(spec, reduced)
+            except NotRecomputable:
+                del entry["metrics"][key]
+                continue
+            metric["value"] = float("nan") if value is None else value
+    for entry in reductions or ():
+        _reduce_again(entry, list(_values(samples, str(entry.get("scorer")))))
+
+
+def _values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
+    for sample in samples:
+        score = (sample.get("scores") or {}).get(scorer)
+        if isinstance(score, dict):
+            metadata = sample.get("metadata")
+            key = f"{sample['id']}#{sample['epoch']}"
+            own = metadata if isinstance(metadata, dict) else {}
+            yield EpochValue(key, str(sample["id"]), plain_value(score.get("value")), own)
+
+
+def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
+    by_sample: dict[str, list[Any]] = {}
+    for each in values:
+        by_sample.setdefault(each.sample, []).append(each.value)
+    for sample in entry.get("samples") or ():
+        if str(sample.get("sample_id")) in by_sample:
+            value = reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
+            sample["value"] = float("nan") if value is None else value
+
 
 NO_DATASET = "an Inspect log has no dataset whose golden answers can be corrected"
 SampleKey = tuple[str, type, Any]

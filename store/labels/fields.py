@@ -16,7 +16,7 @@ from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, Opinion
 from fcreview.model.verdict import SCORING_ORDER, Policy
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS
 from fcreview.store.reviews.verdict_sql import decided_by_sql, effective_sql
-from fcreview.store.whole_items import ALL_CALLS, ALL_MESSAGES
+from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES
 
 DuckDBType = str | list[Any] | dict[str, Any]
 """A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or

@@ -34,7 +34,7 @@ from fcreview.store.labels.fields import (
     labels_sql,
 )
 from fcreview.store.queries.item_detail import fetch_function_docs
-from fcreview.store.whole_items import FROM_WHOLE_ITEMS
+from fcreview.store.rows import FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fcreview.golden_audit.differences import AnswerDifference, find_differences
 from fcreview.golden_audit.facts import find_model_family, smooth_rate
-from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, RunProfile
+from fcreview.golden_audit.question import (
+    AnswerDifference,
+    AuditedQuestion,
+    DistinctAnswer,
+    RunProfile,
+    find_differences,
+)
 from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
-from fcreview.store.rows import View
-from fcreview.store.whole_items import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
+from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

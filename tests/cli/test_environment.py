@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.environment import check_environment
+from fcreview.cli.app import check_environment
 from fcreview.cli.errors import EXIT_FAILURE, CommandError, describe_error
 from tests.commands import PROGRAM, Done, environment
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
-from fcreview.golden_audit.differences import find_differences
 from fcreview.golden_audit.evidence import QuestionEvidence, collect_evidence, create_schema_reader
 from fcreview.golden_audit.facts import RunWeigher, find_model_family
-from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile
+from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile, find_differences
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call
 from fcreview.stats.run_comparison import QuestionKey

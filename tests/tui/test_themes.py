@@ -7,8 +7,16 @@ from itertools import combinations
 import pytest
 
 from fcreview.tui.text import theme
-from fcreview.tui.text.palette import ANSI_PALETTE, MIN_CONTRAST, RGB, contrast, heat_colours, parse_hex
-from fcreview.tui.text.theme import COLOURLESS_STYLES, build_styles
+from fcreview.tui.text.theme import (
+    ANSI_PALETTE,
+    COLOURLESS_STYLES,
+    MIN_CONTRAST,
+    RGB,
+    build_styles,
+    contrast,
+    heat_colours,
+    parse_hex,
+)
 from fcreview.tui.themes import (
     ANSI_THEMES,
     FCREVIEW_SAFE,

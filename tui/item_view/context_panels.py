@@ -17,7 +17,7 @@ from fcreview.tui.item_view.function_docs import (
     split_parameters,
     type_name,
 )
-from fcreview.tui.queue.difference import difference_line
+from fcreview.tui.queue.columns import difference_line
 from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import Line, StyledText, fit_line, make_line, pad_text, truncate_middle, wrap_text
 from fcreview.tui.text.theme import symbols, verdict_style

@@ -17,8 +17,7 @@ from fcreview.stats.run_comparison import (
     list_table_groups,
 )
 from fcreview.store.rows import QueueRow
-from fcreview.tui.queue.columns import short_ids
-from fcreview.tui.queue.difference import difference_line, fit_difference
+from fcreview.tui.queue.columns import difference_line, fit_difference, short_ids
 from fcreview.tui.text.graphics import interval_bar, verdict_badge
 from fcreview.tui.text.lines import (
     Line,

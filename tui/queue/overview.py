@@ -16,8 +16,7 @@ from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.columns import short_ids
-from fcreview.tui.queue.difference import fit_difference, split_difference
+from fcreview.tui.queue.columns import fit_difference, short_ids, split_difference
 from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (

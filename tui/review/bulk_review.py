@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fcreview.model.review import Annotation, Fault
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count, format_verdict
-from fcreview.tui.queue.difference import difference_line, fit_difference
+from fcreview.tui.queue.columns import difference_line, fit_difference
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY
 from fcreview.tui.text.graphics import verdict_badge
 from fcreview.tui.text.lines import Line, StyledText, line_width, make_line, truncate_middle

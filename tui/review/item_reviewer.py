@@ -19,7 +19,6 @@ from fcreview.model.review import Annotation, Event
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import ItemDetail, View
-from fcreview.tui.review.completion import summarize_queue
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
@@ -30,7 +29,7 @@ from fcreview.tui.review.recorder import (
     ReviewSubject,
     score_criteria,
 )
-from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message
+from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message, summarize_queue
 from fcreview.tui.session import QueuedAction, Session
 from fcreview.tui.text.lines import truncate_middle
 

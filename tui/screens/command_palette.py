@@ -1,26 +1,43 @@
-"""Show the command palette (`:`), which is Textual's command palette with the commands of `palette_commands`."""
+"""Show the command palette (`:`), which is Textual's command palette with fcreview's commands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.command import Command, CommandInput, CommandList, CommandPalette, SearchIcon
+from textual.command import Command, CommandInput, CommandList, CommandPalette, Hit, Hits, Provider, SearchIcon
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import Screen
 from textual.strip import Strip
+from textual.style import Style
 from textual.widgets import Input, LoadingIndicator, OptionList
 from textual.worker import Worker
 
+from fcreview.exporters.base import FORMATS
+from fcreview.model.sanitize import sanitize
+from fcreview.model.wording import format_count
+from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
+from fcreview.store.queries.run_lists import folder_label
 from fcreview.tui.actions import COMMAND_PALETTE_ACTIONS
+from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.screens.palette_commands import MIN_QUERY, PaletteProvider
+from fcreview.tui.queue.header import label_runs, run_title
+from fcreview.tui.queue.state import ALL_RUNS, available_orders
 from fcreview.tui.screens.palette_context import PaletteContext
-from fcreview.tui.text.theme import style, symbols
+from fcreview.tui.text.fuzzy import FuzzyMatch, match_words
+from fcreview.tui.text.lines import truncate
+from fcreview.tui.text.theme import is_colour_enabled, style, symbols
+from fcreview.tui.themes import list_theme_names
 from fcreview.tui.widgets.base import work
 from fcreview.tui.widgets.document_view import KeyLine
 from fcreview.tui.widgets.safe_input import SafeInput
@@ -28,6 +45,236 @@ from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from textual.command import ProviderSource
+    from textual.types import IgnoreReturnCallbackType
+
+    from fcreview.tui.screens.palette_context import PaletteContext
+
+
+MIN_QUERY = 2
+"""Smallest number of typed characters for which items are searched."""
+MAX_COMPARED_RUNS = 20
+"""Largest number of runs for which each pair is listed as a comparison."""
+MAX_HITS = 300
+"""Largest number of listed commands: of each kind while the input is empty, of all kinds together otherwise."""
+MAX_CELLS = 200
+"""Largest displayed width of a label or a help text, in cells."""
+KIND_CELLS = 8
+"""Width of the column with the kind of a command, in cells."""
+EXACT_SCORE = 10_000
+"""Score of a command with a typed argument, and of an item whose whole id was typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaletteCommand:
+    """Command of the command palette. `label`, `help` and `key` are sanitized."""
+
+    kind: str
+    label: str
+    """Text that is matched with the query."""
+    run: Callable[..., object]
+    """Function that runs the command. It is called with the typed argument if the command takes an argument, else
+    without arguments."""
+    help: str = ""
+    key: str = ""
+    argument: str = ""
+    """Placeholder of the argument, such as `FILE`. Empty if the command takes no argument."""
+
+    def typed_argument(self, query: str) -> str:
+        """Return the argument: the text after the label in the query.
+
+        Empty if no argument was typed or if the command takes no argument.
+        """
+        head = f"{self.label} ".lower()
+        return query[len(head) :].strip() if self.argument and query.lower().startswith(head) else ""
+
+    def to_hit(self, score: float, match: FuzzyMatch, match_style: Style, argument: str = "") -> Hit:
+        """Format the command as a line: kind, key, label, argument and help.
+
+        Text from data is never parsed as markup.
+        """
+        start = f" {self.kind:7}{self.key:>6}  "
+        label = truncate(self.label, MAX_CELLS)
+        shown_argument = sanitize(argument) or self.argument
+        text = start + label + (f" {shown_argument}" if shown_argument else "")
+        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize("dim", 0, KIND_CELLS)
+        content = content.stylize("bold", KIND_CELLS, len(start)).stylize("dim", len(text))
+        for position in match.positions:
+            at = len(start) + position
+            content = content.stylize(match_style, at, min(at + 1, len(start + label)))
+        run = partial(self.run, argument) if self.argument else self.run
+        return Hit(score, content, cast("IgnoreReturnCallbackType", run), text=self.label)
+
+
+def unavailable_command(context: PaletteContext, kind: str, label: str, reason: str) -> PaletteCommand:
+    """Return a command that only shows why it is not available."""
+    return PaletteCommand(kind, label, partial(context.show_message, f"{label}: {reason}"), reason)
+
+
+def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[PaletteCommand]:
+    """Return commands for the active actions.
+
+    `are_shared`: True for the actions that many screens share, False for all other actions.
+    """
+    for action in context.actions:
+        if action.is_shared == are_shared:
+            yield PaletteCommand("action", action.label, action.run, key=action.key)
+
+
+def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return commands that apply, save and delete filters."""
+    history = context.session.filter_history
+    names = {name: sanitize(SAVED_FILTER_PREFIX + name) for name in history.saved_filters}
+    for name, where in history.saved_filters.items():
+        if reason := history.find_problem(where):
+            yield unavailable_command(context, "filter", names[name], sanitize(reason))
+        else:
+            apply = partial(context.change_queue, "where", where)
+            yield PaletteCommand("filter", names[name], apply, sanitize(where))
+    if where := context.state.combined_filter():
+        save = partial(context.save_filter, where)
+        run = partial(context.run_with_argument, "save filter NAME", save, context.is_filter_saved)
+        yield PaletteCommand("filter", "save filter", run, sanitize(where), argument="NAME")
+    for name, shown_name in names.items():
+        yield PaletteCommand("filter", f"forget {shown_name}", partial(context.delete_filter, name))
+
+
+def order_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    for name, description in available_orders(context.state.blind, context.state.file).items():
+        run = partial(context.change_queue, "order", name)
+        yield PaletteCommand("order", f"order {sanitize(name)}", run, description)
+
+
+def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    for name, has_share in context.queue_files.items():
+        if name == context.state.file:
+            continue
+        label, run = f"queue {sanitize(name)}", partial(context.change_queue, "file", name)
+        if has_share:
+            yield PaletteCommand("queue", label, run, "your items of the queue file")
+        else:
+            yield unavailable_command(context, "queue", label, "no items are assigned to you")
+
+
+def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return a command for the report and a command for each export format."""
+    commands = [
+        PaletteCommand("export", label := f"export {each.name}", partial(
+            context.run_with_argument, f"{label} FILE", partial(context.export, each.name), context.is_path_taken
+        ), each.help, argument="FILE")
+        for each in FORMATS
+    ]  # fmt: skip
+    if context.session.report_services is not None:
+        commands.insert(0, PaletteCommand("report", "report", context.show_report, "metrics of the runs on screen"))
+    for command in commands:
+        if context.state.blind:
+            reason = "hidden in blind mode, because it contains other annotators' verdicts"
+            yield unavailable_command(context, command.kind, command.label, reason)
+        else:
+            yield command
+
+
+def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return commands that open a form of the command line. None in blind mode, because commands show verdicts."""
+    services = context.session.report_services
+    if context.state.blind or services is None or services.commands is None:
+        return
+    for form in FORMS:
+        if context.session.in_browser and not form.is_for_browser:
+            continue
+        yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
+
+
+def run_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return a command for each run. The commands show no rates, so that they are the same for a blind annotator."""
+    runs = context.runs
+    if len(runs) < 2:
+        return
+    run_counts = Counter(run.info.model for run in runs)
+    show_all = partial(context.change_queue, "runs", ALL_RUNS)
+    yield PaletteCommand("run", "all runs", show_all, format_count(len(runs), "run"))
+    for run in runs:
+        folder = sanitize(folder_label(run)) if run_counts[run.info.model] > 1 else ""
+        details = ", ".join(filter(None, (run_title(run), folder, format_count(run.n_items, "item"))))
+        yield PaletteCommand("run", sanitize(run.info.model), partial(context.change_queue, "runs", run.run), details)
+
+
+def queue_action_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return commands for the lists and screens of the queue, for use on other screens."""
+    for action in context.queue_actions():
+        label = action.id.partition(".")[2]
+        help_text = action.help.removeprefix(f"{label}: ")
+        yield PaletteCommand("screen", label, partial(context.run_queue_action, action), help_text)
+    if not context.state.blind:
+        help_text = "accuracy of each run, its sample, and a form to draw more items"
+        yield PaletteCommand("screen", "estimates", context.open_estimates, help_text)
+
+
+def comparison_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return a command that compares two runs, and one for each pair of runs of a benchmark if there are few runs."""
+    runs = context.runs
+    if context.state.blind or len(runs) < 2:
+        return
+    names = label_runs(runs)
+    ask = partial(context.run_with_argument, "compare A B", context.compare, lambda _: False)
+    yield PaletteCommand("compare", "compare", ask, "two runs, by number or model", argument="A B")
+    for a, b in combinations(runs[:MAX_COMPARED_RUNS], 2):
+        if (a.info.benchmark, a.info.generation, a.info.language) == (
+            b.info.benchmark, b.info.generation, b.info.language,
+        ):  # fmt: skip
+            label = f"compare {names[a.run]} {names[b.run]}"
+            yield PaletteCommand("compare", label, partial(context.show_comparison, a, b), a.info.full_title)
+
+
+def theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    if is_colour_enabled(os.environ):
+        for name in list_theme_names():
+            help_text = "current theme" if name == context.app.theme else ""
+            yield PaletteCommand("theme", f"theme {name}", partial(setattr, context.app, "theme", name), help_text)
+
+
+ACTION_SOURCES = (partial(action_commands, are_shared=False), partial(action_commands, are_shared=True))
+SOURCES = (
+    ACTION_SOURCES[0], queue_action_commands, filter_commands, order_commands, queue_file_commands, export_commands,
+    form_commands, run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
+)  # fmt: skip
+"""Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
+
+
+class PaletteProvider(Provider):
+    """Provider of all commands of a context, for Textual's command palette."""
+
+    def __init__(self, context: PaletteContext, screen: Screen[object], match_style: Style | None = None) -> None:
+        super().__init__(screen, match_style)
+        self._context = context
+        self._sources = (
+            SOURCES if context.has_queue else (*ACTION_SOURCES, export_commands, form_commands, theme_commands)
+        )
+        self._style = self.match_style or Style()
+
+    async def discover(self) -> Hits:
+        """Yield the commands that are listed before the user types a query."""
+        for source in self._sources:
+            for command in islice(source(self._context), MAX_HITS):
+                yield command.to_hit(0, FuzzyMatch(0), self._style)
+
+    async def search(self, query: str) -> Hits:
+        """Yield the matching commands, then the items of the last call of `PaletteContext.find_items`."""
+        hits: list[Hit] = []
+        for source in self._sources:
+            for command in source(self._context):
+                if argument := command.typed_argument(query):
+                    hits.append(command.to_hit(EXACT_SCORE, FuzzyMatch(0), self._style, argument))
+                elif match := match_words(command.label, query, command.help):
+                    hits.append(command.to_hit(match.score, match, self._style))
+        for hit in sorted(hits, key=lambda hit: -hit.score)[:MAX_HITS]:
+            yield hit
+        for item in self._context.items:
+            runs = f", in {format_count(item.n_runs, 'run')}" if item.n_runs > 1 else ""
+            run = partial(self._context.open_item, item.item)
+            command = PaletteCommand("item", sanitize(item.id), run, sanitize(item.category) + runs)
+            is_exact = item.id.lower() == query.lower()
+            match = match_words(command.label, query) or FuzzyMatch(0)
+            yield command.to_hit(EXACT_SCORE if is_exact else 0, match, self._style)
 
 
 class PaletteInput(CommandInput, SafeInput):

@@ -23,8 +23,6 @@ from fcreview.stats.calibration_pairs import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.queue.conventions import convention_columns, convention_rows
-from fcreview.tui.queue.matrices import confusion_matrices, pair_maps
 from fcreview.tui.queue.statistics import (
     CALIBRATION_COLUMNS,
     ERROR_KIND_COLUMNS,
@@ -37,7 +35,11 @@ from fcreview.tui.queue.statistics import (
     agreement_rows,
     calibration_groups,
     calibration_rows,
+    confusion_matrices,
+    convention_columns,
+    convention_rows,
     error_kind_rows,
+    pair_maps,
     reported_scopes,
 )
 from fcreview.tui.screens.choice_list import PanelPickerScreen

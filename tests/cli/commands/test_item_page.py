@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.item_page import LAYOUT_WIDTHS, render_item_page
+from fcreview.cli.commands.show import LAYOUT_WIDTHS, render_item_page
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.tui.item_view.blocks import DisplayOptions

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.line_by_line import format_item_text
+from fcreview.cli.commands.review import format_item_text
 from fcreview.model.item import Extra, Item, Message, StateDifference, Verdict
 from tests.commands import PROGRAM, Done
 from tests.tui.item_view.document_text import detail

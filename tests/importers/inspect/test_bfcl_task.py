@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.bfcl_causes import (
+from fcreview.importers.inspect.bfcl_task import (
     CAUSES,
     DEFAULT_VALUE,
     NAME_SPELLING,
@@ -17,8 +17,9 @@ from fcreview.importers.inspect.bfcl_causes import (
     TYPED_REPLY,
     TYPED_VALUE,
     UNDECODABLE_CALL,
+    categories_of,
+    restore_types,
 )
-from fcreview.importers.inspect.bfcl_task import categories_of, restore_types
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.wording import describe_error_type

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.importers.tau.conversation import ConversationMessage
-from fcreview.importers.tau.text_actions import read_text_actions
+from fcreview.importers.tau.version1 import read_text_actions
 from fcreview.model.item import Item
 
 TOOL = {"type": "function", "function": {"name": "get_order_details", "parameters": {"type": "object"}}}

@@ -11,8 +11,7 @@ from fcreview.stats.agreement_ratings import format_coefficient_name, format_val
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.matrices import pair_maps
-from fcreview.tui.queue.statistics import AgreementCell, agreement_groups, agreement_rows
+from fcreview.tui.queue.statistics import AgreementCell, agreement_groups, agreement_rows, pair_maps
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
 from fcreview.tui.text.lines import plain_text

@@ -17,8 +17,13 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from fcreview.tui.queue.matrices import confusion_matrices
-from fcreview.tui.queue.statistics import calibration_groups, calibration_rows, error_kind_rows, reported_scopes
+from fcreview.tui.queue.statistics import (
+    calibration_groups,
+    calibration_rows,
+    confusion_matrices,
+    error_kind_rows,
+    reported_scopes,
+)
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
 from fcreview.tui.text.lines import plain_text

@@ -223,7 +223,7 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     if words:
         lines.append(INDENT + words)
     if example is not None:
-        lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.difference)}")
+        lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.example_text)}")
     places = find_failing_places(group, grouping)
     return [
         *lines,

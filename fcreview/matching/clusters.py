@@ -55,6 +55,8 @@ class Cluster:
 
     difference: str = ""
     """First difference of the cluster's first item."""
+    step_reason: str = ""
+    """Reason for the decisive step of the cluster's first item. Empty if not grouped by decisive step."""
     category: str | None = None
     golden: str | None = None
     predicted: str | None = None
@@ -69,6 +71,11 @@ class Cluster:
     def names(self) -> tuple[str | None, ...]:
         """Names of the cluster in the order of `GROUPINGS`; None for a property that is not shared."""
         return (self.error_type or None, self.function, self.argument, self.category, self._values, self.decisive_step)
+
+    @property
+    def example_text(self) -> str:
+        """What the cluster's first item has in common with the others: its decisive step, or its first difference."""
+        return self.step_reason or self.difference
 
     @property
     def _values(self) -> str | None:
@@ -95,8 +102,8 @@ class ClusterGroup:
 
     @property
     def example_cluster(self) -> Cluster | None:
-        """The largest cluster that has a first difference, or None if no cluster has one."""
-        return max((each for each in self.clusters if each.difference), key=lambda each: each.count, default=None)
+        """The largest cluster whose first item has an example text, or None if no cluster has one."""
+        return max((each for each in self.clusters if each.example_text), key=lambda each: each.count, default=None)
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGroup]:

@@ -356,8 +356,10 @@ def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -
         raise ValueError(f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}")
     calls = pairs[part.turn]
     if part.call is not None and part.call >= calls:
-        has = format_count(calls, "call") if calls else "no calls"
-        raise ValueError(f"target {target} does not exist: turn {part.turn + 1} of {item_id} has {has}")
+        turn = part.turn + 1
+        none = f"no calls that are compared with golden calls; use turn:{turn} or item"
+        has = format_count(calls, "call") if calls else none
+        raise ValueError(f"target {target} does not exist: turn {turn} of {item_id} has {has}")
 
 
 def _record_overridden_verdicts(

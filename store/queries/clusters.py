@@ -17,6 +17,7 @@ from fcreview.matching.clusters import (
     Cluster,
     computed_grouping,
 )
+from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.filters.build import FAILING_FILTER, ExactTermBuilder, add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import quote_or_hash
@@ -57,6 +58,10 @@ _FILTER_KEYS = {
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # Where all values differ, counting the values instead of their hashes takes a hundred times as long.
 _VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
+_STEP_REASONS = (
+    "SELECT item, any_value(rationale) AS reason FROM verdicts"
+    f" WHERE criterion = '{DECISIVE_STEP}' AND source = 'rule' GROUP BY item"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,7 @@ class _ClusterRow:
     difference: str | None
     first_item: int
     n_decisive: int
+    step_reason: str | None
 
 
 def fetch_clusters(
@@ -101,6 +107,7 @@ def fetch_clusters(
                 where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
                 terms=terms,
                 difference=row.difference or "",
+                step_reason=row.step_reason or "",
                 first_item=row.first_item,
                 n_decisive=row.n_decisive,
             )
@@ -115,7 +122,10 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
         names = _VALUE_COLUMNS | names
     columns, at = ", ".join(f"{sql} AS {name}" for name, sql in names.items()), len(names)
     positions = ", ".join(map(str, range(1, at + 1)))  # not names, because an alias can also be a column of the table
-    failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
+    source, reason = FROM_ITEMS, "NULL"
+    if grouping == BY_DECISIVE_STEP:
+        source, reason = f"{FROM_ITEMS} LEFT JOIN ({_STEP_REASONS}) s ON s.item = i.item", "arg_min(s.reason, i.item)"
+    failing = f"{source} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
     if grouping == BY_VALUE:
         frequent = (
             f"SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
@@ -125,7 +135,7 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
         params = params * 2
     rows = connection.execute(
         f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
-        " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step)"
+        f" arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step), {reason}"
         f" {failing} GROUP BY {positions} ORDER BY n DESC, {positions}",
         params,
     ).fetchall()

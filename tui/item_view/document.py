@@ -296,10 +296,14 @@ TRAJECTORY_REASON_ROWS = 3
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item. In a trajectory, the verdicts come first; otherwise they follow the answer."""
+    """Build the blocks of an item.
+
+    In a trajectory, and where only a judge gives a verdict, the reasons come first; otherwise they follow the answer.
+    """
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
-    verdicts_first = indexed.is_trajectory and not indexed.only_last_turn_judged
+    only_judged = item.official is None and item.rule is None and not item.pairs and bool(judge_blocks(indexed))
+    verdicts_first = (indexed.is_trajectory or only_judged) and not indexed.only_last_turn_judged
     on_screen = options.frames
     reason_rows = TRAJECTORY_REASON_ROWS if verdicts_first else RATIONALE_ROWS
     verdicts = (
@@ -307,17 +311,20 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
         if on_screen
         else verdict_blocks(indexed, reason_rows)
     )
+    judged = judge_blocks(indexed, max_rows=reason_rows)
+    judged = [replace(each, is_heading=only_judged) for each in judged]  # the cursor starts there
     blocks = [
         *([] if on_screen else [Block("about", partial(summary_lines, detail))]),
         *suspicion_blocks([] if options.hide_verdicts else options.suspicions, has_heading=options.panels),
         *conversation_blocks(detail.siblings, detail.row.item, options.group_keys),
         *turn_overview_blocks(indexed),
         *(verdicts if verdicts_first else []),
+        *(judged if only_judged else []),
         *dialogue_blocks(indexed, options),
         *final_answer_blocks(item, options),
         *erratum_blocks(item.extra.erratum, options),
         *([] if verdicts_first else verdicts),
-        *judge_blocks(indexed),
+        *([] if only_judged else judged),
         *available_function_blocks(indexed, options),
         *review_blocks(indexed),
         *import_issue_blocks(item.issues),
@@ -333,7 +340,7 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
     """Return the index of the block where the cursor starts.
 
     It is the call that `suspicions` mention, else the decisive step, else the first difference, else the first block
-    that the benchmark judges, else the first unfolded block.
+    that the benchmark or a judge gives a verdict on, else the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
@@ -344,7 +351,7 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
     decisive = find_decisive_step(blocks)
     if decisive is not None:
         return decisive
-    judged = (at for at in stops if blocks[at].is_judged)
+    judged = (at for at in stops if blocks[at].is_judged or blocks[at].key.startswith(f"judge:{ITEM}"))
     unfolded = (at for at in stops if not blocks[at].folded)
     return next(differing, next(judged, next(unfolded, stops[0] if stops else 0)))
 

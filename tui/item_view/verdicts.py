@@ -305,7 +305,7 @@ VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect",
 """Rationales, in lower case, that only repeat the verdict."""
 
 
-def judge_blocks(indexed: IndexedItem, target: str = ITEM) -> list[Block]:
+def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIONALE_ROWS) -> list[Block]:
     """Return blocks with the judge verdicts on the item or on the response.
 
     Verdicts without a rationale share one line. Each verdict with a rationale has its own block.
@@ -321,7 +321,7 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM) -> list[Block]:
         render = partial(_unexplained_judge_lines, unexplained)
         blocks.append(Block(f"judge:{target}", render, title="judge"))
     for at, verdict in enumerate(filter(_has_rationale, verdicts)):
-        blocks.append(_explained_judge_block(f"judge:{target}:{at}", verdict))
+        blocks.append(_explained_judge_block(f"judge:{target}:{at}", verdict, max_rows))
     return blocks
 
 
@@ -368,12 +368,12 @@ def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Li
     return [*lines, rule_line(tuple(parts), cells)]
 
 
-def _explained_judge_block(key: str, verdict: Verdict) -> Block:
+def _explained_judge_block(key: str, verdict: Verdict, max_rows: int) -> Block:
     rationale = verdict.rationale or ""
-    long = len(rationale) > 70 * RATIONALE_ROWS or len(wrap_text(rationale, 70, RATIONALE_ROWS + 1)) > RATIONALE_ROWS
+    long = len(rationale) > 70 * max_rows or len(wrap_text(rationale, 70, max_rows + 1)) > max_rows
     return Block(
         key,
-        partial(_explained_judge_lines, verdict),
+        partial(_explained_judge_lines, verdict, max_rows),
         foldable=long,
         folded=long,
         opens_pager=long,
@@ -382,11 +382,11 @@ def _explained_judge_block(key: str, verdict: Verdict) -> Block:
     )
 
 
-def _explained_judge_lines(verdict: Verdict, cells: int) -> list[Line]:
+def _explained_judge_lines(verdict: Verdict, max_rows: int, cells: int) -> list[Line]:
     on_target = "" if verdict.target == ITEM else f" on {describe_address(sanitize(verdict.target))}"
     value, style = _judge_value_part(verdict, on_target)
     head: Line = ((_judge_name(verdict), "strong"), (f" {symbols().rule * 2} {value}", style))
-    return [rule_line(head, cells), *paragraph_lines("", verdict_reason(verdict, None), cells)]
+    return [rule_line(head, cells), *paragraph_lines("", verdict_reason(verdict, None), cells, "", max_rows)]
 
 
 def judge_label_verdict(item: Item) -> Verdict | None:

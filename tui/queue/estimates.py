@@ -135,7 +135,7 @@ def accuracy_lines(
     labels = label_runs(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
     needed = f"labels for {symbols().plus_minus} 2" if cells >= NARROW_CELLS else "more"
-    needed_cells = 15 if cells >= NARROW_CELLS else 7
+    needed_cells = 16 if cells >= NARROW_CELLS else 7
     fixed = 10 + 24 + needed_cells
     size = max(12, min(longest, 34, cells - fixed))
     bar_cells = cells - fixed - size - 2

@@ -20,7 +20,8 @@ from fcreview.matching.clusters import (
     group_clusters,
     has_decisive_steps,
 )
-from fcreview.model.item import Item
+from fcreview.model.item import Item, Verdict
+from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.run_plan import RunPlan
 from fcreview.store.filters.build import FAILING_FILTER, add_terms
 from fcreview.store.importing.run_importer import import_runs
@@ -56,7 +57,7 @@ def odd(plan: RunPlan) -> Iterator[Item]:
             diff_predicted=predicted,
             decisive_step=(None, "wrong_write", "user_choice")[n % 3],
             first_difference=f"unit {predicted} (golden {golden})" if n % 2 else None,
-            verdicts=[],
+            verdicts=[Verdict("rule", 3, criterion=DECISIVE_STEP, rationale=f"step of simple_{n}")] if n % 3 else [],
         )
 
 
@@ -182,6 +183,8 @@ def test_clusters_count_guessed_decisive_steps(workspace: Workspace) -> None:
         assert {group.name: group.term for group in groups} == {
             None: "decisive:none", "wrong_write": "decisive:wrong_write", "user_choice": "decisive:user_choice",
         }  # fmt: skip
+        for cluster in (each for group in groups for each in group.clusters):
+            assert cluster.step_reason == (f"step of {cluster.examples[0]}" if cluster.decisive_step else "")
         by_error = store.fetch_clusters(QueueState().view)
     known = sum(group.count for group in groups if group.name)
     assert known == sum(cluster.n_decisive for cluster in by_error) and has_decisive_steps(by_error)

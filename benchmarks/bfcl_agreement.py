@@ -1,8 +1,9 @@
-"""BFCL: official verdicts against recomputed ones, by family of models and by cause, as docs/bfcl.md has them.
+"""Compare official with recomputed BFCL verdicts, by model and by cause. docs/bfcl.md contains the results.
 
 Usage: python benchmarks/bfcl_agreement.py PATH... [--data DIR ...] [--differences]
-Reads every BFCL run below the paths. Prints a Markdown table, a line a model (items that have both verdicts; those with
-the same verdict; those with the same error type, too), then what differs, by cause, with --differences item by item.
+Reads every BFCL run below the paths. Prints a Markdown table with one line for each model: the number of items with
+both verdicts, with equal verdicts, and with equal verdicts and error types. The differences follow by cause, and with
+--differences also by item.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--data", action="append", default=[], type=Path)
     parser.add_argument("--differences", action="store_true")
     arguments = parser.parse_args()
-    print("| | model | decoder | items | verdict equal | error type, too | |\n|---|---|---|---|---|---|---|")
+    print("| | model | decoder | items | equal verdict | and error type | |\n|---|---|---|---|---|---|---|")
     agreements = []
     for found in measure_agreement(arguments.paths, arguments.data):
         agreements.append(found)

@@ -1,9 +1,10 @@
-"""The promises of docs/performance.md that first_paint.py and import_speed.py do not measure, each beside its budget.
+"""Measure the budgets of docs/performance.md that first_paint.py and import_speed.py do not measure.
 
 Usage: python benchmarks/budgets.py
-An item with 300 KB of observation; a verdict, durable; an export of 50,000 labels; an unchanged run; comparison, page
-and suspects of 12 and 71 runs. Whole commands are clocked, medians of three; beside it their processor time and that of
-`--version` in between, which takes nothing but a start: on a busy machine only these say something.
+Measures an item with a tool result of 300 KB, a verdict that is written to disk, an export of 50,000 labels, an
+unchanged run, and compare, report and suspects for 12 and 71 runs. Times of commands are medians of three. Their
+processor time and that of `fcreview --version`, run in between, are printed too, because only these are reliable on
+a busy machine.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from fcreview.store.workspace import find_workspace
 
 LABELS = 50_000
 OBSERVATION = 300_000
-"""Bytes."""
+"""Size of the tool result, in bytes."""
 
 
 def time_call(function: Callable[[], object]) -> float:
@@ -50,7 +51,7 @@ def print_time(label: str, elapsed: float, budget: float, note: str = "") -> Non
 
 
 def measure_command(label: str, budget: float, *arguments: object, without_start: bool = False) -> None:
-    """Measure a command. `without_start`: the time of `fcreview --version` is subtracted."""
+    """Measure a command. `without_start`: subtract the time of `fcreview --version`."""
     start, start_work = time_command([FCREVIEW, "--version"])
     clock, work = time_command([FCREVIEW, *map(str, arguments)])
     note = f"processor {work:.2f} s, a start {start_work:.2f} s"
@@ -58,7 +59,7 @@ def measure_command(label: str, budget: float, *arguments: object, without_start
 
 
 def measure_long_item(folder: Path) -> None:
-    """Measure the first time that an item is opened, and the next times."""
+    """Measure the time to open the first item, and to open the next items."""
     long = "\n".join(f"row {n}: " + "abcdefghij" * 9 for n in range(OBSERVATION // 100))
     call = {"id": "1", "function": {"name": "table_read", "arguments": "{}"}}
     messages = [

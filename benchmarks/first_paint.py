@@ -1,8 +1,7 @@
-"""First paint of an imported run against an empty Textual app, and what one key costs after it.
+"""Measure the time to the first rows of an imported run relative to an empty Textual app, and the cost of keys.
 
 Usage: python benchmarks/first_paint.py [ITEMS ...]        (default: 500, 5000, 100000, and 100,000 reviews)
-Every figure is the median of five starts; the ratio is to the empty app started in between, so that a busy
-machine slows both.
+Each value is the median of five starts. The empty app is started in between, so that a busy machine slows both equally.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def measure_reviewed(events: int, folder: Path) -> None:
     with Terminal(command) as terminal:
         print(f"  first time     {terminal.wait_for('simple_python_'):.2f} s")
         terminal.settle(0.5)
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # reads them, keeps what stands
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)  # reads the reviews
     print(paint(command))
 
 

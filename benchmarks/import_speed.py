@@ -1,9 +1,9 @@
-"""Import against a bare orjson parse of the same lines, in one run on one machine.
+"""Measure an import relative to parsing the same lines with orjson.
 
 Usage: python benchmarks/import_speed.py PATH... [--data DIR ...] [--stages]
-Prints, for each PATH: items, bytes, seconds of the parse and of the import, and their ratio; the same in processor
-time over all processes, which others on the machine disturb less; then what importing it again, unchanged, takes.
-With --stages instead where the time goes, and what DuckDB alone takes.
+Prints for each PATH the number of items and bytes, the seconds of the parse and of the import, and their ratio. The
+same values in processor time of all processes follow, because other programs on the machine influence them less, then
+the time to import the unchanged run again. With --stages, prints the time of each stage and of DuckDB alone instead.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from fcreview.store.workspace import find_workspace
 T = TypeVar("T")
 READ = ("id", "question", "messages", "pairs", "verdicts", "extra")
 CALLS = 'STRUCT(side VARCHAR, turn INTEGER, "index" INTEGER, name VARCHAR, arguments JSON, raw VARCHAR)[]'
-"""Most of a line."""
+"""Type of the calls, which are the largest part of a line."""
 
 
 def processor_seconds() -> float:
@@ -42,7 +42,8 @@ def processor_seconds() -> float:
 
 
 def parse_seconds(plans: list[RunPlan]) -> tuple[float, float, int]:
-    """The best of three bare parses of every result, score and log line, wall and processor, and how many bytes."""
+    """Parse every result, score and log line three times. Return the smallest elapsed and processor time, in seconds,
+    and the number of bytes."""
     lines = [
         line
         for path in {path for plan in plans for path in (*plan.results, *plan.scores, *plan.logs)}
@@ -171,8 +172,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--data", action="append", default=[], type=Path)
-    parser.add_argument("--jobs", type=int, help="reading processes; 1 keeps everything in this one")
-    parser.add_argument("--stages", action="store_true", help="stage by stage, in this process")
+    parser.add_argument("--jobs", type=int, help="number of reading processes; 1 reads in the main process")
+    parser.add_argument("--stages", action="store_true", help="measure each stage, in one process")
     arguments = parser.parse_args()
     data = [folder.resolve() for folder in arguments.data]
     for path in map(Path.resolve, arguments.paths):

@@ -1,11 +1,11 @@
-"""Product files that Python enters between the key `f` on the item screen and the first `os.fsync`.
+"""Count the source files that Python executes between the key `f` on the item screen and the first `os.fsync`.
 
 Usage: python benchmarks/key_path.py [KEY]      (default: f)
 
 Copies a sample run to a temporary folder, imports it, opens one item without a terminal (Textual's Pilot), presses the
 key and records each call of product code in every thread until `os.fsync` is called. Prints the number of distinct
 files and their paths in the order of the first call. The annotator has an earlier review, so that the first `os.fsync`
-is the one after the line of the journal was written, not that of a new folder. Runs in the product's environment.
+is for the line of the journal and not for a new folder. Runs in fcreview's own environment.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Recorder:
 
 
 def product_file(name: str) -> Path | None:
-    """The path relative to the root with links resolved, or None for a file that is not part of the product."""
+    """Return the path relative to the root with links resolved, or None for a file that is not part of fcreview."""
     path = Path(name).resolve()
     if not path.is_relative_to(ROOT):
         return None

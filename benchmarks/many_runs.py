@@ -1,4 +1,4 @@
-"""Measures commands, an export and the first screen of a workspace with many runs.
+"""Measure commands, an export and the first screen of a workspace with many runs.
 
 Usage: python benchmarks/many_runs.py [--runs 300] [--items 1600] [--keep FOLDER]
 The runs are copies of one synthetic run under other names. They are opened by path, so that every query names each run
@@ -76,7 +76,7 @@ def measure(results: Path, items: int) -> None:
 
 
 def measure_keys(results: Path) -> None:
-    """Time the overview and the keys that leave it while suspects are searched for.
+    """Measure the overview, and the keys that leave it during the search for suspects.
 
     The runs are opened by path, so that every query names each run by number.
     """

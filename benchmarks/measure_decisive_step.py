@@ -1,6 +1,6 @@
 """Measure the guessed decisive step against the root causes that people marked (AgentRx, 29 failed tau retail items).
 
-The rules were made on the 19 lowest ids. The other 10 were scored once, when the rules were finished.
+The rules were developed on the 19 lowest ids. The other 10 items were scored once, after the rules were finished.
 
 Usage: python benchmarks/measure_decisive_step.py FOLDER    (with tau_failed.json and tau_ground_truth.json)
 """
@@ -31,7 +31,7 @@ def guess(item: Item, entry: Any) -> int | None:
 
 
 def baseline(item: Item) -> int | None:
-    """Return the first writing call of the model that no golden action is equal to."""
+    """Return the model's first writing call that differs from all golden actions."""
     for number, message in enumerate(chat_messages(item), 1):
         for call in message.calls:
             if not is_reading(call.name) and not any(_is_equal(golden, call) for golden in item.golden):

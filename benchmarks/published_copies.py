@@ -1,9 +1,9 @@
-"""Writes a million BFCL items in hundreds of runs, as varied as a public archive.
+"""Write a million BFCL items in hundreds of runs that vary like the runs of a public archive.
 
 Usage: python benchmarks/published_copies.py BENCH FOLDER [--items 1000000]
 BENCH contains `bfcl_families`, `bfcl_v1_panel` and `bfcl_v1`. Each published run is written several times, under model
-names with the same decoder. In a copy, a share `VARIED` of the replies has other spaces, and a share `WRONG` of the
-passing replies has another value or name of an argument and an entry in the score file.
+names with the same decoder. In a copy, a fraction `VARIED` of the replies has different spaces, and a fraction `WRONG`
+of the passing replies has a different value or name of an argument and an entry in the score file.
 Then: fcreview import FOLDER/v1 FOLDER/v3 --data FOLDER/data/v1 --data FOLDER/data/v3 --workspace FOLDER
 """
 
@@ -28,7 +28,7 @@ WRONG = 0.04
 ERROR_TYPES = ("value_error:string", "type_error:simple")
 """Error types of the changed replies."""
 ALWAYS_RIGHT = ("relevance", "multi_turn")
-"""Parts of the names of categories in which a changed argument makes no reply wrong."""
+"""Parts of the names of categories where a changed argument does not make a reply wrong."""
 _VALUE = re.compile(r"""(?<=[=:])(\s*)("[^"\\]+"|'[^'\\]+'|-?\d+(?:\.\d+)?)(?=\s*[,)}\]])""")
 _NAME = re.compile(r"""(?<=[(,])(\s*)([a-z_]+)(?==)|(?<=[{,])(\s*["'])([a-z_]+)(?=["']\s*:)""")
 Record = dict[str, Any]
@@ -142,7 +142,7 @@ def change_last_text(reply: Any, change: Callable[[str], str]) -> Any:
 
 
 def add_spaces(text: str, rng: random.Random) -> str:
-    """Return the text with spaces after its first parenthesis or brace, where no decoder regards them."""
+    """Return the text with spaces after its first parenthesis or brace, where all decoders ignore spaces."""
     at = max(text.find("("), text.find("{") if "(" not in text else -1) + 1
     return text[:at] + " " * rng.randint(1, 20) + text[at:] if at else text
 

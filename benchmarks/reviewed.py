@@ -1,6 +1,6 @@
-"""Writes reviews into a workspace: three annotators who each say something of every item, a twentieth of it of calls.
+"""Write reviews of three annotators to a workspace. Each annotator reviews every item; 5 % of the reviews are of calls.
 
-Usage: python benchmarks/reviewed.py WORKSPACE EVENTS      (WORKSPACE is the folder that holds .fcreview)
+Usage: python benchmarks/reviewed.py WORKSPACE EVENTS      (WORKSPACE is the folder that contains .fcreview)
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ ANNOTATORS = ("alice", "bob", "carol")
 
 
 def write_reviews(workspace: Workspace, events: int) -> None:
-    """About as many events, on the first items; annotators differ on a fifth of them, some take something back."""
+    """Write about `events` events on the first items. Annotators disagree on about a quarter of the items
+    and retract some reviews."""
     with Store.open(workspace) as store:
         rows = store.connection.execute(
             "SELECT benchmark, generation, language, model, category, id, prediction_hash, golden_hash"

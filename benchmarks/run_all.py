@@ -1,4 +1,4 @@
-"""Every measurement on what comes with the project: `make bench`."""
+"""Run every measurement that needs only data of the project (`make bench`)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""How well `suspects` finds golden answers that are known to be wrong, with all runs and with some of them.
+"""Measure how well `suspects` ranks golden answers that are known to be wrong, with all runs and with fewer runs.
 
 Usage: python benchmarks/suspects.py PATH KNOWN [--data DIR ...]
-KNOWN is a JSON list of item ids. Prints recall among the first 50, 100 and 200 and the area under the ROC curve: of
-failure rate alone, of the score, without each kind of reason, by category, without each run, with halves of the runs
-drawn at random, with halves of the questions, and with few runs; and the processor time of reading and of scoring.
+KNOWN is a JSON list of item ids. Prints recall among the first 50, 100 and 200 suspects and the area under the ROC
+curve for several rankings: by failure rate alone, by score, without each kind of reason, by category, without each run,
+with random halves of the runs and of the questions, and with few runs. Also prints the processor time of reading and
+scoring.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class RankingQuality:
 
 
 def measure_ranking(order: Sequence[str], known: set[str]) -> RankingQuality:
-    """Measure a ranking of ids, most suspect first. Known ids that it does not contain do not count."""
+    """Measure a ranking of ids, most suspect first. Known ids that are not in the ranking are ignored."""
     ranked_known = known & set(order)
     below = area = 0
     for item in reversed(order):
@@ -62,7 +63,7 @@ def list_ids(ranked: Iterable[Suspect]) -> list[str]:
 
 
 def list_ids_by_failures(ranked: Iterable[Suspect]) -> list[str]:
-    """Rank by the share of runs that fail, ties in dataset order."""
+    """Rank by the percentage of runs that fail. Ties keep dataset order."""
     cases = sorted((each.question for each in ranked), key=lambda case: case.key)
     return [case.key.id for case in sorted(cases, key=lambda case: -case.n_failing / max(len(case.runs), 1))]
 

@@ -1,4 +1,4 @@
-"""Writes a BFCL V4 run of any size in its native format: what the terminal measurements open.
+"""Write a BFCL V4 run of any size in its native format, for the measurements in a terminal.
 
 Usage: python benchmarks/synthetic.py FOLDER ITEMS
 """
@@ -26,7 +26,8 @@ FUNCTION = {
 
 
 def write_run(folder: Path, items: int) -> Path:
-    """A run of `items` single calls, every fourth wrong, with dataset and score file. Returns the folder."""
+    """Write a run of `items` single calls, of which every fourth is wrong, with dataset and score file. Return the
+    folder."""
     name = "BFCL_v4_simple_python"
     for sub in ("data/possible_answer", "result/synthetic/non_live", "score/synthetic/non_live"):
         (folder / sub).mkdir(parents=True, exist_ok=True)

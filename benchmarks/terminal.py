@@ -1,4 +1,4 @@
-"""Runs a program in a pseudo-terminal, keeps its screen, and clocks what a person would feel."""
+"""Run a program in a pseudo-terminal, keep its screen content, and measure its response times."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANSWERS = {b"\x1b[6n": b"\x1b[1;1R", b"\x1b[?2026$p": b"\x1b[?2026;2$y", b"\x1b[
 
 @dataclass(frozen=True)
 class Stroke:
-    """What one key press cost: seconds to the first and to the last byte of the answer, and how many bytes came."""
+    """Cost of a key press: seconds to the first and to the last byte of the response, and number of bytes."""
 
     first: float
     settled: float
@@ -62,7 +62,7 @@ class Terminal:
         os.close(self._fd)
 
     def _read(self, wait: float) -> int:
-        """Bytes taken in within `wait` seconds: 0 if none came, -1 if the program is gone."""
+        """Return the number of bytes received within `wait` seconds: 0 if none arrived, -1 if the program has ended."""
         ready, _, _ = select.select([self._fd], [], [], wait)
         if not ready:
             return 0
@@ -81,9 +81,9 @@ class Terminal:
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def wait_for(self, text: str, timeout: float = 60.0) -> float:
-        """Seconds from the start of the program until `text` stands on the screen.
+        """Return the seconds from the start of the program until `text` is on the screen.
 
-        Raises TimeoutError, with the screen in its message, if it never does.
+        Raises TimeoutError with the content of the screen if the text does not appear.
         """
         end = time.perf_counter() + timeout
         if text in self.text():
@@ -110,7 +110,7 @@ class Terminal:
         return Stroke((first or start) - start, (last or start) - start, total)
 
     def press(self, key: str, quiet: float = 0.12) -> Stroke:
-        """`quiet`: seconds without a byte after which the answer is whole."""
+        """Press a key. `quiet`: seconds without a byte after which the response is complete."""
         while self._read(0) > 0:
             pass
         os.write(self._fd, KEYS.get(key, key).encode())

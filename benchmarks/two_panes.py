@@ -1,7 +1,7 @@
-"""What two panes cost: bytes and times of single keys at 160x50, beside those of one pane at 139x50; the first rows.
+"""Measure bytes and times of keys with two panes (160x50) and with one pane (139x50), and the time to the first rows.
 
-Usage: python benchmarks/two_panes.py PATH [WORKSPACE]     (a run that is imported already)
-Bytes of a key are all that comes until nothing came for half a second: the item that follows is among them.
+Usage: python benchmarks/two_panes.py PATH [WORKSPACE]     (PATH: a run that is already imported)
+The bytes of a key are all bytes until half a second passes without output, so they include the next item.
 """
 
 from __future__ import annotations

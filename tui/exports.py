@@ -41,8 +41,8 @@ class ReportServices:
     commands: CommandService | None = None
     """Commands of the command line. None disables the forms of the palette."""
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
-    """Computes the pass rates of runs by the conventions of each tool. The arguments are the store and the numbers of
-    the runs; no numbers select all runs."""
+    """Computes figures of runs, such as pass^k, by the conventions of each tool. The arguments are the store and the
+    numbers of the runs; no numbers select all runs."""
 
 
 @dataclass(frozen=True, slots=True)

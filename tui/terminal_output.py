@@ -217,7 +217,7 @@ def _read_position(parameters: str) -> tuple[int, int]:
 
 
 def _cheapest_look(char: str, sent: GraphicState, look: GraphicState) -> GraphicState:
-    """Return a state close to `sent` that draws the character as `look` does. A blank needs no colour and no bold."""
+    """Return a state close to `sent` that draws the character as `look` does. A blank needs no foreground colour."""
     if char != " " or look[2] & _VISIBLE_ON_BLANKS:
         return look
     return sent[0], look[1], sent[2] - _VISIBLE_ON_BLANKS

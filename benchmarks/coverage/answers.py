@@ -1,11 +1,10 @@
-"""How often the intervals of figures hold that are made of other answers than pass and fail: CONFETTI's soft score, per
-call and as the product of a chain.
+"""Measure the coverage of intervals for scores from 0 to 1: CONFETTI's soft score of a call and of a chain of calls.
 
-The recorded scores are taken for what people would say. The automatic ones are these with a part flipped (another
-record's score in their place, in long chains more often than in short ones), or the binary verdict, 1 or 0.
+The recorded scores stand for the true scores. The automatic scores are the recorded scores with some replaced by
+another record's score (in long chains more often than in short ones), or the binary verdict as 1 or 0.
 
 Usage: python benchmarks/coverage/answers.py BENCH [--repetitions N]   (BENCH: folder of published runs)
-Prints Markdown: of each setting, design and size how often the interval holds (its mean half-width in points).
+Prints a Markdown table with the coverage and the mean half-width of the interval in points, by setting, design, size.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--scores", default="", help="only those with this in their name")
+    parser.add_argument("--scores", default="", help="only scores with this text in their name")
     arguments = parser.parse_args()
     headings = [f"{design} {size}" for design in DESIGNS for size in SIZES]
     print(f"| soft score | figure | {' | '.join(headings)} |")

@@ -1,4 +1,4 @@
-"""Verdicts of published runs: one source taken for the truth, another for the automatic verdict."""
+"""Read verdicts of published runs, with one source as the truth and another as the automatic verdict."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Setting:
     category: NDArray[np.int64]
     rows: list[ScoredItem]
     figures: MetricFunction
-    """Computes the benchmark's metrics from such rows."""
+    """Computes the benchmark's metrics from scored items."""
     weights: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     """Figure -> effect of one more passing item on it, by category."""
     varies: bool = False
@@ -57,7 +57,7 @@ class Published:
     flipped_shares: Sequence[float] = (0.05, 0.2)
     """Shares of the verdicts that are inverted."""
     differs: Sequence[Sequence[float]] = ()
-    """Shares of passes that are right, by category: judges whose error differs between categories."""
+    """Fractions of passes that are right, by category, for judges whose error differs between categories."""
     alone: Sequence[str] = ()
     """Categories whose pass rate is a figure."""
 

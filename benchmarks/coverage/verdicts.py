@@ -1,4 +1,4 @@
-"""Measures how often the intervals of `fcreview estimate` contain the true value, on verdicts of published runs.
+"""Measure how often the intervals of `fcreview estimate` contain the true value, on verdicts of published runs.
 
 One source is the truth and another is the automatic verdict: the recomputed verdict, a judge, or the truth with some
 verdicts flipped at random, more in some categories than in others. Samples are drawn as queue files draw them (uniform,
@@ -216,7 +216,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bench", type=Path)
     parser.add_argument("--repetitions", type=int, default=1000)
-    parser.add_argument("--setting", default="", help="only those with this in their name")
+    parser.add_argument("--setting", default="", help="only settings with this text in their name")
     parser.add_argument("--composed", type=int, default=0, metavar="N", help="N repetitions of ACEBench's Summary")
     arguments = parser.parse_args()
     print("| setting | agree | figure | design | size | coverage | half-width | bias | RMSE | labels / Wilson's |")

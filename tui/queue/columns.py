@@ -249,7 +249,7 @@ def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
 def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
     """Map each id that is wider than `cells` to a short form. Different ids have different short forms.
 
-    Ids mostly differ at their end. Ids with the same end have short forms that also show the part that differs.
+    Ids mostly differ at their end. If their usual short forms are equal, they also show the part that differs.
     """
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
     groups: dict[str, list[str]] = {}

@@ -55,7 +55,6 @@ def _unique_name(name: str, used: set[str]) -> str:
 
 
 def make_trajectory(detail: ItemDetail) -> JsonObject:
-    """Build the trajectory of an item."""
     item, run = detail.item, detail.run
     stated = {name: run.settings.get(name) for name in ("agent", "model")}
     agent: JsonObject = {

@@ -142,9 +142,7 @@ class QueueRow:
     error_type: str | None = field(default=None, metadata=row_column("i.error_type", shows_verdict=True))
     rule_error_type: str | None = field(default=None, metadata=row_column("i.rule_error_type", shows_verdict=True))
     n_golden: int = field(default=0, metadata=row_column("i.n_golden"))
-    """Number of golden calls."""
     n_predicted: int = field(default=0, metadata=row_column("i.n_predicted"))
-    """Number of predicted calls."""
     n_issues: int = field(default=0, metadata=row_column("i.n_issues"))
     """Number of import issues. It is 0 for a blind annotator who has not reviewed the item, because an issue in a score
     file reveals that the item failed."""

@@ -101,7 +101,7 @@ def parse_errata(raw: bytes, name: str = "") -> Errata:
 
 
 def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
-    """Return the rules of a workspace as lines, in the form that they have in an errata file."""
+    """Return the rules of a workspace as lines of an errata file."""
     return b"".join(_serialize_lines([], rules))
 
 

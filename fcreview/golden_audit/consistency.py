@@ -127,7 +127,6 @@ PARTIAL_STRENGTH = 0.5
 
 
 def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Find conflicts of the golden answer with the function docs."""
     reasons = [*_check_golden_calls(evidence)]
     for argument in evidence.golden_arguments:
         if evidence.is_required(argument.call, argument.name):

@@ -56,7 +56,7 @@ IndexPairs = list[tuple[int, int]]
 def align_turns(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """Pair the calls of each turn with `align`, turn by turn."""
+    """Pair the calls of each turn with `align`."""
     turns: defaultdict[int, tuple[list[Call], list[Call]]] = defaultdict(lambda: ([], []))
     for call in golden:
         turns[call.turn][0].append(call)

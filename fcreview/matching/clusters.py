@@ -97,7 +97,6 @@ class ClusterGroup:
 
     @property
     def count(self) -> int:
-        """Number of items."""
         return sum(cluster.count for cluster in self.clusters)
 
     @property

@@ -21,8 +21,6 @@ REASONING = "reasoning"
 
 @dataclass(slots=True)
 class ChatMessage:
-    """One message of a conversation."""
-
     role: Role
     content: str = ""
     reasoning: str = ""

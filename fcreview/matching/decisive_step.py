@@ -115,7 +115,6 @@ def find_decisive_step(
 
 
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
-    """Add the decisive step of a failed item."""
     fails = item.official is False or (item.official is None and item.rule is False)
     add_step(item, find_decisive_step(chat_messages(item), item.golden, missing_texts) if fails else None)
 

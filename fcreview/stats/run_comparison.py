@@ -412,7 +412,6 @@ def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSou
 
 
 def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[str]:
-    """List the caveats of a comparison, one line each."""
     lines = []
     unmatched_a, unmatched_b = comparison.n_unmatched
     if unmatched_a or unmatched_b:

@@ -20,7 +20,6 @@ from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTer
 __all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_values", "parse_filter", "quote"]
 
 MAX_VALUES = 200
-"""Maximum number of values in a filter."""
 MAX_DEPTH = 40
 """Maximum depth of nested parentheses and negations."""
 

@@ -103,7 +103,6 @@ class RunGroup:
 
 
 def build_search_text(row: RunRow) -> str:
-    """Return the text that `search_runs` searches."""
     info = row.info
     return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
 

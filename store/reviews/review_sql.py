@@ -159,7 +159,6 @@ def insert_decision_lines(connection: DuckDBPyConnection, lines: Sequence[str]) 
 
 
 def insert_events(connection: DuckDBPyConnection, rows: Sequence[EventRow]) -> None:
-    """Insert rows into `review_events`."""
     columns = "unnest($1::BIGINT[]), unnest($2::BOOLEAN[]), unnest($3::VARCHAR[])"
     for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
         items, stale, lines = map(list, zip(*rows[start : start + MAX_ROWS_PER_STATEMENT], strict=True))

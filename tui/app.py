@@ -219,7 +219,7 @@ class FcreviewApp(App[int]):
         self._run_watcher = run_watcher
         self._live_reload: LiveReload | None = None
         self.team_note = ""
-        """Note about unsent reviews at the right of every top line; empty if there are none."""
+        """Note about unsent reviews on the right of every top line; empty if there are none."""
         try:
             self.set_keymap(resolve_keymap(validate_keymap(key_names or {})))
         except KeymapError as error:

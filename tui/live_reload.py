@@ -319,7 +319,7 @@ class LiveReload:
                 store.close()
 
     async def _swap(self, result: ReloadResult, store: Store | None) -> bool:
-        """Replace the old store and show the new one; for None, show the store in use again.
+        """Replace the old store and show the new store. If `store` is None, show the store in use again.
 
         Return False if the screen changed while the store was read.
         """

@@ -51,7 +51,7 @@ class MergedErrata:
 
 
 def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
-    """Merge the errata and the accepted rules of the other workspace into this one. The other one is only read."""
+    """Merge the errata and accepted rules of the other workspace into this workspace. Only read the other workspace."""
     for kind, path, merge_file in (("errata", other.errata, _merge_errata_file), ("rules", other.rules, _merge_rules)):
         if path.is_file():
             try:

@@ -29,7 +29,7 @@ class DecisiveStepMark:
 def find_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the adjudicated decisive step, else the annotator's own, else the agreed one, else the guess.
+    """Return the adjudicated decisive step, else the annotator's own, else the agreed step, else the guessed step.
 
     `opinions`: reviews that the annotator may see. `hide_verdicts`: whether the guess is hidden.
     """

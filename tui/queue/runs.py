@@ -85,7 +85,7 @@ def golden_lines(item: Item) -> list[Line]:
 
 
 def predicted_lines(item: Item) -> list[Line]:
-    """Return the lines of the call pairs in order, with the state of each argument, then of predicted calls without a
+    """Return the lines of the call pairs, with the state of each argument, followed by the predicted calls without a
     pair."""
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
     lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]

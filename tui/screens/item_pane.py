@@ -404,7 +404,7 @@ class ItemPane(Vertical):
         self.item_reviewer.step_in_group(by)
 
     def action_back(self) -> None:
-        """Close the pane after the queued actions."""
+        """Close the pane after the queued actions have run."""
         if not self.opening:
             self.item_reviewer.close_view()
         elif self._opened is not None:

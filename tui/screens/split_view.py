@@ -80,7 +80,7 @@ class SplitView(Horizontal):
         return self.app.size.width >= TWO_PANES_MIN_WIDTH
 
     def show_panes(self) -> None:
-        """Show both panes, or only the focused one."""
+        """Show both panes, or only the focused pane."""
         split = self.is_split
         side = self.query_one("#list-side")
         side.styles.width = list_pane_width(self.app.size.width) if split else "1fr"

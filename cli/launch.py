@@ -99,7 +99,12 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     if is_in_browser():
         return None
     link = find_link(session.workspace)
-    if link is None or link.annotator != session.annotator:
+    if link is None:
+        return None
+    if link.annotator != session.annotator:
+        print_message(
+            f"fcreview: the team knows you as {cell_text(link.annotator)}: reviews by {session.annotator} are not sent"
+        )
         return None
     from fcreview.store.team.sync import TeamSync
 

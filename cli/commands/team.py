@@ -30,7 +30,7 @@ from fcreview.model.wording import format_count
 if TYPE_CHECKING:
     from fcreview.store.team.address import ServerAddress
     from fcreview.store.team.exchange import Exchange
-    from fcreview.store.team.server import Member
+    from fcreview.store.team.server import Member, TeamServer
     from fcreview.store.workspace import Workspace
 
 WATCH_SECONDS = 2.0
@@ -224,13 +224,13 @@ def sync(
     """
     from fcreview.store.team.server import UnreachableError
 
-    wait = WATCH_SECONDS
-    with connect_team(_locate(path, workspace)) as exchange:
+    here, wait = _locate(path, workspace), WATCH_SECONDS
+    with connect_team(here) as exchange:
         while True:
             try:
                 if exchange.server is None:
-                    exchange.connect()
-                    _fetch_queues(exchange, _locate(path, workspace))
+                    report_own_runs(exchange.connect(), here)
+                    _fetch_queues(exchange, here)
                 sent, received, wait = exchange.push(), exchange.pull(), WATCH_SECONDS
                 if sent or received or not watch:
                     _print_counts(exchange, sent, received)
@@ -253,15 +253,19 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
 
     Example: fcreview team status runs/gpt4o
     """
+    from fcreview.store.team.shares import compare_runs
+
     here = _locate(path, workspace)
-    with connect_team(_locate(path, workspace)) as exchange:
+    with connect_team(here) as exchange:
         server = exchange.connect()
         unsent = exchange.outbox.scan()
         lost = exchange.inbox.count_lost(exchange.pull_all())
         members = server.fetch_members()
         problems = [f"the server lacks {format_count(n, 'line')} by {name} that you have" for name, n in lost.items()]
         problems += [f"{what} of {login} holds delivery back, {n} s" for what, login, n in server.fetch_holders()]
-        problems += [*_compare_runs(exchange, here), *exchange.inbox.warnings]
+        runs = report_own_runs(server, here)
+        problems += compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
+        problems += exchange.inbox.warnings
         me = exchange.membership
         role = me.role if me is not None else ""
         if as_json:
@@ -283,18 +287,17 @@ def _print_members(members: list[Member]) -> None:
         emit(line)
 
 
-def _compare_runs(exchange: Exchange, workspace: Workspace) -> list[str]:
-    """Report the runs of the workspace to the team, and describe the differences from those of other members."""
+def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
+    """Report to the team which golden answers and predictions the workspace has, and return the report."""
     from fcreview.store.store import Store
-    from fcreview.store.team.shares import compare_runs, compute_run_digests, report_runs
+    from fcreview.store.team.shares import compute_run_digests, report_runs
 
-    server = exchange.server
-    if not workspace.store.is_file() or server is None:
+    if not workspace.store.is_file():
         return []
-    with Store.open(workspace, exchange.link.annotator) as store:
+    with Store.open(workspace) as store:
         runs = compute_run_digests(store.connection)
     report_runs(server, runs)
-    return compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
+    return runs
 
 
 def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:

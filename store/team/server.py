@@ -203,8 +203,8 @@ def translate_errors(address: str = "") -> Iterator[None]:
         yield
     except psycopg.Error as error:
         state = error.sqlstate or ""
-        lines = str(error.diag.message_primary or error).splitlines()
-        text = clip(sanitize(": ".join(line.strip() for line in lines[:3] if line.strip())), _MAX_ERROR)
+        first = str(error.diag.message_primary or error).partition("\n")[0].removeprefix("connection failed: ")
+        text = clip(sanitize(first), _MAX_ERROR)
         if "no password supplied" in text:
             text = f"no password found for {address}. Set PGPASSWORD, or add it to ~/.pgpass"
         is_broken = isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))

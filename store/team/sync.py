@@ -49,9 +49,9 @@ class TeamSync:
         self._thread.start()
 
     def stop(self) -> SyncStatus:
-        """Send what is left, for at most `STOP_SECONDS`, and return the last status."""
+        """Send what is left, for at most `STOP_SECONDS`, and return the last status. Without a server, do not wait."""
         self._stopping.set()
-        if self._thread.is_alive():
+        if self._thread.is_alive() and not self.status.problem:
             self._thread.join(STOP_SECONDS)
         return self.status
 
@@ -66,6 +66,8 @@ class TeamSync:
         is_last = False
         while not is_last:
             is_last = self._stopping.is_set()
+            if is_last and self.status.problem:
+                break
             problem = self._exchange_lines(exchange)
             pause = min(pause * 2, MAX_WAIT_SECONDS) if problem else POLL_SECONDS
             self.status = replace(self.status, unsent=exchange.outbox.scan(), problem=problem, refusal=exchange.refusal)

@@ -71,9 +71,8 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     status = cli("bob", "team", "status", "run", "--json").objects[0]
     assert (status["annotator"], status["role"], status["unsent"]) == ("bob", "annotator", 0)
     assert {m["annotator"]: m["n_lines"] for m in status["members"]} == {"alice": 1, "bob": 0, "lena": 0}
-    assert status["problems"] == [
-        "alice has another version of bfcl V4 en maple-8b: number of items, golden answers, predictions"
-    ]
+    differences = "another version of bfcl V4 en maple-8b: number of items, golden answers, predictions"
+    assert status["problems"] == [f"alice has {differences}", f"lena has {differences}"]
     assert "trial at postgresql://" in cli("bob", "team", "status", "run").out
     merged = cli("lena", "merge", "run", "--from-team", "--yes")
     assert "alice: 1 new event" in merged.out, merged.err

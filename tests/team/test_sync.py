@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from fcreview.store.team import sync
+from fcreview.store.team.address import ServerAddress
 from fcreview.store.team.exchange import TeamLink
 from fcreview.store.team.sync import SyncStatus, TeamSync
 from fcreview.store.workspace import Workspace
@@ -60,3 +62,34 @@ def test_without_the_server_the_unsent_lines_are_counted(make_team: MakeTeam, ma
     status = until(offline, lambda status: status.unsent == 3 and status.problem)
     assert "port 1" in status.problem or "No such file" in status.problem
     assert offline.stop().unsent == 3
+
+
+def test_what_is_said_when_the_app_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    from fcreview.cli.launch import print_team_status
+
+    print_team_status(SyncStatus(received=3))
+    assert capsys.readouterr().err == ""
+    print_team_status(SyncStatus(unsent=12, problem="server away", refusal="1 line refused by the server: reason"))
+    assert capsys.readouterr().err == (
+        "fcreview: 12 reviews not sent to the team yet (server away). The next start sends them\n"
+        "fcreview: 1 line refused by the server: reason\n"
+    )
+
+
+def test_only_the_member_of_the_team_is_synchronised(
+    make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from fcreview.cli.launch import start_team_sync
+    from fcreview.cli.team_links import save_link
+    from fcreview.cli.workspace import WorkspaceSession
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    here = make_workspace("a")
+    assert start_team_sync(WorkspaceSession(here, "alice")) is None
+    save_link(here, TeamLink(ServerAddress("127.0.0.1", 1, "d", "p.alice"), "p", "alice"))
+    assert start_team_sync(WorkspaceSession(here, "bob")) is None
+    assert "reviews by bob are not sent" in capsys.readouterr().err
+    started = start_team_sync(WorkspaceSession(here, "alice"))
+    assert started is not None
+    assert "refused" in until(started, lambda status: status.problem).problem
+    started.stop()

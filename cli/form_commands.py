@@ -78,9 +78,12 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
 
 
 async def _run(arguments: Sequence[str]) -> CommandResult:
-    """Run the interpreter. If the caller is cancelled, the process is terminated."""
+    """Run the interpreter. If the caller is cancelled, the process is terminated.
+
+    `-P` keeps the interpreter from importing modules in the working folder, which may come from somebody else.
+    """
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
+        sys.executable, "-P", *arguments, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, start_new_session=True
     )
     try:
         output, _ = await process.communicate()

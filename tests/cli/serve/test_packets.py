@@ -6,37 +6,63 @@ import json
 import subprocess
 from pathlib import Path
 
+import pyte
 import pytest
 
 from tests.commands import PROGRAM
 
 pytestmark = [pytest.mark.process, pytest.mark.sweep]
+COLUMNS, ROWS = 100, 30
 
 
-def read_packet(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    assert process.stdout is not None
-    kind, size = process.stdout.read(1), int.from_bytes(process.stdout.read(4), "big")
-    return kind, process.stdout.read(size)
+class Session:
+    """A process of the app and the screen that it draws."""
+
+    def __init__(self, runs: Path, environ: dict[str, str]) -> None:
+        environ |= {"FCREVIEW_BROWSER": "1", "FCREVIEW_ANNOTATOR": "anna", "COLUMNS": str(COLUMNS), "ROWS": str(ROWS)}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen([*PROGRAM, "open", str(runs)], env=environ, stdin=pipe, stdout=pipe)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self._input, self._output = self.process.stdin, self.process.stdout
+        assert self._output.readline() == b"__GANGLION__\n"
+        self._screen = pyte.Screen(COLUMNS, ROWS)
+        self._stream = pyte.ByteStream(self._screen)
+
+    def wait_for(self, text: str) -> None:
+        while text not in "\n".join(self._screen.display):
+            kind, size = self._output.read(1), int.from_bytes(self._output.read(4), "big")
+            packet = self._output.read(size)
+            if kind == b"D":
+                self._stream.feed(packet.replace(b"\x1b[?2026$p", b""))
+
+    def type(self, keys: str) -> None:
+        self._input.write(b"D" + len(keys).to_bytes(4, "big") + keys.encode())
+        self._input.flush()
+
+    def lose_server(self) -> int:
+        """Close the pipes, as when the server was killed, and return the exit code."""
+        self._input.close()
+        self._output.close()
+        return self.process.wait(60)
+
+
+def files_below(folder: Path) -> set[str]:
+    return {each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()}
 
 
 def test_a_session_ends_with_its_server_and_keeps_its_place(known_run: Path, environ: dict[str, str]) -> None:
-    environ |= {"FCREVIEW_BROWSER": "1", "FCREVIEW_ANNOTATOR": "anna", "COLUMNS": "100", "ROWS": "30"}
-    process = subprocess.Popen(
-        [*PROGRAM, "open", str(known_run)], env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert process.stdin is not None and process.stdout is not None
-    assert process.stdout.readline() == b"__GANGLION__\n"
-    drawn = b""
-    while b"maple" not in drawn:
-        drawn += read_packet(process)[1]
-    keys = b"jj"
-    process.stdin.write(b"D" + len(keys).to_bytes(4, "big") + keys)
-    process.stdin.flush()
-    while b"3/6" not in drawn:
-        drawn += read_packet(process)[1]
-    process.stdin.close()  # as when the server was killed
-    process.stdout.close()
-    assert process.wait(30) != 0
-    position = json.loads((known_run / ".fcreview" / "positions" / "anna.json").read_text())
-    assert position["levels"][-1]["line"] == 2
-    assert not list((known_run / ".fcreview").glob("first/*")) and not list(Path(environ["HOME"]).iterdir())
+    before = files_below(known_run)
+    session = Session(known_run, environ)
+    session.wait_for("1/6")
+    session.type("jj")
+    session.wait_for("3/6")
+    session.type(":theme fcreview-light")
+    session.wait_for("theme fcreview-light ")
+    session.type("\r")
+    session.wait_for("3/6")
+    assert session.lose_server() != 0
+    own = known_run / ".fcreview"
+    assert json.loads((own / "positions" / "anna.json").read_text())["levels"][-1]["line"] == 2
+    written = files_below(known_run) - before - {".fcreview/seen.json"}
+    assert written <= {".fcreview/positions/anna.json", ".fcreview/theme/anna.json"}
+    assert not list(Path(environ["HOME"]).iterdir())

@@ -184,6 +184,27 @@ async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled
         assert "official" not in (await settled(pilot))[2]
 
 
+@pytest.mark.sweep
+async def test_a_reloaded_page_opens_the_item_that_was_open(workspace: Workspace, settled: Any) -> None:
+    def make(selection: str) -> FcreviewApp:
+        session = Session(workspace, "alice")
+        session.in_browser, session.start_options = True, selection
+        return FcreviewApp(session, resume=True)
+
+    async with make("pilot").run_test(size=NARROW) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "enter")
+        await settled(pilot)
+        await pilot.press("right_square_bracket", "ctrl+q")
+        await settled(pilot)
+    left = left_at(workspace)
+    assert left["open"] and left["start"] == "pilot" and left["levels"][-1]["item"] == ["simple_6", 1]
+    async with make("pilot").run_test(size=NARROW) as pilot:
+        assert "simple_6" in (await settled(pilot))[0] and len(pilot.app.screen_stack) == 2
+    async with make("").run_test(size=NARROW) as pilot:
+        assert under(await settled(pilot)) == "simple_4"
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
 async def test_a_position_that_cannot_be_read_is_none(workspace: Workspace, settled: Any, content: str) -> None:
     file = workspace.root / "positions" / "alice.json"

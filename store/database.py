@@ -7,7 +7,7 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,6 +64,17 @@ def quote_literal(text: str | Path) -> str:
 def connect_in_memory() -> duckdb.DuckDBPyConnection:
     """Open an in-memory database that does not load extensions automatically."""
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
+
+
+def select_runs(connection: duckdb.DuckDBPyConnection, items: Iterable[int], alias: str = "") -> str:
+    """Return ` AND run IN (...)` for a query on these items, if the connection reads a file for each run (a lake).
+
+    Empty for a database, where the index of the items alone is faster.
+    """
+    if not getattr(connection, "has_file_for_each_run", False):
+        return ""
+    runs = sorted({int(item) >> 32 for item in items})
+    return f" AND {alias}run IN ({', '.join(map(str, runs))})" if runs else ""
 
 
 def is_foreign(workspace: Workspace) -> bool:

@@ -14,7 +14,6 @@ from fcreview.store.database import (
     StoreError,
     connect_in_memory,
     disable_external_access,
-    quote_literal,
 )
 from fcreview.store.importing.builder import insert_lines, read_schema
 from fcreview.store.lake.files import LakeFiles, open_lake_files
@@ -25,6 +24,8 @@ MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
 _LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
 """What a query contains that needs more than the small columns."""
+_HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
+"""Options with which a condition on `run` selects files by name."""
 
 
 class LakeConnection:
@@ -32,6 +33,9 @@ class LakeConnection:
 
     It has the methods of `duckdb.DuckDBPyConnection`.
     """
+
+    has_file_for_each_run = True
+    """See `fcreview.store.database.select_runs`."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
@@ -42,8 +46,8 @@ class LakeConnection:
         return getattr(self.connection, name)
 
     def execute(self, query: Any, parameters: Any = None) -> duckdb.DuckDBPyConnection:
-        if isinstance(query, str) and "item_rows" in query and not _LARGE.search(query):
-            query = query.replace("item_rows", "item_index")
+        if isinstance(query, str) and not _LARGE.search(query):
+            query = query.replace("item_rows", "item_index").replace("FROM items ", "FROM item_list ")
         return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
@@ -127,6 +131,11 @@ class LakeConnection:
             execute(f"CREATE OR REPLACE VIEW item_rows AS {f'SELECT {every} {complete}' if complete else empty}")
             union = " UNION ALL ".join(f"SELECT {small} {source}" for source in indexed)
             execute(f"CREATE OR REPLACE VIEW item_index AS {union or empty}")
+            text, at = read_schema(), "CREATE VIEW items AS"
+            items = text[text.index(at) : text.index(";", text.index(at))].replace(
+                at, "CREATE OR REPLACE VIEW item_list AS"
+            )
+            execute(items.replace("item_rows", "item_index").replace(", i.functions, i.extra", ""))
         elif table == "functions":
             union = " UNION ALL ".join(f"SELECT hash, name, document {source}" for source in indexed)
             if union:
@@ -152,8 +161,9 @@ def _read_files(paths: Sequence[str], variable: str, connection: duckdb.DuckDBPy
     """Return a FROM clause for Parquet files; empty for no files. The variable has the list of files."""
     if not paths:
         return ""
-    connection.execute(f"SET VARIABLE {variable} = [{', '.join(map(quote_literal, paths))}]")
-    return f"FROM read_parquet(getvariable('{variable}'), hive_partitioning=false)"
+    connection.execute(f"SET VARIABLE {variable} = ?::VARCHAR[]", [paths])
+    options = _HIVE_OPTIONS if variable == "items" else "hive_partitioning=false"
+    return f"FROM read_parquet(getvariable('{variable}'), {options})"
 
 
 def assign_indexes(contents: LakeContents) -> dict[str, list[int]]:

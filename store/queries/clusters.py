@@ -161,7 +161,7 @@ def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[
 
 _LABEL_CRITERIA = (
     "SELECT DISTINCT v.criterion FROM verdicts v JOIN item_rows i USING (item)"
-    " WHERE i.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item)"
+    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item)"
     " AND v.target = 'response' AND v.value LIKE '[%' ORDER BY 1"
 )
 

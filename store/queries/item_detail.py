@@ -15,7 +15,7 @@ from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
 from fcreview.model.redact import redact, redact_keys
 from fcreview.safe_files import open_file
-from fcreview.store.database import StoreError
+from fcreview.store.database import StoreError, select_runs
 from fcreview.store.importing.staging import ITEM_COLUMNS
 from fcreview.store.queries.item_order import hide_row_verdicts
 from fcreview.store.rows import ItemDetail, ItemMatch, QueueRow, Sibling
@@ -50,7 +50,7 @@ def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
 def fetch_predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
     """Return the prediction of each item of `find_same_question`, in the same order."""
     items = find_same_question(connection, item)
-    calls = dict(connection.execute(_PREDICTED_CALLS, [items]).fetchall())
+    calls = dict(connection.execute(_PREDICTED_CALLS + select_runs(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_call, calls.get(each) or ()))) for each in items]
 
 
@@ -100,7 +100,7 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
     range_and_list = f"item BETWEEN {min(numbers):d} AND {max(numbers):d} AND item IN (SELECT unnest(?::BIGINT[]))"
     where, value = ("item = ?", numbers[0]) if len(numbers) == 1 else (range_and_list, list(numbers))
-    rows = connection.execute(_SELECT_ITEMS + where, [value]).fetchall()
+    rows = connection.execute(_SELECT_ITEMS + where + select_runs(connection, numbers), [value]).fetchall()
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
     questions = _fetch_questions(connection, {row[-1] for row in rows if row[-1] is not None})
     issues = _fetch_issues(connection, [row[0] for row in rows if row[-2]])
@@ -198,7 +198,9 @@ def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number
     Raises StoreError if the item does not exist, or if the file is gone or has changed since the import.
     """
     row = connection.execute(
-        'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?', [number]
+        'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
+        + select_runs(connection, [number]),
+        [number],
     ).fetchone()
     if row is None:
         raise StoreError("item not found")
@@ -211,7 +213,8 @@ def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number
 
 def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
     """Return the score file's entry for a failing item, like `read_raw_record`. None if the importer found no entry."""
-    row = connection.execute("SELECT extra FROM item_rows WHERE item = ?", [number]).fetchone()
+    where = "item = ?" + select_runs(connection, [number])
+    row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [number]).fetchone()
     extra = Extra.from_json(parse_json(row[0]) if row else None)
     location = extra.score_record
     if location is None or not location.file or not location.length:

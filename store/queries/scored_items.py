@@ -23,6 +23,7 @@ from fcreview.model.verdict import (
     same_verdict,
 )
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
+from fcreview.store.database import select_runs
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
 
@@ -101,7 +102,7 @@ ROWS_PER_FETCH = 10_000
 _SELECT_VERDICTS = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
 _JUDGE_VERDICTS = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
-FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items})) WHERE v.source = 'judge'
+FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){runs}) WHERE v.source = 'judge'
 """
 
 
@@ -119,6 +120,7 @@ def find_overrides(
     # For a single item, for example after a key press, the index is several times as fast as a join with a list of
     # items.
     where, value = ("item = $1", items[0]) if len(items) == 1 else ("item IN (SELECT unnest($1::BIGINT[]))", items)
+    where += select_runs(connection, items)
     for item, *columns, listed in connection.execute(_SELECT_VERDICTS + where, [value]).fetchall():
         judge = only_judge(each["by"] for each in listed or () if each["source"] == "judge")
         verdicts[item, *ITEM_CORRECT] = {
@@ -148,7 +150,8 @@ def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -
     """Return the judge verdicts on items and their parts, by item: {target, criterion, value, by}."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
-    for item, target, criterion, value, by in connection.execute(_JUDGE_VERDICTS.format(items=numbers)).fetchall():
+    query = _JUDGE_VERDICTS.format(items=numbers, runs=select_runs(connection, items))
+    for item, target, criterion, value, by in connection.execute(query).fetchall():
         verdict = {"target": target, "criterion": criterion, "value": parse_json(value), "by": by}
         found.setdefault(item, []).append(verdict)
     return found

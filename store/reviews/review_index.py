@@ -11,6 +11,7 @@ from fcreview.model.derivation import TargetCriterion
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING_ORDER, RollUpContext
+from fcreview.store.database import select_runs
 from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
@@ -27,16 +28,16 @@ class ItemReference(NamedTuple):
 
 # The views `pairs` and `verdicts` would unnest every item before they select any.
 _N_PAIRS = (
-    "SELECT item, p.turn, count(*) FROM (SELECT item, unnest(pairs) AS p FROM item_rows WHERE item IN ({items}))"
+    "SELECT item, p.turn, count(*) FROM (SELECT item, unnest(pairs) AS p FROM item_rows WHERE item IN ({items}){runs})"
     " GROUP BY item, p.turn"
 )
 _VERDICTS = (
     "SELECT item, v.target, v.criterion, v.source, CAST(v.value AS VARCHAR)"
-    " FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}))"
+    " FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){runs})"
 )
 _ITEM_VERDICTS = (
     f"SELECT i.item, CAST(i.extra->'$.needs' AS VARCHAR), {AUTOMATIC_VERDICT}, r.benchmark,"
-    " CAST(i.extra->'$.more' AS VARCHAR) FROM item_rows i JOIN runs r USING (run) WHERE i.item IN ({items})"
+    " CAST(i.extra->'$.more' AS VARCHAR) FROM item_rows i JOIN runs r USING (run) WHERE i.item IN ({items}){runs}"
 )
 _UNREVIEWED = (
     "SELECT i.run, i.category, i.id, coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, ''), i.item"
@@ -128,13 +129,14 @@ class ItemIndex:
         if not items:
             return
         numbers = ", ".join(map(str, items))  # literal numbers let DuckDB skip the other rows, a bound list does not
+        runs = select_runs(self._connection, items)
         n_pairs: dict[int, dict[int, int]] = {item: {} for item in items}
         verdicts: dict[int, dict[tuple[str, str, str], str]] = {item: {} for item in items}
-        for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers)):
+        for item, turn, count in self._fetch(_N_PAIRS.format(items=numbers, runs=runs)):
             n_pairs[item][turn] = count
-        for item, target, criterion, source, value in self._fetch(_VERDICTS.format(items=numbers)):
+        for item, target, criterion, source, value in self._fetch(_VERDICTS.format(items=numbers, runs=runs)):
             verdicts[item][target, criterion, source] = value
-        for item, needs, verdict, benchmark, metadata in self._fetch(_ITEM_VERDICTS.format(items=numbers)):
+        for item, needs, verdict, benchmark, metadata in self._fetch(_ITEM_VERDICTS.format(items=numbers, runs=runs)):
             parts, needed = _select_benchmark_part_verdicts(verdicts[item]), parse_json(needs)
             automatic = _select_automatic_verdicts(verdicts[item]) | {ITEM_CORRECT: verdict}
             self._contexts[item] = RollUpContext(

@@ -26,6 +26,7 @@ from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 
 ITEMS_PER_RUN, PARTS = 5_000, 16
+CPU = False
 SETTINGS = "SET threads = 2"
 
 
@@ -76,12 +77,14 @@ def queries(folder: Path) -> dict[str, float]:
     """Seconds of each query on a store that was just opened, and of opening it."""
     workspace = replace(find_workspace(folder, folder), lake=str(folder))
     seconds = {}
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
 
     def note(name: str) -> None:
-        nonlocal began
+        nonlocal began, cpu
         seconds[name] = time.perf_counter() - began
-        began = time.perf_counter()
+        if CPU:
+            print(f"{name}: cpu {time.process_time() - cpu:.2f}")
+        began, cpu = time.perf_counter(), time.process_time()
 
     with Store.open(workspace, "nobody") as store:
         store.connection.execute(SETTINGS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from duckdb import DuckDBPyConnection
 
 from fcreview.model.item import Run
 from fcreview.model.sanitize import display_width
+from fcreview.store.queries.item_order import ViewOrder
 from fcreview.store.rows import ColumnWidths
 
 _ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
@@ -22,6 +23,8 @@ _BLIND_COLUMNS = {
     "runs": "list(DISTINCT i.run)",
 }
 """Column -> SQL expression, for columns that do not depend on verdicts."""
+MAX_MEASURED_ITEMS = 1_000_000
+"""Items whose texts are measured. In a larger view, later texts may be cut off."""
 VERDICTS = ("official", "rule", "judge")
 _VERDICT_COLUMNS = {
     "error": f"max({_CELLS.format(_ERROR_TYPE)})",
@@ -52,13 +55,24 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
 
 
 def measure_columns(
-    connection: DuckDBPyConnection, order_table: str, run_names: dict[int, str], *, blind: bool
+    connection: DuckDBPyConnection,
+    order: ViewOrder,
+    runs: Sequence[int],
+    run_names: dict[int, str],
+    *,
+    blind: bool,
 ) -> ColumnWidths:
-    """Measure the columns of all items in `order_table`. In blind mode, values that depend on verdicts are omitted."""
+    """Measure the columns of the items in an order, or of the first `MAX_MEASURED_ITEMS`.
+
+    In blind mode, values that depend on verdicts are omitted. `runs` are those of the view; empty for all.
+    """
     columns = _BLIND_COLUMNS if blind else _BLIND_COLUMNS | _VERDICT_COLUMNS
-    row = connection.execute(
-        f"SELECT {', '.join(columns.values())} FROM {order_table} t JOIN item_rows i ON i.item = t.item"
-    ).fetchone()
+    source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
+    if order.count > min(order.n_rows, MAX_MEASURED_ITEMS):
+        source += f" WHERE t.rowid < {MAX_MEASURED_ITEMS}"
+        unknown = {f"same_{name}": "false" for name in VERDICTS} | {"runs": f"{list(runs or run_names)}"}
+        columns = {name: unknown.get(name, sql) for name, sql in columns.items()}
+    row = connection.execute(f"SELECT {', '.join(columns.values())} FROM {source}").fetchone()
     values = dict(zip(columns, row or (), strict=True))
     names = sorted({run_names.get(run, "") for run in values.pop("runs") or ()})
     names = names if len(names) > 1 else []

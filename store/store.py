@@ -143,7 +143,7 @@ class Store:
         return self._query(lambda: fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
-        return self._query(lambda: self._orders.order_of(view).count)
+        return self._query(lambda: self._orders.order_of(view, 0).count)
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Return up to `limit` rows of the view, from position `offset`. Positions change only in `refresh_reviews`."""
@@ -154,11 +154,11 @@ class Store:
         return self._query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
-        return self._query(
-            lambda: measure_columns(
-                self.connection, self._orders.order_of(view).table, self._run_names, blind=self.blind
-            )
-        )
+        def measure() -> ColumnWidths:
+            order = self._orders.order_of(view, 0)
+            return measure_columns(self.connection, order, view.runs, self._run_names, blind=self.blind)
+
+        return self._query(measure)
 
     def fetch_row(self, item: int) -> QueueRow | None:
         return self._query(lambda: next(iter(self._fetch_rows([item])), None))

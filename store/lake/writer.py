@@ -25,7 +25,7 @@ from fcreview.store.lake.layout import (
 )
 from fcreview.store.workspace import Workspace
 
-RUN_ROW_GROUP, INDEX_ROW_GROUP = 4_096, 32_768
+RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
 """Rows in a row group. Reading one item reads its group, so groups with complete items are small."""
 _ISSUE_COLUMNS = "id, file, line, what, raw, severity"
 
@@ -151,7 +151,8 @@ class LakeWriter:
             if table == "functions":
                 query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
                 query += " ORDER BY hash"
-            self._write_table(self._index.folder, table, query, INDEX_ROW_GROUP, self._index.files)
+            row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
+            self._write_table(self._index.folder, table, query, row_group, self._index.files)
         self._files.write(f"{self._index.folder}/{INDEX_FILE}", self._index.to_json())
 
 

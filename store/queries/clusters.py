@@ -18,6 +18,7 @@ from fcreview.matching.clusters import (
     computed_grouping,
 )
 from fcreview.model.verdict import DECISIVE_STEP
+from fcreview.store.database import select_runs
 from fcreview.store.filters.build import FAILING_FILTER, ExactTermBuilder, add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import quote_or_hash
@@ -161,7 +162,7 @@ def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[
 
 _LABEL_CRITERIA = (
     "SELECT DISTINCT v.criterion FROM verdicts v JOIN item_rows i USING (item)"
-    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item)"
+    " WHERE i.run = $run AND v.run = $run AND i.category = (SELECT category FROM item_rows WHERE item = $item{runs})"
     " AND v.target = 'response' AND v.value LIKE '[%' ORDER BY 1"
 )
 
@@ -171,4 +172,5 @@ def fetch_label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]
 
     The criteria depend on the item's category and run, not on its verdicts, so a blind annotator may see them.
     """
-    return [row[0] for row in connection.execute(_LABEL_CRITERIA, {"run": item >> 32, "item": item}).fetchall()]
+    query = _LABEL_CRITERIA.format(runs=select_runs(connection, [item]))
+    return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -288,13 +288,19 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
     return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 
+MAX_LISTED_HASHES = 100
+"""Number of function docs up to which a query lists their hashes."""
+
+
 def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
     wanted = sorted(hashes)
     if not wanted:
         return {}
-    rows = connection.execute(
-        "SELECT hash, document FROM functions WHERE hash IN (SELECT unnest(?::VARCHAR[]))", [wanted]
-    ).fetchall()
+    # A list of values lets DuckDB skip most of a Parquet file. For many values, a join is faster.
+    few = len(wanted) <= MAX_LISTED_HASHES
+    where = ", ".join("?" * len(wanted)) if few else "SELECT unnest(?::VARCHAR[])"
+    query = f"SELECT hash, document FROM functions WHERE hash IN ({where})"
+    rows = connection.execute(query, wanted if few else [wanted]).fetchall()
     return {name: orjson.loads(text) for name, text in rows}
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 """FROM clause with the aliases that SQL fragments in the store use: `i` for items, `h` for their reviews."""
+FIRST_ROWS = 5_000
+"""Number of items that are ordered first in a lake."""
 MAX_CACHED_ORDERS = 4
 """Maximum number of orders in memory. The most recently used orders are kept. An order of 500,000 items takes about 4
 MB."""
@@ -63,7 +65,10 @@ class ViewOrder:
 
     table: str
     count: int
+    """Number of all items of the view."""
     depends_on_reviews: bool
+    n_rows: int
+    """Number of items in the table. In a lake, it may have only the first ones."""
 
 
 class ViewOrders:
@@ -83,13 +88,17 @@ class ViewOrders:
         self._orders: OrderedDict[View, ViewOrder] = OrderedDict()
         self._n_created = 0
 
-    def order_of(self, view: View) -> ViewOrder:
-        """Return the order of a view, computed on the first call.
+    def order_of(self, view: View, n_rows: int | None = None) -> ViewOrder:
+        """Return the order of a view, computed on the first call. It has at least the first `n_rows` items, or all.
 
         Raises FilterError if the view's filter is not valid, QueueError if its queue does not exist.
         """
+        order = self._orders.get(view)
+        if order is not None and order.n_rows < order.count and (n_rows is None or n_rows > order.n_rows):
+            self._drop_order(view)
+            n_rows = None
         if view not in self._orders:
-            self._orders[view] = self._create_order(view)
+            self._orders[view] = self._create_order(view, n_rows)
             while len(self._orders) > MAX_CACHED_ORDERS:
                 self._drop_order(next(iter(self._orders)))
         self._orders.move_to_end(view)
@@ -102,7 +111,7 @@ class ViewOrders:
 
     def fetch_item_numbers(self, view: View, offset: int, limit: int) -> list[int]:
         """Return the item numbers at the positions from `offset` to `offset + limit`."""
-        table = self.order_of(view).table
+        table = self.order_of(view, max(offset, 0) + max(limit, 0)).table
         rows = self._connection.execute(
             f"SELECT item FROM {table} WHERE rowid >= ? AND rowid < ? ORDER BY rowid",
             [max(offset, 0), max(offset, 0) + max(limit, 0)],
@@ -118,7 +127,7 @@ class ViewOrders:
     def _drop_order(self, view: View) -> None:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
 
-    def _create_order(self, view: View) -> ViewOrder:
+    def _create_order(self, view: View, n_rows: int | None) -> ViewOrder:
         if view.queue_file:
             self._queue_items.load_queue(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
@@ -137,9 +146,17 @@ class ViewOrders:
             order = _ORDERS[view.queue].format(seed=int(view.seed))
         if view.queue == SUSPECTS_QUEUE:
             source += f" JOIN suspect_places q ON q.item = i.item AND q.scope = '{view.runs_key}'"
-        select = f"SELECT {item} {source} WHERE {where} ORDER BY {order}"
-        count = self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}", params).fetchall()[0][0]
-        return ViewOrder(table, int(count), depends_on_reviews)
+        create = f"CREATE TEMP TABLE {table} AS SELECT {item} {source} WHERE {where} ORDER BY {order}"
+        # Sorting the millions of items of a lake takes longer than finding the first ones and counting them.
+        is_lake = getattr(self._connection, "has_file_for_each_run", False)
+        if is_lake and n_rows is not None and n_rows <= FIRST_ROWS and not depends_on_reviews:
+            fetched = self._connection.execute(f"{create} LIMIT {FIRST_ROWS}", params).fetchall()[0][0]
+            if fetched < FIRST_ROWS:
+                return ViewOrder(table, fetched, depends_on_reviews, fetched)
+            count = self._connection.execute(f"SELECT count(*) {source} WHERE {where}", params).fetchall()[0][0]
+            return ViewOrder(table, count, depends_on_reviews, fetched)
+        count = int(self._connection.execute(create, params).fetchall()[0][0])
+        return ViewOrder(table, count, depends_on_reviews, count)
 
 
 def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:

@@ -68,6 +68,14 @@ def test_a_user_is_added_and_hostile_names_are_refused(
     assert users.read_text().startswith('"anna" = "scrypt$') and users.read_text().count("\n") == 1
 
 
+def test_an_address_is_compared_as_browsers_send_it() -> None:
+    from fcreview.cli.serve.request_checks import format_origin, parse_origin
+
+    assert parse_origin("https://Review.Example.org/") == "https://review.example.org"
+    assert parse_origin("https://x:8443") == "https://x:8443" and parse_origin("http://[::1]:80") == "http://[::1]"
+    assert format_origin("http", "::1", 8000) == "http://[::1]:8000"
+
+
 def test_a_session_opens_with_the_options_of_the_server() -> None:
     options = WorkspaceOptions([Path("runs"), Path("-x")], data=[Path("data")], workspace=Path("w"))
     assert build_open_options(options, "pilot", "official:fail", None, True) == [

@@ -64,9 +64,9 @@ def _format_value(value: Any) -> str:
 
 def _format_automatic_verdicts(label: Label) -> list[str]:
     return [
-        _format_verdict(label["criterion"], said["source"], said["by"], orjson.dumps(said["value"]), said["error_type"])
-        + _format_reason(said["rationale"])
-        for said in label["automatic"]
+        _format_verdict(label["criterion"], each["source"], each["by"], orjson.dumps(each["value"]), each["error_type"])
+        + _format_reason(each["rationale"])
+        for each in label["automatic"]
     ]
 
 
@@ -77,12 +77,15 @@ def _format_verdict(criterion: str, source: str, by: str | None, value: bytes, e
 
 def _format_opinions(label: Label) -> list[str]:
     texts = []
-    for said in label["opinions"]:
-        who = f"{said['annotator']} (adjudicator)" if said["act"] == "adjudicate" else said["annotator"]
-        verdict = "" if said["value"] is None else " " + format_answer(label["criterion"], said["value"])
-        tags, bulk = f"tags {' '.join(said['tags'])}" if said["tags"] else None, "bulk" if said["bulk"] else None
-        parts = [f"{who}{verdict}", said["fault"], tags, bulk]
-        texts.append(", ".join(part for part in parts if part) + _format_reason(said["note"]))
+    for each in label["opinions"]:
+        who = f"{each['annotator']} (adjudicator)" if each["act"] == "adjudicate" else each["annotator"]
+        verdict = "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
+        tags, bulk = (
+            f"tags {' '.join(each['tags'])}" if each["tags"] else None,
+            "bulk" if each["bulk"] else None,
+        )
+        parts = [f"{who}{verdict}", each["fault"], tags, bulk]
+        texts.append(", ".join(part for part in parts if part) + _format_reason(each["note"]))
     return texts
 
 

@@ -160,13 +160,13 @@ def _benchmark_verdict(row: QueueRow) -> bool | None:
 
 def fix_authors(label: Label) -> list[str]:
     """Return the adjudicators who gave the label's fix. If no adjudicator gave it, return the annotators who did."""
-    same = [said for said in label["opinions"] if said["golden_fix"] == label["golden_fix"]]
-    rulers = [said for said in same if said["act"] == "adjudicate"]
-    return sorted({said["annotator"] for said in rulers or same})
+    same = [opinion for opinion in label["opinions"] if opinion["golden_fix"] == label["golden_fix"]]
+    rulers = [opinion for opinion in same if opinion["act"] == "adjudicate"]
+    return sorted({opinion["annotator"] for opinion in rulers or same})
 
 
 def opinion_notes(label: Label) -> list[str]:
-    return [said["note"] for said in label["opinions"] if said["note"]]
+    return [opinion["note"] for opinion in label["opinions"] if opinion["note"]]
 
 
 @dataclass(slots=True)
@@ -197,7 +197,7 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
         of_run[row.run] = group
     refused: dict[str, int] = {}
     for label in (label for chunk in source.labels() for label in chunk):
-        if not any(said["golden_fix"] for said in label["opinions"]):
+        if not any(opinion["golden_fix"] for opinion in label["opinions"]):
             continue
         group, item = of_run[label["run"]], (label["category"], label["id"])
         why = _rejection_reason(source, label) or _conflict_reason(group.fixes.get(item), label)
@@ -215,7 +215,7 @@ def _rejection_reason(source: ExportSource, label: Label) -> str | None:
     fix = label["golden_fix"]
     if label["target"] != ITEM:
         return "given for a part of the item"
-    if all(said["stale"] for said in label["opinions"] if said["golden_fix"]):
+    if all(opinion["stale"] for opinion in label["opinions"] if opinion["golden_fix"]):
         return "stale: the answer changed after the review"
     if label["decided_by"] == DISPUTED or fix is None:
         return "annotators disagree"

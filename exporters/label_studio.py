@@ -54,19 +54,19 @@ def label_to_task(label: Label) -> dict[str, Any]:
         "data": data | shown,
         "predictions": [
             {
-                "model_version": " ".join(word for word in (said["source"], said["by"]) if word),
-                "result": list(_opinion_results(criterion, {"value": said["value"], "note": said["rationale"]}, said)),
+                "model_version": " ".join(word for word in (each["source"], each["by"]) if word),
+                "result": list(_opinion_results(criterion, {"value": each["value"], "note": each["rationale"]}, each)),
             }
-            for said in label["automatic"]
+            for each in label["automatic"]
         ],
         "annotations": [
             {
-                "result": list(_opinion_results(criterion, said, _opinion_meta(said))),
-                "ground_truth": said["act"] == "adjudicate",
+                "result": list(_opinion_results(criterion, opinion, _opinion_meta(opinion))),
+                "ground_truth": opinion["act"] == "adjudicate",
                 "was_cancelled": False,
-                "created_at": said["time"],
+                "created_at": opinion["time"],
             }
-            for said in label["opinions"]
+            for opinion in label["opinions"]
         ],
     }
 
@@ -78,7 +78,7 @@ def _choice_options(words: Iterable[str]) -> list[dict[str, str]]:
 
 def _all_given_labels(label: Label) -> list[str]:
     """Return all labels that an automatic verdict or an annotator gave, sorted."""
-    values = [said["value"] for said in [*label["automatic"], *label["opinions"]]]
+    values = [opinion["value"] for opinion in [*label["automatic"], *label["opinions"]]]
     return sorted({str(each) for value in values if isinstance(value, list) for each in value})
 
 
@@ -145,27 +145,27 @@ def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
 
 def _read_annotation(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an annotation's results to the fields of an opinion."""
-    said: dict[str, Any] = {}
+    opinion: dict[str, Any] = {}
     for result in annotation["result"]:
         control = result["from_name"]
         texts = result["value"]["choices" if CONTROL_TYPES.get(control) == "choices" else "text"]
         texts = [texts] if isinstance(texts, str) else texts
         if control == "verdict":
-            said["value"] = parse_answer(data.get("criterion", CORRECT), texts[0])
+            opinion["value"] = parse_answer(data.get("criterion", CORRECT), texts[0])
         elif control == "labels":
-            said["value"] = texts
+            opinion["value"] = texts
         elif control == "golden_fix":
-            said["golden_fix"] = orjson.loads(texts[0])
+            opinion["golden_fix"] = orjson.loads(texts[0])
         elif control == "tags":
-            said["tags"] = texts
+            opinion["tags"] = texts
         elif control in OPINION_FIELDS:
-            said[control] = "\n".join(texts)
+            opinion[control] = "\n".join(texts)
     meta: dict[str, Any] = next((result["meta"] for result in annotation["result"] if result.get("meta")), {})
-    if meta.get("digest") == _opinion_digest(said):
-        return said | {name: meta.get(name) for name in META_FIELDS}
+    if meta.get("digest") == _opinion_digest(opinion):
+        return opinion | {name: meta.get(name) for name in META_FIELDS}
     who = annotation.get("completed_by")
     name = who.get("email") or who.get("id") if isinstance(who, dict) else who
-    return said | {
+    return opinion | {
         "annotator": "" if name is None else str(name),
         "act": "adjudicate" if annotation.get("ground_truth") else "review",
         "time": annotation.get("updated_at") or annotation.get("created_at"),

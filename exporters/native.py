@@ -63,10 +63,10 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _rewrite_run(source: ExportSource, run: int, plan: RunPlan) -> _RewrittenRun:
-    lent = source.benchmarks
-    found = _RewrittenRun(plan, lent.summaries(plan))
+    benchmarks = source.benchmarks
+    found = _RewrittenRun(plan, benchmarks.summaries(plan))
     try:
-        for each in lent.rewrite(plan, source.store.analysis.fetch_scored_items(run)["corrected"]):
+        for each in benchmarks.rewrite(plan, source.store.analysis.fetch_scored_items(run)["corrected"]):
             if isinstance(each, Unrepresentable):
                 found.unrepresentable.append(each)
             elif each.content != read_file(each.path):
@@ -116,8 +116,8 @@ def _common_parent(paths: Iterable[Path]) -> Path:
 def _run_messages(run: _RewrittenRun, root: Path) -> list[str]:
     """Return messages about verdicts that the files cannot represent, and about datasets that were not copied."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
-    said = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
-    found = [f"{name}: cannot be written to its files: {'; '.join(said)}"] if said else []
+    problems = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
+    found = [f"{name}: cannot be written to its files: {'; '.join(problems)}"] if problems else []
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent

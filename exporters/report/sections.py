@@ -340,12 +340,12 @@ def sampling_section(queues: Sequence[QueueSample]) -> Section:
         for queue in queues
     ]  # fmt: skip
     heads = ["queue", "drawn", "from", "strata", "seed", "created"]
-    said = (
+    sample_sentence = (
         format_count(len(queues), "queue was", "queues were") + " drawn at random."
         if queues
         else "No random sample was drawn."
     )
-    text = Paragraph(f"{said} {HAND_PICKED_NOTE}")
+    text = Paragraph(f"{sample_sentence} {HAND_PICKED_NOTE}")
     return Section("Item selection", [text, make_table(heads, rows)] if rows else [text])
 
 

@@ -79,15 +79,15 @@ class Descriptions:
         known = self.by_id.get(identifier)
         return known is not None and bool(known.name or known.options)
 
-    def is_named(self, identifier: str, said: set[str]) -> bool:
+    def is_named(self, identifier: str, user_words: set[str]) -> bool:
         """Whether a text, given as its set of words, contains a word of the object's name or all options of the
         object."""
         known = self.by_id.get(identifier)
         if known is None:
             return False
-        if known.name and words(known.name) & said:
+        if known.name and words(known.name) & user_words:
             return True
-        return bool(known.options) and all(words(option) <= said for option in known.options)
+        return bool(known.options) and all(words(option) <= user_words for option in known.options)
 
 
 def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:

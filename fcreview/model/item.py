@@ -440,10 +440,6 @@ class Run:
         return " ".join(word for word in (title, version, language) if word)
 
 
-StepNumbers = Mapping[tuple[int, int], int]
-"""Maps (turn, step), both from 0 as in `Message` and `Call`, to the number of the step in its turn, from 1."""
-
-
 def number_steps(item: Item) -> dict[tuple[int, int], int]:
     """Number the steps of each turn that contain a message or a call: 1, 2, 3.
 

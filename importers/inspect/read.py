@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,6 @@ SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "mod
 TOLERANCE = 1e-9
 """Maximum difference between a recorded and a recomputed metric that counts as a rounding error."""
 MAX_REPORTED_FIGURES = 3
-FillItem = Callable[[Item, LogSample], None]
 
 
 @dataclass(slots=True)

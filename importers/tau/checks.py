@@ -86,19 +86,19 @@ def add_verdicts(
         text = f"ended with {reason}; nothing was checked"
         record_reward(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
         return
-    said = _find_texts(_read_texts(criteria), messages or ())
+    texts = _find_texts(_read_texts(criteria), messages or ())
     official = _official_parts(recorded, basis)
     recomputed = Parts(
         dict(official.values),
-        [text for text, found in said.items() if not found],
+        [text for text, found in texts.items() if not found],
         official.unmet_assertions,
         [action.name for action, matched in zip(actions, matches, strict=True) if not matched],
     )
-    own = _recompute(item, criteria, None if messages is None else (all(matches), all(said.values())))
+    own = _recompute(item, criteria, None if messages is None else (all(matches), all(texts.values())))
     recomputed.values |= {part: value for part, value in own.items() if part in basis}
     record_reward(item, reward, (official, recomputed))
     if item.golden_hash:  # The task is in the file.
-        _report_contradictions(item, recorded, list(said), [action.name for action in actions], official.reward)
+        _report_contradictions(item, recorded, list(texts), [action.name for action in actions], official.reward)
     _add_uncounted(item, recorded, basis, own)
     _add_action_checks(item, recorded, actions, addresses, matches)
     _add_nl_assertions(item, recorded)
@@ -234,8 +234,8 @@ def _find_texts(texts: Sequence[str], messages: Sequence[ConversationMessage]) -
 
     Commas are removed from the messages only, so a text with a comma is never found.
     """
-    said = [each.content.lower().replace(",", "") for each in messages if each.role == "assistant" and each.content]
-    return {text: any(text.lower() in message for message in said) for text in texts}
+    replies = [each.content.lower().replace(",", "") for each in messages if each.role == "assistant" and each.content]
+    return {text: any(text.lower() in message for message in replies) for text in texts}
 
 
 def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], own: Mapping[str, float | None]) -> None:

@@ -275,7 +275,7 @@ def _add_verdicts(
     recorded = reward_info.get("info")
     recorded = recorded if isinstance(recorded, dict) else {}
     outputs = _read_outputs(item, task.get("outputs"), recorded)
-    said = find_outputs(outputs or [], messages or [])
+    found_outputs = find_outputs(outputs or [], messages or [])
     official, recomputed = Parts(), Parts()
     if "r_actions" in recorded:
         official.values["DB"] = recomputed.values["DB"] = read_part_value(recorded["r_actions"])
@@ -288,9 +288,9 @@ def _add_verdicts(
         official.values["DB"] = recomputed.values["DB"] = implied
     if outputs is None or outputs:
         is_known = outputs is not None and messages is not None
-        recomputed.values["COMMUNICATE"] = float(all(said.values())) if is_known else None
+        recomputed.values["COMMUNICATE"] = float(all(found_outputs.values())) if is_known else None
         official.values["COMMUNICATE"] = read_part_value(recorded.get("r_outputs"))
-        recomputed.missing_texts = [text for text, found in said.items() if not found]
+        recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
         found = recorded.get("outputs")
         official.missing_texts = [str(text) for text, ok in found.items() if not ok] if isinstance(found, dict) else []
     record_reward(item, reward, (official, recomputed))

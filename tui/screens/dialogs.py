@@ -216,22 +216,22 @@ class NoteScreen(GuardedModalScreen[str | None]):
 
 
 def tag_choices(
-    configured: Sequence[str], errors: Sequence[str | None], taxonomy: Sequence[str], chosen: Sequence[str]
+    configured: Sequence[str], errors: Sequence[str | None], taxonomy: Sequence[str], selected: Sequence[str]
 ) -> list[str]:
     """Return the tags to choose from: configured tags, error types of the item, and the taxonomy of the benchmark.
 
     Each tag occurs once. The configured tags come first, so that each configured tag has the same digit for every item.
     Chosen tags that are not in these lists come last.
     """
-    return list(dict.fromkeys([*configured, *(error for error in errors if error), *taxonomy, *chosen]))
+    return list(dict.fromkeys([*configured, *(error for error in errors if error), *taxonomy, *selected]))
 
 
 class TagSource:
     """Tags as a document with a check box, a key and a name in each line."""
 
-    def __init__(self, tags: list[str], chosen: set[str], new_key: str = "", keys: Mapping[int, str] = {}) -> None:
+    def __init__(self, tags: list[str], selected: set[str], new_key: str = "", keys: Mapping[int, str] = {}) -> None:
         """Create the document. `keys` maps the number of a tag, from 1, to the key that toggles it."""
-        self.tags, self.chosen, self._new_key, self._keys = tags, chosen, new_key, keys
+        self.tags, self.selected, self._new_key, self._keys = tags, selected, new_key, keys
 
     def __len__(self) -> int:
         return max(len(self.tags), 1)
@@ -242,7 +242,7 @@ class TagSource:
             return [((f"no tags yet; press {self._new_key} to add one", "dim"),)]
         tag = self.tags[index]
         key = self._keys.get(index + 1, "")
-        return [((f" [{'x' if tag in self.chosen else ' '}] ", "strong"), (f"{key:1} ", "key"), (sanitize(tag), ""))]
+        return [((f" [{'x' if tag in self.selected else ' '}] ", "strong"), (f"{key:1} ", "key"), (sanitize(tag), ""))]
 
 
 class TagsScreen(GuardedModalScreen[list[str] | None]):
@@ -261,7 +261,7 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
     def __init__(
         self,
         tags: Sequence[str],
-        chosen: Sequence[str],
+        selected: Sequence[str],
         load_used: Callable[[], Awaitable[Sequence[str]]] | None = None,
         name: str = "",
         *,
@@ -276,8 +276,8 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
         """
         super().__init__()
         self._about = name
-        self._tags, self._before, self._used, self._label = list(tags), list(chosen), load_used, label
-        self._source = TagSource(self._tags, set(chosen))
+        self._tags, self._before, self._used, self._label = list(tags), list(selected), load_used, label
+        self._source = TagSource(self._tags, set(selected))
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -320,7 +320,7 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
     def action_toggle_number(self, number: int) -> None:
         """Set or clear the tag with this number, from 1."""
         if number <= len(self._tags):
-            self._source.chosen ^= {self._tags[number - 1]}
+            self._source.selected ^= {self._tags[number - 1]}
             self._draw(number - 1)
 
     def action_new(self) -> None:
@@ -332,12 +332,12 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
             return
         if tag not in self._tags:
             self._tags.append(tag)
-        self._source.chosen.add(tag)
+        self._source.selected.add(tag)
         self._draw(self._tags.index(tag))
 
     def action_save(self) -> None:
-        chosen = [tag for tag in self._tags if tag in self._source.chosen]
-        self.dismiss(chosen if self._label != "tags" or set(chosen) != set(self._before) else None)
+        selected = [tag for tag in self._tags if tag in self._source.selected]
+        self.dismiss(selected if self._label != "tags" or set(selected) != set(self._before) else None)
 
     def action_cancel(self) -> None:
         self.dismiss(None)

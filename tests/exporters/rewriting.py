@@ -21,7 +21,6 @@ from fcreview.importers.registry import (
     write_reviewed_logs,
 )
 from fcreview.model.item import Run
-from fcreview.model.metric import MetricSource
 from fcreview.model.review import Event
 from fcreview.run_plan import RunPlan
 from fcreview.store.store import Store
@@ -71,25 +70,26 @@ def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], 
     return lent.told
 
 
-def figures(store: Store, source: MetricSource) -> Figures:
-    """Every figure of every run, as one source has it."""
-    found: Figures = {}
+def figures(store: Store) -> tuple[Figures, Figures]:
+    """Every official and every corrected figure of every run."""
+    official, corrected = Figures(), Figures()
     for row in store.fetch_runs():
         for line in compute_run_metrics(store.analysis.fetch_scored_items(row.run), row.info):
-            found[named(row.info), line.table, line.level, line.name] = line.values.get(source)
-    return found
+            key = (named(row.info), line.table, line.level, line.name)
+            official[key], corrected[key] = line.values.get("official"), line.values.get("corrected")
+    return official, corrected
 
 
-def reimported(imports: Imports, out: Path, source: MetricSource) -> Figures:
+def reimported(imports: Imports, out: Path) -> tuple[Figures, Figures]:
     """The figures of what was written."""
     with Store.open(imports.of([out])) as store:
-        return figures(store, source)
+        return figures(store)
 
 
 def official_keys(reviewed: Reviewed) -> set[Key]:
     """Figures whose every verdict is official: without reviews they are corrected as they are. Forgets the reviews."""
     reviewed.store.reviews.rebuild([])
-    official, corrected = figures(reviewed.store, "official"), figures(reviewed.store, "corrected")
+    official, corrected = figures(reviewed.store)
     return {key for key, value in official.items() if value is not None and close(value, corrected.get(key))}
 
 
@@ -102,9 +102,9 @@ def differing(one: Figures, other: Figures) -> dict[Key, Any]:
 def wrong(reviewed: Reviewed, known: set[Key], imports: Imports, out: Path) -> dict[Key, Any]:
     """Where the figures of what was written are not the corrected ones of what people said: all of them as corrected
     figures, those of `known` as official ones."""
-    corrected = figures(reviewed.store, "corrected")
-    official = reimported(imports, out, "official")
-    found = differing(corrected, reimported(imports, out, "corrected"))
+    _, corrected = figures(reviewed.store)
+    official, read_again = reimported(imports, out)
+    found = differing(corrected, read_again)
     return found | {key: (corrected[key], official.get(key)) for key in known & corrected.keys()
                     if not close(corrected[key], official.get(key))}  # fmt: skip
 

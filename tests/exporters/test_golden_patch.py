@@ -72,8 +72,8 @@ class Fixed:
         """The item after the patches, where the old scores are gone: they were made with the old answers."""
         for name, told in (("golden.patch", "apply golden.patch in "), ("run.patch", "apply it in ")):
             if (self.out / name).is_file():
-                (line,) = [each for each in self.told if each.startswith(name)]
-                place = line.partition(told)[2].partition(", with git apply")[0]
+                (line,) = [each for each in self.told if told in each]
+                place = line.partition(told)[2].partition(" with git apply")[0]
                 with (self.out / name).open("rb") as patch:
                     subprocess.run(["patch", "-p1", "-s"], cwd=place, stdin=patch, check=True)
         for folder in self.runs.glob("score*"):

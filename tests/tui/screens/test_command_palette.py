@@ -33,7 +33,10 @@ SIZE = (80, 24)
 
 
 async def typed(pilot: Any, settled: Any, text: str, *keys: str) -> list[str]:
-    await pilot.press("colon", *text, *keys)
+    """The text all at once: what is typed letter by letter is tested below."""
+    await pilot.press("colon")
+    put(pilot.app, text)
+    await pilot.press(*keys)
     lines: list[str] = await settled(pilot)
     return lines
 

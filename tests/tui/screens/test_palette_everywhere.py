@@ -23,7 +23,7 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.faults.hostile.exercise import harmful
-from tests.tui.screens.test_command_palette import HOSTILE
+from tests.tui.screens.test_command_palette import HOSTILE, typed
 
 FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
 RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
@@ -126,11 +126,9 @@ async def test_it_opens_shows_the_keys_of_the_screen_closes_and_an_order_leads_t
             await pilot.press("escape")
             await settled(pilot)
             assert app.screen is under
-        await pilot.press("colon", *"order dataset", "enter")
-        lines = await settled(pilot)
+        lines = await typed(pilot, settled, "order dataset", "enter")
         assert isinstance(app.screen, QueueScreen) and "order dataset" in "\n".join(lines), place
-        await pilot.press("colon", *"simple_2", "enter")
-        await settled(pilot)
+        await typed(pilot, settled, "simple_2", "enter")
         assert isinstance(app.screen, ItemScreen)
 
 
@@ -139,17 +137,14 @@ async def test_clusters_comparisons_and_the_report_open_from_everywhere(app: Any
     async with app.run_test(size=(100, 30)) as pilot:
         await go(pilot, settled, place)
         under = app.screen
-        await pilot.press("colon", *"compare birch maple", "enter")
-        lines = await settled(pilot)
+        lines = await typed(pilot, settled, "compare birch maple", "enter")
         assert isinstance(app.screen, CompareScreen) and "birch-8b" in lines[0]
         await pilot.press("q")
         await settled(pilot)
         assert app.screen is under
-        await pilot.press("colon", *"compare 1 1", "enter")
-        await settled(pilot)
+        await typed(pilot, settled, "compare 1 1", "enter")
         assert app.screen is under
-        await pilot.press("colon", *"overview", "enter")
-        await settled(pilot)
+        await typed(pilot, settled, "overview", "enter")
         assert isinstance(app.screen, OverviewScreen)
 
 

@@ -207,10 +207,11 @@ BEGIN
             content := NULL;
         END;
         reason := CASE
-            WHEN content IS NULL OR subject IS NULL OR content->>'event' IS NULL OR content->>'hash' IS NULL
+            WHEN content IS NULL OR subject IS NULL OR content->>'event' IS NULL
+                OR coalesce(content->>'hash', '') !~ '^[0-9a-f]{32}$'
                 OR position('\x0a'::bytea IN lines[n]) > 0 OR content->>'act' IS NULL
                 OR content->>'act' NOT IN ('review', 'retract', 'adjudicate')
-                OR octet_length(lines[n]) > 4000000 OR octet_length(content->>'hash') > 64
+                OR octet_length(lines[n]) > 4000000
                 THEN 'not a journal line'
             WHEN content->>'annotator' IS DISTINCT FROM me.annotator THEN 'written by another annotator'
             WHEN content->>'act' = 'adjudicate' AND NOT sees_all THEN 'adjudication needs the role adjudicator'
@@ -239,8 +240,9 @@ BEGIN
 END $$;
 
 -- Lines that the caller may see and that are new since `since`, a cursor of an earlier call (empty for all). The first
--- row holds only the next cursor: incarnation, generation of the member, and the oldest transaction that was running.
--- Every older one has ended, so no line can appear below it later.
+-- row holds only the next cursor: incarnation, generation of the member, the oldest transaction that was running (every
+-- older one has ended, so no line can appear below it later), and a witness: the transaction and the hash of the newest
+-- line below it. If the server does not have the witness, it was restored from an older backup, and sends all lines.
 CREATE OR REPLACE FUNCTION fcreview.pull(since text)
 RETURNS TABLE (next text, annotator text, informed boolean, body bytea)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -249,15 +251,19 @@ DECLARE
     home int := fcreview.current_incarnation();
     upto xid8 := pg_snapshot_xmin(pg_current_snapshot());
     prefix text := home || '.' || me.generation || '.';
+    parts text[] := regexp_match(since, '^([0-9]+\.[0-9]+\.)([0-9]{1,18})(?:\.([0-9]{1,18})-(\w+))?$');
     start xid8 := '0';
 BEGIN
-    IF starts_with(since, prefix) AND substr(since, length(prefix) + 1) ~ '^[0-9]{1,18}$' THEN
-        start := substr(since, length(prefix) + 1)::xid8;
+    IF parts[1] = prefix AND parts[2]::xid8 <= upto AND (parts[3] IS NULL OR EXISTS (
+        SELECT FROM fcreview.line l WHERE l.project = me.project AND l.incarnation = home
+            AND l.xid = parts[3]::xid8 AND left(l.hash, 8) = parts[4]))
+    THEN
+        start := parts[2]::xid8;
     END IF;
-    IF start > upto THEN  -- the server was restored from an older backup
-        start := '0';
-    END IF;
-    RETURN QUERY SELECT prefix || upto, NULL::text, NULL::boolean, NULL::bytea;
+    RETURN QUERY SELECT prefix || upto || coalesce((
+            SELECT '.' || l.xid || '-' || left(l.hash, 8) FROM fcreview.line l
+            WHERE l.project = me.project AND l.incarnation = home AND l.xid < upto ORDER BY l.xid DESC LIMIT 1), ''),
+        NULL::text, NULL::boolean, NULL::bytea;
     IF start = '0' THEN
         RETURN QUERY SELECT NULL::text, l.annotator, l.informed, l.body FROM fcreview.line l
             WHERE l.project = me.project AND (l.incarnation <> home OR l.xid < upto)

@@ -75,6 +75,7 @@ def count_lines(team: Team) -> int:
         (make_line("bob").replace(b'"act":"review"', b'"act":"review","act":"adjudicate"'), "adjudication needs"),
         (make_line("bob")[:-1] + b',"annotator":"alice"}', "written by another annotator"),
         (make_line("bob")[:-1] + b"\n}", "not a journal line"),
+        (make_line("bob")[:-1] + b',"hash":"no hash"}', "not a journal line"),
         (b"\xff\xfe", "not a journal line"),
         (b"[" * 100_000, "not a journal line"),
         (b"null", "not a journal line"),

@@ -119,7 +119,8 @@ def test_a_workspace_chooses_no_team(cli: Callable[..., Done], tmp_path: Path, m
     ],
 )
 def test_messages(cli: Callable[..., Done], tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
-    workspace_of(tmp_path, "ann")
+    (tmp_path / "ann" / "run").mkdir(parents=True)
+    find_workspace(tmp_path / "ann" / "run")
     done = cli("ann", *arguments)
     assert done.code == code
     assert message in done.err

@@ -16,8 +16,11 @@ from tests.cli.conftest import Cli
 NEEDS = {
     "extend": "no item of the queue is reviewed yet",
     "issue": "contains only rules",
+    "serve": "users.toml: No such file",
 }
-"""What an example says where people have to review first: it is understood all the same."""
+"""Error of an example that needs reviews or a file of the user: the command was understood all the same."""
+TEAM_ERRORS = ("belongs to no team", "failed to resolve host")
+"""Errors of the `team` examples, which need a PostgreSQL server. tests/team runs these commands with one."""
 SMALLER = {"200": "20", "50": "2", "10": "2"}
 """The sample runs are small."""
 
@@ -74,6 +77,8 @@ def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
             cli("export", "runs/gpt4o", "-o", "labels.jsonl", cwd=place)
         done = cli(*words(example, place / "home"), cwd=place, TMPDIR=str(place))
         if name in NEEDS and NEEDS[name] in done.err:
+            continue
+        if example.startswith("fcreview team ") and any(error in done.err for error in TEAM_ERRORS):
             continue
         if done.code or not (done.out + done.err).strip():
             faults.append(f"{name}: {example}\n   {done.code} {done.err}")

@@ -69,7 +69,9 @@ FORMS = (
     CommandForm("queue extend", "extend a sample", "draw more items to narrow an interval"),
     CommandForm("queue list", "list queues", "show queues and the progress of each annotator", is_read_only=True),
     CommandForm("queue show", "show a queue", "show the sampling and progress of a queue", is_read_only=True),
-    CommandForm("estimate", "estimate", "estimate the accuracy with 95 % confidence intervals", is_read_only=True),
+    CommandForm(
+        "estimate", "estimate every metric", "estimate the accuracy with 95 % confidence intervals", is_read_only=True
+    ),
     CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}, "html"),
     CommandForm(
         "export",

@@ -6,6 +6,7 @@ In blind mode, the lists omit everything that would reveal verdicts.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -235,7 +236,7 @@ def cluster_table(
         noun="group",
         total=sum(row.cluster is None for row in rows),
         columns=_cluster_columns(grouping, cells),
-        rows=[_cluster_cells(row, grouping, unfolded, cells) for row in rows],
+        rows=_tell_apart([_cluster_cells(row, grouping, unfolded, cells) for row in rows], rows, cells),
         values=[row.terms for row in rows],
         empty_message="no failures",
         prefix_heading=heading,
@@ -282,6 +283,17 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: in
     parts += [(code, "dim")] if by_error and cells >= CODES_MIN_CELLS else []
     parts.append((mostly, ""))
     return [*parts, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else parts
+
+
+def _tell_apart(parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int) -> list[list[StyledText]]:
+    """Put the first word of the error type before sentences that several groups have, unless the code has a column."""
+    counts = Counter(each[0][0] for each in parts)
+    for each, row in zip(parts, rows, strict=True):
+        text, style = each[0]
+        if row.cluster is None and row.group.name and counts[text] > 1 and cells < CODES_MIN_CELLS:
+            word = re.split(r"[_:\W]", row.group.name, maxsplit=1)[0]
+            each[0] = f"{text[:2]}{sanitize(word)}: {text[2:3].lower()}{text[3:]}", style
+    return parts
 
 
 _LAST_WORD = re.compile(r"[^\s()]*$")

@@ -160,11 +160,15 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueR
 
 AGREEING_FAMILIES = re.compile(r"^(\d+) of (\d+) model famil(?:y|ies) \(\d+ models?\) agrees?: ")
 """Beginning of the reason that several models agree on another answer. Rows show a shorter form."""
+GOLDEN_ARGUMENT = re.compile(r"^golden (?:value for |answer (requires |allows omitting ))(\S+) of [^\s,]+")
+"""Beginning of a reason about an argument. Rows omit the function, so that the reason itself fits."""
 
 
 def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
-    short = (AGREEING_FAMILIES.sub(r"\1 of \2 families: ", each.removeprefix("golden answer ")) for each in reasons)
-    text = "; ".join(short)
+    short = (GOLDEN_ARGUMENT.sub(lambda found: (found[1] or "") + found[2], each) for each in reasons)
+    text = "; ".join(
+        AGREEING_FAMILIES.sub(r"\1 of \2 families: ", each.removeprefix("golden answer ")) for each in short
+    )
     return replace(
         row, first_difference=text, diff_function=None, diff_argument=None, diff_golden=None, diff_predicted=None
     )

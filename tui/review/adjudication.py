@@ -352,7 +352,7 @@ class Adjudicator:
             parts = [f"{sign}{name} saved: {words}" + (" (still unresolved)" if unresolved else ""), undo]
         moved = goes_on and self.cases.move_to_next_open()
         if goes_on and not moved:
-            parts.insert(2, remaining_text(self.cases))
+            parts[2:2] = [remaining_text(self.cases), f"{self._key('item.back')} back"]
         show = self._show_case if moved else self._refresh_case
         await show(StatusMessage("   ".join(parts)))
         return True

@@ -169,3 +169,11 @@ def test_the_sentence_comes_before_the_code_and_bars_are_scaled_to_the_largest(c
     assert [text.count("━") for text in texts] == ([6, 5, 1] if cells == 80 else [10, 8, 2])
     assert "String is not an accepted value" in texts[1]
     assert ("value_error:string" in texts[1]) is (cells == 160)
+
+
+def test_groups_with_the_same_sentence_differ():
+    codes = ["simple_function_checker:wrong_count", "parallel_function_checker_no_order:wrong_count"]
+    rows = cluster_rows(group_clusters([cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set())
+    narrow, wide = (cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160))
+    assert [row[0][0][2:22] for row in narrow] == ["simple: number of ca", "parallel: number of "]
+    assert {row[0][0][2:18] for row in wide} == {"Number of calls "}

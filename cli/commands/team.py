@@ -84,7 +84,7 @@ def create(
     address = parse_server_url(url)
     lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
     login, password, warnings = create_team(address, project, lead, reveal)
-    emit(f"project {project} created. Reviews of others are revealed: {reveal}")
+    emit(f"project {project} created; reveal: {reveal}")
     _print_invitation(address.with_user(login), password)
     for warning in warnings:
         print_message(f"fcreview: {warning}. Use scram-sha-256 or peer")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -85,6 +86,8 @@ def postgres() -> Iterator[PostgresServer]:
     binaries = find_binaries()
     if binaries is None or shutil.which("openssl") is None:
         pytest.skip("PostgreSQL (initdb) or openssl is not installed")
+    if os.geteuid() == 0 and shutil.which("runuser") is None:
+        pytest.skip("PostgreSQL does not run as root, and runuser is not installed")
     folder = Path(tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp"))  # the path of a socket must be short
     server = start_server(folder, binaries)
     yield server

@@ -141,7 +141,7 @@ def build_open_options(
 
 def check_options(options: ServeOptions) -> None:
     """Raise a UsageError unless there is one login and every connection from elsewhere is encrypted."""
-    from fcreview.cli.serve.request_checks import is_loopback
+    from fcreview.cli.serve.request_checks import is_loopback, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
         raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
@@ -154,7 +154,9 @@ def check_options(options: ServeOptions) -> None:
             raise UsageError("--socket excludes --host, --port and --tls-cert")
         if options.url is None:
             raise UsageError("--socket needs --url: the address that browsers use, such as https://review.example.org")
-    elif options.tls_cert is None and not is_loopback(options.host or DEFAULT_HOST):
+    if options.url is not None:
+        parse_origin(options.url)
+    if options.socket is None and options.tls_cert is None and not is_loopback(options.host or DEFAULT_HOST):
         raise UsageError(f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE")
 
 

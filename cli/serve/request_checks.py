@@ -41,7 +41,10 @@ def format_origin(scheme: str, host: str, port: int) -> str:
 
 
 def parse_origin(url: str) -> str:
-    """Return the origin of a URL such as `https://review.example.org`. Raises: UsageError for a URL with a path."""
+    """Return the origin of a URL such as `https://review.example.org`.
+
+    Raises: UsageError for a URL with a path, or without TLS unless it leads to this machine.
+    """
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -49,6 +52,8 @@ def parse_origin(url: str) -> str:
         parts, port = urlsplit(""), None
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise UsageError(f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org")
+    if parts.scheme == "http" and not is_loopback(parts.hostname):
+        raise UsageError(f"--url {url} is not encrypted: browsers must use https, by --tls-cert or through a proxy")
     return format_origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme])
 
 

@@ -25,6 +25,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*HEADER, "--socket", "s"), "--url"),
     ((*HEADER, "--socket", "s", "--port", "1", "--url", "https://x"), "excludes"),
     (("--users", "u", "--url", "https://x/path"), "invalid --url"),
+    (("--users", "u", "--url", "http://review.example.org"), "not encrypted"),
     (("--users", "absent.toml"), "absent.toml"),
     (("--users", "u", "--queue", "absent"), "queue not found"),
     (("--users", "u", "--where", "official:"), "official"),

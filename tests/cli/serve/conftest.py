@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from aiohttp.test_utils import TestClient, TestServer, unused_port
+from aiohttp.test_utils import TestClient, TestServer, get_port_socket
 
 from fcreview.cli.serve import users
 from fcreview.cli.serve.login import HeaderLogin, Login, PasswordLogin
@@ -47,11 +48,12 @@ class Browser(TestClient):  # type: ignore[type-arg]
         return answer.status
 
 
-async def start(login: Login, port: int, max_sessions: int = 20) -> Browser:
-    origin = f"http://127.0.0.1:{port}"
+async def start(login: Login, max_sessions: int = 20) -> Browser:
+    listener = get_port_socket("127.0.0.1", 0, socket.AF_INET)
+    origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     command = ProgramCommand([], {"PATH": "/bin", "HOME": "/home/x", "PGPASSWORD": "x", "FCREVIEW_SERVE_SECRET": "x"})
     server = BrowserServer(command, login, AllowedOrigins(frozenset({origin})), max_sessions)
-    browser = Browser(TestServer(server.make_app(), port=port))
+    browser = Browser(TestServer(server.make_app(), socket_factory=lambda *_: listener))
     browser.server_state, browser.origin = server, origin
     await browser.start_server()
     return browser
@@ -71,8 +73,7 @@ def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersFile:
 @pytest_asyncio.fixture
 async def browser(users_file: UsersFile) -> AsyncIterator[Browser]:
     """Not logged in."""
-    port = unused_port()
-    found = await start(PasswordLogin(users_file, "fcreview", is_secure=False), port, max_sessions=3)
+    found = await start(PasswordLogin(users_file, "fcreview", is_secure=False), max_sessions=3)
     yield found
     await found.close()
 
@@ -80,6 +81,6 @@ async def browser(users_file: UsersFile) -> AsyncIterator[Browser]:
 @pytest_asyncio.fixture
 async def proxied() -> AsyncIterator[Browser]:
     """Behind a proxy that sends `X-User` and a secret."""
-    found = await start(HeaderLogin("X-User", SECRET), unused_port())
+    found = await start(HeaderLogin("X-User", SECRET))
     yield found
     await found.close()

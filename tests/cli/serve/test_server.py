@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
-from aiohttp.test_utils import unused_port
 
 from fcreview.cli.errors import CommandError
 from fcreview.cli.serve.login import SECRET_HEADER, PasswordLogin
@@ -49,7 +48,7 @@ async def test_a_login_opens_the_app_as_this_annotator(browser: Browser) -> None
 
 
 async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser: Browser, users_file: UsersFile) -> None:
-    secure = await start(PasswordLogin(users_file, "fcreview", is_secure=True), unused_port())
+    secure = await start(PasswordLogin(users_file, "fcreview", is_secure=True))
     for each, wanted in ((browser, {"fcreview"}), (secure, {"__Host-fcreview"})):
         form = {"name": "alice", "password": PASSWORD}
         answer = await each.post("/login", data=form, headers={"Origin": each.origin}, allow_redirects=False)

@@ -26,6 +26,9 @@ def make_bindings(*tables: Sequence[Action]) -> list[BindingType]:
     ]
 
 
+_RANKS = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTIONS)}
+
+
 def _active_bindings(screen: Screen[Any]) -> list[Binding]:
     """Return the enabled bindings of a screen, starting with the bindings of the focused widget.
 
@@ -45,8 +48,7 @@ def key_hints(screen: Screen[Any]) -> list[tuple[str, str]]:
     for binding in _active_bindings(screen):
         if binding.show and binding.description:
             hints.setdefault(binding.id or binding.action, (format_key(binding.key), binding.description))
-    ranks = {name: (name.startswith("app."), rank) for rank, name in enumerate(ACTIONS)}
-    return [hints[name] for name in sorted(hints, key=lambda name: ranks.get(name, (True, 0)))]
+    return [hints[name] for name in sorted(hints, key=lambda name: _RANKS.get(name, (True, 0)))]
 
 
 @dataclass(frozen=True, slots=True)

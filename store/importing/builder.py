@@ -8,7 +8,6 @@ import os
 import re
 import secrets
 import shutil
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -106,12 +105,8 @@ class StoreBuilder:
             self._execute(read_schema())
             self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
-        self._types: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        """Table -> column -> SQL type."""
-        for table, name, kind in self._execute(
-            "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = 'store'"
-        ).fetchall():
-            self._types[table][name] = kind
+        self._types: dict[str, dict[str, str]] = {}
+        """Table -> column -> SQL type, for the tables that `_column_types` has read."""
         self._runs: list[dict[str, Any]] = []
         """Rows of the table `runs` to insert in `finish`."""
         self._sources: dict[int, list[dict[str, Any]]] = {}
@@ -122,6 +117,12 @@ class StoreBuilder:
 
     def __exit__(self, *_: object) -> None:
         close_connection(self._connection)
+
+    def _column_types(self, table: str) -> dict[str, str]:
+        if table not in self._types:  # `duckdb_columns()` would take 14 ms
+            rows = self._execute(f"SELECT column_name, column_type FROM (DESCRIBE {table})").fetchall()
+            self._types[table] = dict(rows)
+        return self._types[table]
 
     def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
         """Replace the items of the runs in one transaction.
@@ -151,7 +152,7 @@ class StoreBuilder:
     def _load(self, staged_runs: Sequence[StagedRun], omit_invalid: bool) -> None:
         runs = [staged.run_number for staged in staged_runs]
         max_line_bytes = max(1 << 21, max(staged.longest_item for staged in staged_runs) + 1024)
-        columns = {name: self._types["item_rows"][name] for name in ("run", "seq", *_COPIED_COLUMNS)}
+        columns = {name: self._column_types("item_rows")[name] for name in ("run", "seq", *_COPIED_COLUMNS)}
         columns |= {"golden": _CALLS_TYPE, "predicted": _CALLS_TYPE}
         names = ", ".join(f'"{name}"' for name in _COPIED_COLUMNS)
         self._execute("BEGIN")
@@ -180,11 +181,11 @@ class StoreBuilder:
         if not paths:
             return
         max_line_bytes = max(1 << 21, max(staged.longest_shared_row for staged in staged_runs) + 1024)
-        reader = read_json_sql(self._types["functions"], max_line_bytes)
+        reader = read_json_sql(self._column_types("functions"), max_line_bytes)
         functions = f"INSERT INTO functions SELECT hash, any_value(name), any_value(document) FROM {reader}"
         functions += " WHERE hash IS NOT NULL AND hash NOT IN (SELECT hash FROM functions) GROUP BY hash"
         self._retry_with_more_memory(lambda: self._execute(functions, [paths]))
-        types = self._types["questions"]
+        types = self._column_types("questions")
         columns = {"question_hash": types["hash"], "messages": types["messages"], "calls": types["calls"]}
         reader = read_json_sql(columns, max_line_bytes)
         questions = f"INSERT INTO questions SELECT question_hash, messages, calls FROM {reader}"
@@ -273,7 +274,7 @@ class StoreBuilder:
         return path
 
     def _insert(self, table: str, rows: Iterable[bytes]) -> None:
-        insert_lines(self._execute, table, self._types[table], rows)
+        insert_lines(self._execute, table, self._column_types(table), rows)
 
     def _execute(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""

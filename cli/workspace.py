@@ -232,12 +232,13 @@ class WorkspaceSession:
     def explain_empty(self, view: View) -> str:
         """Explain why a view has no items, such as a filter on reviews of an annotator who has none."""
         from fcreview.store.filters.parser import parse_filter
-        from fcreview.store.reviews.journal_reader import list_journals
+        from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
 
         if not view.where.strip():
             return "no items"
         message = f"no item matches {sanitize(view.where)}"
-        names = [journal.stem for journal in list_journals(self.workspace)]
+        journals = [*list_journals(self.workspace), *list_team_journals(self.workspace)]
+        names = sorted({journal.stem for journal in journals})
         if not parse_filter(view.where).depends_on_reviews or self.annotator in names:
             return message
         others = f"choose --annotator {sanitize(', '.join(names[:8]))}" if names else "there are no reviews yet"

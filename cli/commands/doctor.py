@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from fcreview.run_plan import DiscoveredRuns
     from fcreview.store.workspace import Workspace
 
-PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "bfcl-eval")
+PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "psycopg", "bfcl-eval")
 MAX_ISSUES = 20
 """Limit of import issues that are listed."""
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")

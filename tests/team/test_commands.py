@@ -67,6 +67,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     Journal(find_workspace(tmp_path / "alice" / "run"), "alice").append(key("simple_0"), Annotation(verdict=True))
     assert cli("alice", "team", "push", "run").out == "1 sent\n"
     assert cli("lena", "team", "sync", "run").out == "0 sent · 1 received\n"
+    assert "choose --annotator alice" in cli("lena", "items", "run", "--where", "reviewed").err
     assert cli("alice", "team", "status", "run").code == 0
     status = cli("bob", "team", "status", "run", "--json").objects[0]
     assert (status["annotator"], status["role"], status["unsent"]) == ("bob", "annotator", 0)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "psycopg", "bfcl-eval")
+OPTIONAL_PACKAGES = ("psycopg", "bfcl-eval")
 MAX_ISSUES = 20
 """Limit of import issues that are listed."""
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
@@ -218,7 +219,7 @@ def _report_versions_and_terminal() -> Iterator[Fact]:
         try:
             yield _build_fact("version", version(package), package)
         except PackageNotFoundError:
-            if package != "bfcl-eval":
+            if package not in OPTIONAL_PACKAGES:
                 yield _build_fact("version", "not installed", package, problem=True)
     yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
     size = os.get_terminal_size() if sys.stdout.isatty() else None

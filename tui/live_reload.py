@@ -272,12 +272,9 @@ class LiveReload:
 
     async def _refresh_reviews(self) -> None:
         """Read the reviews that were received, and show them in the list and in the items on screen."""
-
-        def read(store: Store) -> None:
-            store.refresh_reviews()
-            store.count_items(self._queue.state.view)  # ordering a large view takes long
-
-        await self._session.query_in_background(read)
+        view = self._queue.state.view
+        await self._session.query(lambda store: store.refresh_reviews())  # writes, so it must not be interrupted
+        await self._session.query_in_background(lambda store: store.count_items(view))  # ordering a view takes long
         async with self._turn:
             await self._wait_until_ready()
             while not await self._swap(ReloadResult(ImportChanges(), self._queue.state.scope), None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -269,18 +270,25 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
 def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
     """Map each name of a run that is wider than `cells` to a short form: its first words and, if another name begins
     with these words, also its last word. Different names have different short forms."""
-    labels, texts = short_ids(names, cells), [sanitize(name) for name in names]
+    labels, texts = short_ids(names, cells), sorted(map(sanitize, names))
+    used = {*labels.values(), *texts}
     for name in labels:
         text = sanitize(name)
         cuts = [found.start() for found in _WORD_END.finditer(text) if found.start()]
         last = symbols().ellipsis + (text[cuts[-1] :] if cuts else "")
         heads = [text[:at] for at in reversed(cuts)]
-        forms = [head + symbols().ellipsis for head in heads if sum(each.startswith(head) for each in texts) == 1]
+        forms = [head + symbols().ellipsis for head in heads if _starts_one(texts, head)]
         forms += [head + last for head in heads]
-        used = {label for other, label in labels.items() if other != name} | {*texts}
         fitting = (form for form in forms if display_width(form) <= cells and form not in used)
         labels[name] = next(fitting, labels[name])
+        used.add(labels[name])
     return labels
+
+
+def _starts_one(texts: Sequence[str], head: str) -> bool:
+    """Whether one of the sorted texts starts with `head`, and no other does."""
+    second = bisect_left(texts, head) + 1
+    return second >= len(texts) or not texts[second].startswith(head)
 
 
 def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:

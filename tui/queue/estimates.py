@@ -17,7 +17,7 @@ from fcreview.stats.population import UNDECIDED, AutomaticOutcome, ItemStatus
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.command_forms import FormField
-from fcreview.tui.queue.columns import short_ids
+from fcreview.tui.queue.columns import short_run_names
 from fcreview.tui.queue.header import TARGET_HALF_WIDTH, label_runs
 from fcreview.tui.queue.overview import QueueProgress, queue_progress_line
 from fcreview.tui.text.graphics import bar, interval_bar
@@ -143,7 +143,7 @@ def accuracy_lines(
     mark = f"{symbols().official} official  {symbols().point} estimated"
     middle = f"  {truncate(mark, bar_cells):{bar_cells}}" if bar_cells else ""
     heading = f"{pad('run', size)}{'official':>10}  {'estimated, 95 % CI':22}{middle}{needed:>{needed_cells}}"
-    shortened = short_ids(list(dict.fromkeys(labels[run.run] for run in runs)), size)
+    shortened = short_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), size)
     lines: list[Line] = []
     for run in runs:
         name, sample = labels[run.run], samples.get(run.run)

@@ -16,7 +16,7 @@ from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.columns import fit_difference, short_ids, split_difference
+from fcreview.tui.queue.columns import fit_difference, short_run_names, split_difference
 from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (
@@ -256,7 +256,7 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
 
 def _fit_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
     """Return the labels of runs, each `cells` wide. Different labels stay different."""
-    shortened = short_ids(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
+    shortened = short_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
     return [pad(shortened.get(labels[run.run], labels[run.run]), cells) for run in runs]
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.errors import UsageError
 from fcreview.cli.output import print_message
+from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.sanitize import sanitize
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 MAX_PROBLEMS = 5
 """Limit of damaged files that a warning lists."""
-_LAKE_FILE = "_lake.json"
 _S3 = "s3:/"
 
 
@@ -36,7 +36,7 @@ def _to_lake(path: Path) -> str | None:
     if str(path).startswith(_S3):
         return resolve_location(str(path))
     folder = path.parent if path.name == ".fcreview" else path
-    return os.path.realpath(folder) if (folder / _LAKE_FILE).is_file() else None
+    return os.path.realpath(folder) if (folder / LAKE_FILE).is_file() else None
 
 
 def resolve_location(location: str) -> str:

@@ -8,12 +8,15 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError
+from fcreview.cli.import_options import NO_ERRATA
 from fcreview.cli.output import Progress
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, resolve_data_option, set_import_options
+from fcreview.importers.common.discovery import LAKE_FILE
 
 if TYPE_CHECKING:
     from fcreview.store.lake.importer import LakePart
@@ -60,6 +63,7 @@ def import_to_lake(
     from fcreview.store.lake.importer import LakeImport, import_part
     from fcreview.store.store import Store
 
+    _check_folder(location)
     discovered = discover_runs(options, config)
     scores: Scores = {}
 
@@ -86,6 +90,16 @@ def import_to_lake(
     finally:
         progress.close()
     return summary, scores
+
+
+def _check_folder(location: str) -> None:
+    """Raise CommandError if a folder has files that do not belong to a lake. Parts may be writing the first file."""
+    folder = Path(location)
+    if location.startswith("s3://") or not folder.is_dir():
+        return
+    names = [name for name in os.listdir(folder) if not name.startswith(".") and not name.endswith(".tmp")]  # noqa: PTH208
+    if names and LAKE_FILE not in names:
+        raise CommandError(f"{location} has other files. Choose an empty folder for the lake")
 
 
 PARTS_PER_WORKER = 4
@@ -116,24 +130,34 @@ def import_on_cluster(
         options,
         paths=[path.resolve() for path in options.paths],
         data=[path.resolve() for path in options.data or ()],
-        errata=options.errata and os.path.abspath(options.errata),  # noqa: PTH100
+        errata=options.errata if options.errata in (None, NO_ERRATA) else os.path.abspath(options.errata),  # noqa: PTH100
     )
     try:
         client = distributed.Client(**{"scheduler_file" if address.endswith(".json") else "address": address})
     except (OSError, ValueError) as error:
         raise CommandError(f"cannot connect to the Dask scheduler {address}: {error}") from error
     with client:
-        n_parts = count or PARTS_PER_WORKER * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        n_parts = count or PARTS_PER_WORKER * max(1, len(client.nthreads()))
         parts = [LakePart(number, n_parts) for number in range(1, n_parts + 1)]
         futures = [
             client.submit(import_part_on_worker, options, location, part, list(names), pure=False) for part in parts
         ]
-        summary = ImportSummary()
-        scores: Scores = {}
-        for result, found in client.gather(futures):
+        summary, scores, searched, failures = ImportSummary(), Scores(), list[dict[str, Any]](), []
+        for part, future in zip(parts, futures, strict=True):
+            try:
+                result, found = future.result()
+            except Exception as error:  # of any kind: it comes from another process
+                failures.append(
+                    f"part {part.number}/{part.count}: {type(error).__name__}: {' '.join(str(error).split())}"
+                )
+                continue
             summary.runs += result.runs
-            summary.issues += [issue for issue in result.issues if issue not in summary.issues]
+            # Every part reports the issues of the search for runs.
+            summary.issues += [issue for issue in result.issues if "run" in issue or issue not in searched]
+            searched += [issue for issue in result.issues if "run" not in issue and issue not in searched]
             scores |= found
+    if failures:
+        raise CommandError(f"{len(failures)} of {n_parts} parts failed. The lake has the others. {failures[0][:300]}")
     return summary, scores
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SKIPPED_FOLDERS = frozenset(
     {".fcreview", ".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".mypy_cache"}
 )
+LAKE_FILE = "_lake.json"
+"""A folder with this file is a lake, which has no result files. See docs/lake.md."""
 DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
 """Suffixes of result files. A path with such a suffix that is not a regular file is reported."""
 MAX_FILES = 200_000
@@ -93,6 +95,8 @@ class _FolderWalk:
         if depth > self.max_depth:
             what = f"skipped because it is more than {self.max_depth} folders deep"
             self.issues.append(ImportIssue(str(folder), None, what))
+            return
+        if any(entry.name == LAKE_FILE for entry in listed):
             return
         for name in [entry.name for entry in listed if self._is_folder_or_add_file(folder, entry)]:
             self.walk_folder(folder / name, depth + 1)

@@ -34,6 +34,8 @@ LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions",
 """Columns of `item_rows` that an index does not have."""
 _RUN_BITS = 30
 """Bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
+OTHER_VERSION = "was written by another version of fcreview: import the runs into a new lake"
+"""End of the error for a lake that cannot be used."""
 RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
 
 

@@ -17,7 +17,16 @@ from fcreview.store.database import (
 )
 from fcreview.store.importing.builder import insert_lines, read_schema
 from fcreview.store.lake.files import LakeFiles, open_lake_files
-from fcreview.store.lake.layout import LARGE_COLUMNS, TABLES, LakeContents, LakeIndex, LakeRun, digest, read_lake
+from fcreview.store.lake.layout import (
+    LARGE_COLUMNS,
+    OTHER_VERSION,
+    TABLES,
+    LakeContents,
+    LakeIndex,
+    LakeRun,
+    digest,
+    read_lake,
+)
 from fcreview.store.workspace import Workspace
 
 MEMORY_LIMIT = "1GB"
@@ -205,9 +214,7 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     except OSError as error:
         raise StoreError(f"cannot read the lake {workspace.lake}: {error.strerror or error}") from error
     if contents.schema_version != SCHEMA_VERSION:
-        raise StoreError(
-            f"the lake {workspace.lake} was written by another version of fcreview: import the runs into a new lake"
-        )
+        raise StoreError(f"the lake {workspace.lake} {OTHER_VERSION}")
     if runs is not None:
         contents.runs = {number: run for number, run in contents.runs.items() if number in runs}
     connection = connect_in_memory()

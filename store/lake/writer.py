@@ -9,13 +9,14 @@ from typing import Any
 
 import orjson
 
-from fcreview.store.database import SCHEMA_VERSION, connect_in_memory, quote_literal
+from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
 from fcreview.store.importing.sources import hash_file
 from fcreview.store.lake.files import LAKE_FILE, LakeFiles
 from fcreview.store.lake.layout import (
     FORMAT,
     INDEX_FILE,
     LARGE_COLUMNS,
+    OTHER_VERSION,
     RUN_FILE,
     LakeIndex,
     LakeRun,
@@ -39,6 +40,8 @@ class LakeWriter:
         Args:
             part: name of the part's index.
             scratch: empty folder for files before they are copied to the lake.
+
+        Raises: StoreError if another version wrote the lake; OSError if it cannot be written.
         """
         self._files, self._part, self._scratch = files, part, scratch
         self._index = LakeIndex(part, {})
@@ -50,7 +53,10 @@ class LakeWriter:
         folders = (name.rpartition("/")[0] for name in files.list_sizes() if name.startswith("benchmark="))
         self._taken = {int(folder.rpartition("=")[2]): folder for folder in folders}
         """Folder of each run in the lake, by number."""
-        files.write(LAKE_FILE, orjson.dumps({"format": FORMAT, "schema": SCHEMA_VERSION}))
+        marker = orjson.dumps({"format": FORMAT, "schema": SCHEMA_VERSION})
+        if files.read_all([LAKE_FILE]).get(LAKE_FILE, marker) != marker:
+            raise StoreError(f"the lake {files.location} {OTHER_VERSION}")
+        files.write(LAKE_FILE, marker)
 
     def __enter__(self) -> LakeWriter:
         return self

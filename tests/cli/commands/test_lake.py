@@ -126,3 +126,26 @@ def test_a_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples:
     done = cli("open", lake, "--workspace", own, "--where", "official:fail")
     assert done.code == 1
     assert "has imported runs" in done.err
+
+
+def test_a_folder_with_other_files_does_not_become_a_lake(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/notes.txt").touch()
+    done = cli("import", samples / "generic", "--lake", tmp_path / "other")
+    assert done.code == 1
+    assert "has other files" in done.err
+
+
+def test_a_lake_among_runs_is_not_searched_for_runs(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    runs = Path(shutil.copytree(samples / "generic", tmp_path / "runs"))
+    assert cli("import", runs, "--lake", runs / "lake").code == 0
+    before = cli("runs", runs / "lake", "--json").objects
+    assert cli("import", runs, "--lake", runs / "lake").code == 0
+    assert cli("runs", runs / "lake", "--json").objects == before
+
+
+def test_a_lake_of_another_version_is_not_overwritten(cli: Cli, samples: Path, lake: Path) -> None:
+    (lake / "_lake.json").write_text('{"format": 1, "schema": "1"}')
+    for done in (cli("import", samples / "generic", "--lake", lake), cli("runs", lake)):
+        assert done.code == 1
+        assert "another version" in done.err

@@ -155,7 +155,7 @@ class Store:
 
     def measure_columns(self, view: View) -> ColumnWidths:
         def measure() -> ColumnWidths:
-            order = self._orders.order_of(view, 0)
+            order = self._orders.order_of(view, 1)
             return measure_columns(self.connection, order, view.runs, self._run_names, blind=self.blind)
 
         return self._query(measure)

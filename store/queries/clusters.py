@@ -59,10 +59,10 @@ _FILTER_KEYS = {
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
 # Where all values differ, counting the values instead of their hashes takes a hundred times as long.
 _VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
-_STEP_REASONS = (
-    "SELECT item, any_value(rationale) AS reason FROM verdicts"
-    f" WHERE criterion = '{DECISIVE_STEP}' AND source = 'rule' GROUP BY item"
-)
+_STEP_REASONS = f"""
+SELECT item, v.rationale FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({{items}}){{runs}})
+WHERE v.criterion = '{DECISIVE_STEP}' AND v.source = 'rule'
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,6 @@ class _ClusterRow:
     difference: str | None
     first_item: int
     n_decisive: int
-    step_reason: str | None
 
 
 def fetch_clusters(
@@ -95,7 +94,10 @@ def fetch_clusters(
     rows = _fetch_cluster_rows(connection, view, grouping)
     builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
     clusters = []
-    for row in rows if limit is None else rows[: max(limit, 0)]:
+    shown = rows if limit is None else rows[: max(limit, 0)]
+    with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
+    reasons = _fetch_step_reasons(connection, with_step)
+    for row in shown:
         raise_if_interrupted()
         terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
         names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
@@ -108,7 +110,7 @@ def fetch_clusters(
                 where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
                 terms=terms,
                 difference=row.difference or "",
-                step_reason=row.step_reason or "",
+                step_reason=reasons.get(row.first_item) or "",
                 first_item=row.first_item,
                 n_decisive=row.n_decisive,
             )
@@ -123,10 +125,7 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
         names = _VALUE_COLUMNS | names
     columns, at = ", ".join(f"{sql} AS {name}" for name, sql in names.items()), len(names)
     positions = ", ".join(map(str, range(1, at + 1)))  # not names, because an alias can also be a column of the table
-    source, reason = FROM_ITEMS, "NULL"
-    if grouping == BY_DECISIVE_STEP:
-        source, reason = f"{FROM_ITEMS} LEFT JOIN ({_STEP_REASONS}) s ON s.item = i.item", "arg_min(s.reason, i.item)"
-    failing = f"{source} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
+    failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
     if grouping == BY_VALUE:
         frequent = (
             f"SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
@@ -136,11 +135,19 @@ def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: in
         params = params * 2
     rows = connection.execute(
         f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
-        f" arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step), {reason}"
+        " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step)"
         f" {failing} GROUP BY {positions} ORDER BY n DESC, {positions}",
         params,
     ).fetchall()
     return [_ClusterRow(dict(zip(names, row, strict=False)), *row[at:]) for row in rows]
+
+
+def _fetch_step_reasons(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, str | None]:
+    """Return why a step of each item is the guessed decisive one."""
+    if not items:
+        return {}
+    query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=select_runs(connection, items))
+    return dict(connection.execute(query).fetchall())
 
 
 def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder:

@@ -93,12 +93,12 @@ class ViewOrders:
 
         Raises FilterError if the view's filter is not valid, QueueError if its queue does not exist.
         """
-        order = self._orders.get(view)
+        order, count = self._orders.get(view), None
         if order is not None and order.n_rows < order.count and (n_rows is None or n_rows > order.n_rows):
+            count = order.count
             self._drop_order(view)
-            n_rows = None
         if view not in self._orders:
-            self._orders[view] = self._create_order(view, n_rows)
+            self._orders[view] = self._create_order(view, n_rows, count)
             while len(self._orders) > MAX_CACHED_ORDERS:
                 self._drop_order(next(iter(self._orders)))
         self._orders.move_to_end(view)
@@ -120,14 +120,18 @@ class ViewOrders:
 
     def find_position(self, view: View, item: int) -> int | None:
         """Return the position of an item number in the view, from 0. None if the view does not contain the item."""
-        table = self.order_of(view).table
-        row = self._connection.execute(f"SELECT rowid FROM {table} WHERE item = ?", [item]).fetchone()
+        for n_rows in (1, None):  # the item is often among the first
+            order = self.order_of(view, n_rows)
+            row = self._connection.execute(f"SELECT rowid FROM {order.table} WHERE item = ?", [item]).fetchone()
+            if row is not None or order.n_rows == order.count:
+                break
         return None if row is None else int(row[0])
 
     def _drop_order(self, view: View) -> None:
         self._connection.execute(f"DROP TABLE {self._orders.pop(view).table}")
 
-    def _create_order(self, view: View, n_rows: int | None) -> ViewOrder:
+    def _create_order(self, view: View, n_rows: int | None, count: int | None) -> ViewOrder:
+        """Create the order with at least `n_rows` items; None for all. `count` is the number of all items if known."""
         if view.queue_file:
             self._queue_items.load_queue(view.queue_file)
         elif self._blind and view.queue in VERDICT_QUEUES:
@@ -150,10 +154,12 @@ class ViewOrders:
         # Sorting the millions of items of a lake takes longer than finding the first ones and counting them.
         is_lake = getattr(self._connection, "has_file_for_each_run", False)
         if is_lake and n_rows is not None and n_rows <= FIRST_ROWS and not depends_on_reviews:
-            fetched = self._connection.execute(f"{create} LIMIT {FIRST_ROWS}", params).fetchall()[0][0]
-            if fetched < FIRST_ROWS:
-                return ViewOrder(table, fetched, depends_on_reviews, fetched)
-            count = self._connection.execute(f"SELECT count(*) {source} WHERE {where}", params).fetchall()[0][0]
+            limit = FIRST_ROWS if n_rows else 0
+            fetched = self._connection.execute(f"{create} LIMIT {limit}", params).fetchall()[0][0]
+            if limit and fetched < limit:
+                count = fetched
+            elif count is None:
+                count = self._connection.execute(f"SELECT count(*) {source} WHERE {where}", params).fetchall()[0][0]
             return ViewOrder(table, count, depends_on_reviews, fetched)
         count = int(self._connection.execute(create, params).fetchall()[0][0])
         return ViewOrder(table, count, depends_on_reviews, count)

@@ -13,11 +13,11 @@ from typing import Any
 from fcreview.model.address import is_address
 from fcreview.model.item import ImportIssue
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.review import CORRECT as CORRECT_CRITERION
+from fcreview.model.review import CORRECT
 
-CORRECT, INCORRECT, PARTIAL, NO_ANSWER = "C", "I", "P", "N"
-LETTERS = {CORRECT: 1.0, INCORRECT: 0.0, PARTIAL: 0.5, NO_ANSWER: 0.0}
-LETTER_OF_NUMBER = {1.0: CORRECT, 0.5: PARTIAL, 0.0: INCORRECT}
+CORRECT_GRADE, INCORRECT_GRADE, PARTIAL_GRADE, NO_ANSWER_GRADE = "C", "I", "P", "N"
+LETTERS = {CORRECT_GRADE: 1.0, INCORRECT_GRADE: 0.0, PARTIAL_GRADE: 0.5, NO_ANSWER_GRADE: 0.0}
+LETTER_OF_NUMBER = {1.0: CORRECT_GRADE, 0.5: PARTIAL_GRADE, 0.0: INCORRECT_GRADE}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 UNCHANGED = "UNCHANGED"
 UNSCORED = None
@@ -68,14 +68,14 @@ PART_SCORE = "fcreview"
 
 
 def part_score_name(target: str, criterion: str) -> str:
-    return f"{PART_SCORE}/{target}" if criterion == CORRECT_CRITERION else f"{PART_SCORE}.{criterion}/{target}"
+    return f"{PART_SCORE}/{target}" if criterion == CORRECT else f"{PART_SCORE}.{criterion}/{target}"
 
 
 def parse_part_score(name: str) -> tuple[str, str] | None:
     """Return target and criterion of a score that the export added; None for any other score."""
     head, _, target = name.partition("/")
     start, _, criterion = head.partition(".")
-    return (target, criterion or CORRECT_CRITERION) if start == PART_SCORE and is_address(target) else None
+    return (target, criterion or CORRECT) if start == PART_SCORE and is_address(target) else None
 
 
 def read_scores(value: Any, issues: list[ImportIssue], file: str, line: int) -> dict[str, SampleScore]:
@@ -189,7 +189,7 @@ def to_verdict(value: Any) -> bool | None:
     """
     if isinstance(value, str):
         if value in LETTERS:
-            return value == CORRECT
+            return value == CORRECT_GRADE
         lower = value.lower()
         if lower in _WORDS:
             return _WORDS[lower] == 1.0
@@ -220,7 +220,7 @@ def value_for_verdict(old: Any, passed: bool) -> Any:
             return "true" if passed else "false"
         if to_verdict(old) is not None:
             return "1" if passed else "0"
-    return CORRECT if passed else INCORRECT
+    return CORRECT_GRADE if passed else INCORRECT_GRADE
 
 
 def is_graded_by_name(scorer: str) -> bool:

@@ -60,7 +60,7 @@ def bench() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The key of `store.user_key` is made here, not in the home folder of the person who runs the tests."""
+    """The key of the decision cache is made here, not in the home folder of the person who runs the tests."""
     os.environ["XDG_STATE_HOME"] = str(state := tmp_path_factory.mktemp("state"))
     (state / "fcreview").mkdir()
     (state / "fcreview" / "welcome").touch()  # no test is the first start

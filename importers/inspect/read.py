@@ -12,10 +12,16 @@ from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.bfcl_task import BfclTask, fill_bfcl_item, finish_bfcl_item, is_bfcl_sample
 from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.discovery import BFCL
-from fcreview.importers.inspect.item_verdicts import LogScores, add_score_verdicts
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import answer_of, build_conversation, log_message
-from fcreview.importers.inspect.scores import SampleScore, has_grading, is_graded_by_name, read_scores
+from fcreview.importers.inspect.scores import (
+    LogScores,
+    SampleScore,
+    add_score_verdicts,
+    has_grading,
+    is_graded_by_name,
+    read_scores,
+)
 from fcreview.importers.inspect.tau2_task import fill_tau2_item, finish_tau2_item, is_tau2_sample
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json

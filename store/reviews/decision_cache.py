@@ -3,6 +3,10 @@
 `.fcreview/decisions.cache.duckdb` contains the rows and the inputs that they were computed from. The file can be
 deleted at any time. It is used only if this user wrote it for the same database, annotator and policy, and if every
 journal still begins with the bytes that were read without a warning. Events that were appended since are read as usual.
+
+A workspace may come from somebody else, with a cache that contradicts the journals. An authentication code proves that
+the user wrote the cache. Its key is outside every workspace: `$XDG_STATE_HOME/fcreview/key`, by default
+`~/.local/state/fcreview/key`.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,13 +23,50 @@ import duckdb
 import orjson
 
 from fcreview import __version__
+from fcreview.safe_files import WorkspaceFiles
 from fcreview.store.database import disable_external_access, quote_literal
 from fcreview.store.reviews.journal_reader import JournalPrefix, read_prefix
 from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_to_json, insert_decision_lines
-from fcreview.store.user_key import load_key
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
+
+
+KEY_BYTES = 32
+
+
+def load_key(*, create: bool = False) -> bytes | None:
+    """Return the key, or None if there is no key. With `create`, a missing key is created if the folder is writable."""
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        path = state / "fcreview" / "key"
+        return _read_key(path) or (_make_key(path) if create else None)
+    except (OSError, RuntimeError):  # RuntimeError: the user has no home folder
+        return None
+
+
+def _read_key(path: Path) -> bytes | None:
+    """Return the key if nobody else can have read or written it."""
+    try:
+        with WorkspaceFiles(path.parent).open_file(path) as file:
+            status = os.fstat(file.fileno())
+            key = file.read(KEY_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    is_private = status.st_uid == os.geteuid() and not status.st_mode & 0o077
+    return key if is_private and len(key) == KEY_BYTES else None
+
+
+def _make_key(path: Path) -> bytes:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    key, temporary = secrets.token_bytes(KEY_BYTES), path.with_name(f"key.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(key)
+    temporary.replace(path)
+    return key
+
 
 FORMAT = 2
 """Version of the cache. Increase it if the same events lead to different decisions than before."""
@@ -49,7 +91,7 @@ def describe_cache_inputs(
 
 
 def attach_cache(connection: duckdb.DuckDBPyConnection, workspace: Workspace) -> None:
-    """Attach the cache as the database `cache`, if this user has written it. See `fcreview.store.user_key`."""
+    """Attach the cache as the database `cache`, if this user has written it."""
     try:
         stated = workspace.files.read(workspace.decision_cache_code, CODE_BYTES)
         content = workspace.files.read(workspace.decision_cache)

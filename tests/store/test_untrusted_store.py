@@ -14,10 +14,10 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.database import StoreError, open_store
 from fcreview.store.importing.run_importer import ItemSnapshot, import_runs
 from fcreview.store.reviews import decision_cache
+from fcreview.store.reviews.decision_cache import load_key
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
-from fcreview.store.user_key import load_key
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import read, write_run
 

@@ -37,8 +37,10 @@ def test_colour_follows_no_color_and_the_terminal(env, colour):
 
 
 def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():
-    for symbol in [*dataclasses.astuple(ASCII_SYMBOLS), *dataclasses.astuple(UNICODE_SYMBOLS)]:
-        assert display_width(symbol) == 1
+    in_text_only = {"plus_minus": "+/-"}
+    for symbols in (dataclasses.asdict(ASCII_SYMBOLS), dataclasses.asdict(UNICODE_SYMBOLS)):
+        for name, symbol in symbols.items():
+            assert display_width(symbol) == 1 or in_text_only.get(name) == symbol, name
     assert all(symbol.isascii() for symbol in dataclasses.astuple(ASCII_SYMBOLS))
     assert ASCII_SYMBOLS.ellipsis != ASCII_SYMBOLS.arrow, 'a cut value before an arrow: "Hangzhou, ~ > "Hangz~'
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
+from textual.content import Content
+from textual.style import Style
 
+from fcreview.tui.screens.command_palette import PaletteCommand
 from fcreview.tui.text import theme
+from fcreview.tui.text.fuzzy import FuzzyMatch
 from fcreview.tui.text.theme import (
     ANSI_PALETTE,
     COLOURLESS_STYLES,
@@ -139,3 +143,11 @@ def test_heat_cells_go_from_red_to_green() -> None:
     assert cold.triplet.red > cold.triplet.green and hot.triplet.green > hot.triplet.red
     theme.set_palette(ANSI_PALETTE)
     assert theme.style("heat:50").bgcolor is None
+
+
+def test_secondary_text_of_the_palette_has_the_dim_colour_of_the_theme() -> None:
+    theme.set_palette(build_palette("solarized-light"))
+    prompt = PaletteCommand("order", "failures", lambda: None, "help").to_hit(1, FuzzyMatch(1), Style()).prompt
+    theme.set_palette(build_palette("fcreview-dark"))
+    dim = css_variables("solarized-light")["dim"]
+    assert isinstance(prompt, Content) and [span.style for span in prompt.spans] == [dim, "bold", dim]

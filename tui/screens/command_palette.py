@@ -96,8 +96,10 @@ class PaletteCommand:
         label = truncate(self.label, MAX_CELLS)
         shown_argument = sanitize(argument) or self.argument
         text = start + label + (f" {shown_argument}" if shown_argument else "")
-        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize("dim", 0, KIND_CELLS)
-        content = content.stylize("bold", KIND_CELLS, len(start)).stylize("dim", len(text))
+        colour = style("dim").color
+        dim = colour.name if colour is not None else "dim"  # Textual's `dim` is too faint in some themes
+        content = Content(f"{text}  {truncate(self.help, MAX_CELLS)}").stylize(dim, 0, KIND_CELLS)
+        content = content.stylize("bold", KIND_CELLS, len(start)).stylize(dim, len(text))
         for position in match.positions:
             at = len(start) + position
             content = content.stylize(match_style, at, min(at + 1, len(start + label)))

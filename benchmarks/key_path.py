@@ -33,7 +33,8 @@ SAMPLES = Path(fcreview.sample_runs.__file__).resolve().parent
 ROOT = SAMPLES.parent
 PACKAGES = ("fcreview", "core", "cli", "tui", "store", "exporters", "importers")
 """Folders of the product. Versions before the package was named `fcreview` have `core`."""
-SIZE = (120, 40)
+SIZE = (100, 40)
+"""Columns and rows: too narrow for two panes."""
 ITEM = (1 << 32) + 2
 """The third item of the first run, see `QueueRow.item`."""
 PATIENCE = 15.0

@@ -86,8 +86,9 @@ def parse_run(content: bytes) -> LakeRun:
     if not set(files) <= {f"{table}.parquet" for table in TABLES}:
         raise ValueError("unknown files")
     run = LakeRun(dict(value["row"]), list(value["sources"]), files)
-    if not 0 < run.number < 1 << _RUN_BITS:
-        raise ValueError("invalid run number")
+    texts = ("key", "benchmark", "generation", "language", "model", "path")
+    if not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(run.row[name], str) for name in texts):
+        raise ValueError("invalid run")
     return run
 
 

@@ -11,6 +11,10 @@ import pytest
 
 from tests.commands import Done, environment, in_this_process
 
+server = pytest.importorskip("moto.server", reason="moto is not installed: make cluster")
+s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed: make cluster")
+distributed = pytest.importorskip("distributed", reason="Dask is not installed: make cluster")
+
 TABLES = ("items", "messages", "calls", "pairs", "verdicts", "functions", "import_issues", "sources", "runs")
 
 
@@ -40,8 +44,6 @@ def place(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Place:
 @pytest.fixture(scope="module")
 def bucket(place: Place) -> Iterator[str]:
     """A bucket of an object store on this machine."""
-    server = pytest.importorskip("moto.server", reason="moto is not installed: make cluster")
-    s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed: make cluster")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -102,7 +104,6 @@ def test_an_object_store_that_is_away_is_one_line(place: Place, bucket: str) -> 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
     """A Dask cluster of two processes."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed: make cluster")
     with distributed.LocalCluster(2, threads_per_worker=1, processes=True, dashboard_address=None) as running:
         yield running.scheduler_address
 

@@ -15,6 +15,7 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import EXIT_FAILURE
+from fcreview.cli.lake import find_lake
 from fcreview.cli.options import JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
 from fcreview.cli.workspace import (
@@ -55,14 +56,15 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """Check the setup.
 
     Reports runs, datasets, journals, caches, versions and terminal features, and marks problems with `!`. Changes
-    nothing. The exit code is 1 if a journal is damaged or fcreview refuses a file of the workspace.
+    nothing. Compares the files of a lake with their hashes. The exit code is 1 if a journal or a lake is damaged or
+    fcreview refuses a file of the workspace.
 
     Example: fcreview doctor runs/gpt4o
     """
     from fcreview.store.workspace import WorkspaceError
 
     config = load_config()
-    discovered = discover_runs(options, config)
+    lake = find_lake(options.paths)
     caches: list[Fact] = []
     try:
         workspace = locate_workspace(options, create=False)
@@ -72,12 +74,16 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         facts = [_build_fact("workspace", str(workspace.root)), *_report_journals(workspace)]
         facts += _report_unsafe_files(workspace)
         caches = list(_report_caches(workspace))
+    if lake is not None:
+        facts += _report_lake(lake)
     damaged = any(fact["problem"] for fact in facts)
     facts += caches
-    stored = _report_stored_runs(options, discovered)
-    facts += stored
-    if discovered.plans or not any(fact["kind"] == "run" for fact in stored):
-        facts += _report_runs(discovered, options)
+    if lake is None:
+        discovered = discover_runs(options, config)
+        stored = _report_stored_runs(options, discovered)
+        facts += stored
+        if discovered.plans or not any(fact["kind"] == "run" for fact in stored):
+            facts += _report_runs(discovered, options)
     facts += [_build_fact("dataset folder", str(folder)) for folder in list_data_folders(options, config)]
     facts += [
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
@@ -107,6 +113,21 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
         first | {"name": f"{first['name']} and {len(others):,} more"} if others else first
         for first, *others in groups.values()
     ]
+
+
+def _report_lake(location: str) -> Iterator[Fact]:
+    """Report the size of a lake, and each incomplete file and each file whose content has changed."""
+    from fcreview.store.lake.files import open_lake_files
+    from fcreview.store.lake.layout import find_changed_files, read_lake
+
+    files = open_lake_files(location)
+    contents = read_lake(files)
+    items = sum(int(run.row["n_items"] or 0) for run in contents.runs.values())
+    yield _build_fact("lake", f"{format_count(len(contents.runs), 'run')}, {format_count(items, 'item')}", location)
+    for problem in contents.problems:
+        yield _build_fact("lake", problem, problem=True)
+    for name in find_changed_files(files, contents):
+        yield _build_fact("lake", f"{name} is damaged. Import its run again", problem=True)
 
 
 def _report_journals(workspace: Workspace) -> Iterator[Fact]:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from fcreview import safe_files
+from fcreview.store.importing.sources import hash_file
 
 LAKE_FILE = "_lake.json"
 """File that makes a folder a lake."""
@@ -40,6 +41,9 @@ class LakeFiles(Protocol):
 
     def remove(self, name: str) -> None:
         """Delete a file. Does nothing if it does not exist."""
+
+    def hash_of(self, name: str) -> str:
+        """Return the hash of a file's content, as `hash_file` does. Empty if it cannot be read."""
 
     def path_of(self, name: str) -> str:
         """Return the path or address with which DuckDB opens the file."""
@@ -98,6 +102,9 @@ class LocalFiles:
 
     def remove(self, name: str) -> None:
         self._files.remove(self._folder / name)
+
+    def hash_of(self, name: str) -> str:
+        return hash_file(self._folder / name)
 
     def path_of(self, name: str) -> str:
         return f"{self.location}/{name}"

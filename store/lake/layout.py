@@ -15,7 +15,7 @@ queries over thousands of runs read a few files. The index of a run that has cha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -201,3 +201,12 @@ def find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Ma
             state = "is missing" if found is None else f"is damaged ({found:,} of {size:,} bytes)"
             return f"{folder}/{file} {state}"
     return None
+
+
+def find_changed_files(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
+    """Read all Parquet files, and yield the path of each file whose content differs from its hash."""
+    parts: list[LakeRun | LakeIndex] = [*contents.runs.values(), *contents.indexes]
+    for part in parts:
+        for file, (_, stated) in part.files.items():
+            if files.hash_of(f"{part.folder}/{file}") != stated:
+                yield f"{files.location}/{part.folder}/{file}"

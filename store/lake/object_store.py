@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,10 @@ class ObjectStoreFiles:
     def remove(self, name: str) -> None:
         with _as_os_errors(), contextlib.suppress(FileNotFoundError):
             self.file_system.rm_file(self._path(name))
+
+    def hash_of(self, name: str) -> str:
+        content = self.read_all([name]).get(name)
+        return "" if content is None else blake2b(content, digest_size=16).hexdigest()
 
     def path_of(self, name: str) -> str:
         return f"{self.location}/{name}"

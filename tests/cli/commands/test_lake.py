@@ -149,3 +149,16 @@ def test_a_lake_of_another_version_is_not_overwritten(cli: Cli, samples: Path, l
     for done in (cli("import", samples / "generic", "--lake", lake), cli("runs", lake)):
         assert done.code == 1
         assert "another version" in done.err
+
+
+def test_doctor_compares_a_lake_with_its_hashes(cli: Cli, lake: Path) -> None:
+    done = cli("doctor", lake)
+    assert done.code == 0
+    assert "2 runs" in done.out
+    file = sorted(lake.glob("benchmark=*/run=*/items.parquet"))[0]
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    done = cli("doctor", lake)
+    assert done.code == 1
+    assert f"{file} is damaged" in "".join(done.out.split("\n"))

@@ -278,7 +278,7 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
         last = symbols().ellipsis + (text[cuts[-1] :] if cuts else "")
         heads = [text[:at] for at in reversed(cuts)]
         forms = [head + symbols().ellipsis for head in heads if _starts_one(texts, head)]
-        forms += [head + last for head in heads]
+        forms += [head + last for head in (*heads, text[: max(cells - display_width(last), 1)])]
         fitting = (form for form in forms if display_width(form) <= cells and form not in used)
         labels[name] = next(fitting, labels[name])
         used.add(labels[name])

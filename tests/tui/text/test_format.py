@@ -236,6 +236,8 @@ def test_names_of_runs_keep_their_first_words_and_differ():
     assert list(short_run_names(names, 7).values()) == ["claude…", "google…", "gpt-4o…"]
     same = ["gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18-FC", "gpt-4o"]
     assert list(short_run_names(same, 9).values()) == ["gpt…-18", "gpt…-FC"]
+    numbered = ["claude-3-5-sonnet-20240620 #1", "claude-3-5-sonnet-20240620 #4"]
+    assert list(short_run_names(numbered, 8).values()) == ["clau… #1", "clau… #4"]
     for cells in range(5, 26):
         runs = sorted({*names, *same})
         labels = [short_run_names(runs, cells).get(name, name) for name in runs]

@@ -62,9 +62,11 @@ def open_(
         print_message("fcreview: --follow needs a terminal; printing the current items instead")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
-        if session.workspace.lake is not None:
-            session = pull_selection(session, open_options)
-        show_queue(session, open_options, watcher)
+        local = session if session.workspace.lake is None else pull_selection(session, open_options)
+        try:
+            show_queue(local, open_options, watcher)
+        finally:
+            local.close()
 
 
 def _create_watcher(options: WorkspaceOptions) -> FileWatcher:

@@ -21,6 +21,7 @@ from fcreview.store.lake.importer import LakeImport, LakePart, import_part
 from fcreview.store.lake.layout import read_lake
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
+from tests.commands import environment
 from tests.sharing import Imports
 
 TABLES = ("items", "messages", "calls", "pairs", "verdicts", "import_issues", "sources")
@@ -113,7 +114,8 @@ def shown(store: Store, run: int, by: int) -> list[Any]:
 def test_four_parts_in_four_processes_are_one_import(tmp_path: Path, samples: Path, small_lake: Path) -> None:
     paths = map(str, small_paths(samples))
     program = [sys.executable, "-m", "fcreview.cli", "import", *paths, "--lake", str(tmp_path / "four")]
-    parts = [subprocess.Popen([*program, "--part", f"{k}/4"], stdout=subprocess.DEVNULL) for k in (1, 2, 3, 4)]
+    options = {"stdout": subprocess.DEVNULL, "env": environment(tmp_path)}
+    parts = [subprocess.Popen([*program, "--part", f"{k}/4"], **options) for k in (1, 2, 3, 4)]
     assert [part.wait(120) for part in parts] == [0, 0, 0, 0]
     assert parquet_files(tmp_path / "four") == parquet_files(small_lake)
     with Store.open(open_workspace(tmp_path / "four")) as four, Store.open(open_workspace(small_lake)) as one:

@@ -1,4 +1,4 @@
-"""Measure bytes and times of keys with two panes (160x50) and with one pane (139x50), and the time to the first rows.
+"""Measure bytes and times of keys with two panes (160x50) and with one pane (119x50), and the time to the first rows.
 
 Usage: python benchmarks/two_panes.py PATH [WORKSPACE]     (PATH: a run that is already imported)
 The bytes of a key are all bytes until half a second passes without output, so they include the next item.
@@ -11,6 +11,8 @@ from statistics import median
 
 from first_paint import FCREVIEW, STARTS
 from terminal import Stroke, Terminal
+
+from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH
 
 QUIET = 0.5
 TIMES = 15
@@ -30,7 +32,7 @@ def strokes(terminal: Terminal, key: str) -> list[Stroke]:
 
 
 def measure(command: list[str], columns: int) -> None:
-    two = columns >= 140
+    two = columns >= TWO_PANES_MIN_WIDTH
     print(f"{columns}x50")
     with Terminal(command, columns, 50) as terminal:
         terminal.wait_for("enter open")
@@ -54,10 +56,10 @@ def first_rows(command: list[str], columns: int) -> float:
 
 def main() -> None:
     path, *workspace = sys.argv[1:]
-    command = [FCREVIEW, "open", path, *(["--workspace", workspace[0]] if workspace else [])]
-    for columns in (139, 160):
+    command = [FCREVIEW, "open", path, "--queue", "failures", *(["--workspace", workspace[0]] if workspace else [])]
+    for columns in (119, 160):
         measure(command, columns)
-    pairs = [(first_rows(command, 139), first_rows(command, 160)) for _ in range(STARTS)]
+    pairs = [(first_rows(command, 119), first_rows(command, 160)) for _ in range(STARTS)]
     one, two = (median(times) for times in zip(*pairs, strict=True))
     print(f"first rows   one pane {one:.2f} s   two panes {two:.2f} s   ratio {two / one:.2f}")
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from fcreview.store.analysis import UnblindedAnalysis
 
 MAX_LISTED_ITEMS = 3
-NO_TRIALS = "the conventions of this benchmark are not known"
+NO_TRIALS = "fcreview knows no conventions for this benchmark"
 
 
 def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) -> RunConventions:
@@ -60,7 +60,8 @@ def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) ->
     for text in format_table(heads, cells, right_aligned=(2, 3, 4), max_width=60):
         yield text.rstrip()
     yield ""
-    yield "* convention of the run's own tool. The last column lists the items that a convention counts differently."
+    yield "* marks the convention of the run's own tool."
+    yield "The last column lists the items that a convention counts differently."
     for spread in find_spreads(rows):
         if spread.high - spread.low > 1e-9:
             low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))

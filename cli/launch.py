@@ -103,7 +103,8 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
         return None
     if link.annotator != session.annotator:
         print_message(
-            f"fcreview: the team knows you as {cell_text(link.annotator)}: reviews by {session.annotator} are not sent"
+            f"fcreview: your annotator name in the team is {cell_text(link.annotator)}."
+            f" Reviews by {session.annotator} are not sent"
         )
         return None
     from fcreview.store.team.sync import TeamSync

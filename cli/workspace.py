@@ -309,7 +309,7 @@ class WorkspaceSession:
         if queue.share_of(self.annotator) is None:
             names = ", ".join(share.annotator for share in queue.shares)
             raise CommandError(
-                f"no items of queue {view.queue_file} are for {self.annotator}: choose --annotator {names}"
+                f"queue {view.queue_file} assigns no items to {self.annotator}: choose --annotator {names}"
             )
         return replace(view, share=True)
 
@@ -425,7 +425,7 @@ def resolve_search_paths(options: WorkspaceOptions) -> list[Path]:
     """Resolve the paths to search, with `.fcreview` replaced by its parent. Raises CommandError for a missing path."""
     lake = find_lake(options.paths)
     if lake is not None:
-        raise CommandError(f"{lake} is a lake, which has no result files: pass the folder that it was imported from")
+        raise CommandError(f"{lake} is a lake (Parquet files, no result files). Pass the folder that you imported")
     for path in options.paths:
         if not path.exists():
             raise CommandError(f"no such file or folder: {path}")

@@ -123,7 +123,7 @@ QUEUE_ACTIONS = [
         "choose('conventions')",
         "conventions",
         has_hint=False,
-        help="conventions: compare how official programs count errors and repeats",
+        help="conventions: compare how official programs count errors and trials",
     ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
     Action("queue.item", "tab", "to_item", "go to item"),
@@ -241,9 +241,17 @@ ITEM_ACTIONS = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
-    Action("item.last_fault", "W", "last('fault')", "set the fault of the last reviewed item", has_hint=False),
-    Action("item.last_tag", "E", "last('tag')", "tag the last reviewed item", has_hint=False),
-    Action("item.last_note", "N", "last('note')", "add a note to the last reviewed item", has_hint=False),
+    Action(
+        "item.last_fault",
+        "W",
+        "prompt_for_last_item('fault')",
+        "set the fault of the last reviewed item",
+        has_hint=False,
+    ),
+    Action("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item", has_hint=False),
+    Action(
+        "item.last_note", "N", "prompt_for_last_item('note')", "add a note to the last reviewed item", has_hint=False
+    ),
     Action("item.why", "O", "why", "give a reason for the last override", has_hint=False),
     Action(
         "item.reason_3",
@@ -373,7 +381,7 @@ COPY_ACTIONS = [
     Action("copy.call", "c", "take('call')", "call"),
     Action("copy.diff", "d", "take('diff')", "diff"),
     Action("copy.markdown", "m", "take('markdown')", "Markdown"),
-    Action("copy.json", "j", "take('json')", "reproduction JSON"),
+    Action("copy.json", "j", "take('json')", "item as JSON"),
     Action("copy.command", "l", "take('command')", "fcreview command"),
     Action("copy.cancel", "escape,q", "cancel", "back"),
 ]

@@ -80,7 +80,7 @@ OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 """Width of all columns but the first, and minimum width of the first column, in cells."""
 NOTES = (
     "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
-    "[ ]: 95 % confidence interval (bootstrap). –: n/a.",
+    "[ ] is a 95 % confidence interval (bootstrap). – means n/a.",
 )
 
 

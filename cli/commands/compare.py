@@ -124,11 +124,12 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
         f" verdicts: {_describe_sources(sides)}"
     )
     if matrix.n_shared:
-        emit(f"ranked by the {format_count(matrix.n_shared, 'item')} on which every run has a verdict")
+        emit(f"ranked by the {format_count(matrix.n_shared, 'item')} that have a verdict in every run")
     else:
         emit("no item has a verdict in every run; each run is ranked by its own items")
     if matrix.n_other_question:
-        emit(f"{format_count(matrix.n_other_question, 'id')} with several questions; each question is a separate item")
+        count = format_count(matrix.n_other_question, "id")
+        emit(f"{count} with different questions in the runs; each question is a separate item")
     if len(matrix.generations) > 1:
         emit(f"versions {cell_text(', '.join(matrix.generations))}: items are matched regardless of the version")
     emit()

@@ -144,7 +144,7 @@ def _report_journals(workspace: Workspace) -> Iterator[Fact]:
         for warning in report.warnings:
             yield _build_fact("journal", warning, report.annotator, problem=True)
         for torn in report.torn:
-            yield _build_fact("journal", f"damaged end saved earlier as {torn}", report.annotator)
+            yield _build_fact("journal", f"an incomplete last line was saved as {torn}", report.annotator)
 
 
 def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:

@@ -90,7 +90,7 @@ def print_merged_errata(merged: MergedErrata) -> None:
     if merged.why:
         print_message(f"fcreview: {merged.kind} not merged: {merged.why}")
         return
-    known = f"{merged.known:,} already here"
+    known = f"{merged.known:,} already in this workspace"
     if merged.kind == "rules":
         emit(f"accepted rules: {merged.new:,} new, {known}")
         return
@@ -109,7 +109,7 @@ def print_merged_errata(merged: MergedErrata) -> None:
 
 QUEUE_STATES = {
     "new": "imported as ",
-    "known": "already here as ",
+    "known": "already in this workspace as ",
     "differs": "another queue has this name; both are kept, the imported one as ",
 }
 
@@ -225,7 +225,7 @@ def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
 def print_merged_journal(merged: MergedJournal) -> None:
     apart = f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
     new = f"{format_count(merged.new, 'new event')}{apart}"
-    emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already here")
+    emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
     if merged.withheld:
         print_message(
             f"fcreview: {cell_text(merged.annotator)}: {format_count(merged.withheld, 'new event')} not merged, because"

@@ -168,7 +168,9 @@ def create(
         int, typer.Option("--repeats", metavar="N", min=0, help="Number of hidden duplicates for each annotator.")
     ] = 0,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
-    team: Annotated[bool, typer.Option("--team", help="Publish the queue to your team and assign its shares.")] = False,
+    team: Annotated[
+        bool, typer.Option("--team", help="Publish the queue to your team and assign each annotator's items.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Create a queue from a random sample of items.

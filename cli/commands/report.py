@@ -39,7 +39,7 @@ def report(
     force: ForceOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the full report as Markdown.")] = False,
     conventions: Annotated[
-        bool, typer.Option("--conventions", help="Compare how official programs count errors and repeats.")
+        bool, typer.Option("--conventions", help="Compare how official programs count errors and repeated trials.")
     ] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.

@@ -168,8 +168,8 @@ RuleArgument = Annotated[
     str,
     typer.Argument(
         metavar="RULE",
-        help="number-equal, default-omittable, ignore-case, power-notation or 'accept VALUE for VALUE'. To limit the"
-        " rule, add 'in ARGUMENT', 'of FUNCTION' or 'on BENCHMARK'.",
+        help="number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for GOLDEN'. To limit"
+        " the rule, add 'in ARGUMENT', 'of FUNCTION' or 'on BENCHMARK'.",
         show_default=False,
     ),
 ]

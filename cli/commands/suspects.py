@@ -23,7 +23,7 @@ MAX_REASONS = 4
 MAX_MODELS = 5
 MAX_QUESTION = 150
 """Length limit of questions, in characters."""
-ONLY_FAILING = "Their golden answers are known for failing items only, so 'of N runs' counts failing runs"
+ONLY_FAILING = "Without a dataset, only failing items have golden answers, so 'of N runs' counts failing runs"
 ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
 
 

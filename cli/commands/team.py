@@ -166,7 +166,9 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
     save_link(here, link)
     emit(f"joined {link.project} as {cell_text(link.annotator)} ({member.role}); reveal: {member.reveal}")
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
-        print_message(f"fcreview: the team knows you as {link.annotator}. Review with --annotator {link.annotator}")
+        print_message(
+            f"fcreview: your annotator name in the team is {link.annotator}. Review with --annotator {link.annotator}"
+        )
 
 
 def _ask_new_password() -> str:
@@ -261,8 +263,13 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
         unsent = exchange.outbox.scan()
         lost = exchange.inbox.count_lost(exchange.pull_all())
         members = server.fetch_members()
-        problems = [f"the server lacks {format_count(n, 'line')} by {name} that you have" for name, n in lost.items()]
-        problems += [f"{what} of {login} holds delivery back, {n} s" for what, login, n in server.fetch_holders()]
+        problems = [
+            f"the server no longer has {format_count(n, 'line')} by {name} (you have a copy)"
+            for name, n in lost.items()
+        ]
+        problems += [
+            f"{what} of {login} has delayed new reviews for {n} s" for what, login, n in server.fetch_holders()
+        ]
         runs = report_own_runs(server, here)
         problems += compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
         problems += exchange.inbox.warnings

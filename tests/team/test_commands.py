@@ -78,7 +78,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     merged = cli("lena", "merge", "run", "--from-team", "--yes")
     assert "alice: 1 new event" in merged.out, merged.err
     assert (tmp_path / "lena" / "run" / ".fcreview" / "reviews" / "alice.jsonl").is_file()
-    assert "alice: 0 new events, 1 already here" in cli("lena", "merge", "run", "--from-team", "--yes").out
+    assert "alice: 0 new events, 1 already in this workspace" in cli("lena", "merge", "run", "--from-team", "--yes").out
     assert cli("alice", "merge", "run", "--to-team").out == "0 sent\n"
     assert cli("alice", "team", "leave", "run").code == 0
     assert "belongs to no team" in cli("alice", "team", "push", "run").err

@@ -211,7 +211,7 @@ def review_blocks(indexed: IndexedItem) -> list[Block]:
 
 def _recorded_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
     """Render the human reviews that the run's own files contain. fcreview does not count them as reviews."""
-    hint = " not counted; import-labels imports them"
+    hint = " not counted as reviews until you import them with import-labels"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
         parts = [] if review.verdict is None else [format_verdict(review.verdict, review.criterion)]

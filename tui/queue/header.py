@@ -143,14 +143,14 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
     return (*names, format_count(len(view.items), "selected item") if view.items else format_order(view))
 
 
-def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_all: int = 0) -> Line:
+def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_anyone: int = 0) -> Line:
     """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
 
     Args:
         progress: (reviewed, all) items of the annotator. None until they are counted.
         cells: Width of the whole line. A narrow line has a short bar and omits `reviewed`.
-        by_all: Number of items reviewed by all annotators, shown if it is higher than the annotator's own and there is
-            room. 0 if it is hidden.
+        by_anyone: Number of items reviewed by at least one annotator, shown if it is higher than the annotator's
+            own and there is room. 0 if it is hidden.
     """
     name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
     if progress is None:
@@ -158,9 +158,9 @@ def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, 
     done, total = progress
     wide = cells >= WIDE_TOP_LINE
     counts = f"  {done:,} of {total:,}" + (" reviewed" if wide else "")
-    all_counts = f" ({by_all:,} by all)" if wide and by_all > done else ""
+    anyone_counts = f" ({by_anyone:,} by anyone)" if wide and by_anyone > done else ""
     parts = bar(done / total if total else 0, 20 if wide else 8) if total else ()
-    return (*parts, (counts, "strong"), (all_counts, "dim"), ("   ", ""), name)
+    return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
 
 
 def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:

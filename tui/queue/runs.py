@@ -233,7 +233,7 @@ MARGIN_CELLS = 3
 """Number of cells in each line of the list that the table does not use."""
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
 """Priorities of columns that are never omitted: fixed columns and the sorted column."""
-COLUMN_TITLES = {"reviewed": "by all", "yours": "by you", "date": "folder"}
+COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
 """Title of the column of an order, if it differs from the name of the order."""
 
 
@@ -310,7 +310,7 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
         columns.append(RunColumn(TextColumn("dataset"), _single_run_cell(_dataset_cell), 7))
     columns.append(_count_column("by you", "yours", 8))
     if not blind and any(run.reviewed > run.yours for run in runs):
-        columns.append(_count_column("by all", "reviewed", 7))
+        columns.append(_count_column("by anyone", "reviewed", 7))
     if any(run.n_issues for run in runs):
         columns.append(_count_column("issues", "n_issues", 1, "warn"))
     return columns

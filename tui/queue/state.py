@@ -109,7 +109,7 @@ ORDER_DESCRIPTIONS = {
     "random": "random (select again to reshuffle)",
     "stratified": "random, one item of each category in turn",
     "judged": "only items with a judge verdict",
-    "uncertain": "only near misses: one argument differs, or the score is in the middle",
+    "uncertain": "only near misses: one argument differs, or the judge score is 1 (of 0 to 2)",
     "suspects": "only golden answers that look wrong, the most suspect first",
 }
 SHUFFLED = ("random", "stratified")

@@ -263,7 +263,7 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
 
 
 def _explain_measure(calibration: Calibration, measure: MeasureName, source: str) -> str:
-    """Return a sentence that explains a measure: `official verdict is pass on 26 of the 27 with human verdict pass`."""
+    """Explain a measure in a sentence: `official verdict is pass on 26 of the 27 pairs with human verdict pass`."""
     passed, failed = (format_verdict(value, calibration.criterion) for value in (True, False))
 
     def count(automatic: bool | None, human: bool | None) -> int:
@@ -275,10 +275,12 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source: str
         value = measure == "tpr"
         word = passed if value else failed
         equal, total = count(value, value), count(None, value)
-        return f"{source} verdict is {word} on {equal:,} of the {total:,} with human verdict {word}"
+        return f"{source} verdict is {word} on {equal:,} of the {total:,} pairs with human verdict {word}"
     if measure == "precision":
         total = count(True, None)
-        return f"human verdict is {passed} on {count(True, True):,} of the {total:,} with {source} verdict {passed}"
+        return (
+            f"human verdict is {passed} on {count(True, True):,} of the {total:,} pairs with {source} verdict {passed}"
+        )
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
         return f"{source} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"

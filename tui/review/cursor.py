@@ -110,7 +110,7 @@ class Cursor:
         if suspicions and self.block.function and self.block.folded:
             self.options = replace(self.options, folds={self.block.key: False})
             self.rebuild()
-        if self.options.docs_choice and (address := self.current_call) is not None:
+        if self.options.docs_choice and (address := self.nearest_call_address) is not None:
             self.options = replace(self.options, docs_call=address)
             self.rebuild()
 
@@ -228,7 +228,7 @@ class Cursor:
         Returns the block of the docs or, if the docs are now hidden, the block that was above them. None if the item
         has no functions.
         """
-        address = self.current_call
+        address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None
         has_moved = address is not None and address != self.options.docs_call and self.options.docs_choice != "all"
@@ -242,7 +242,7 @@ class Cursor:
         return self.blocks[self.index_of(key, self.index) if key else self.index]
 
     @property
-    def current_call(self) -> str | None:
+    def nearest_call_address(self) -> str | None:
         """Address of the call under the cursor, else of the first call of the turn, else of the first call of the
         item."""
         target = self.target

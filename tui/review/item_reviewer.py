@@ -382,7 +382,7 @@ class ItemReviewer:
         else:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
-    def score(self, subject: ReviewSubject, value: int) -> None:
+    def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
         """Record a score. If the criterion belongs to another block, move the cursor to that block instead.
 
         On an item without scores, record the override reason with this number for the last override.

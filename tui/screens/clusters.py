@@ -106,7 +106,7 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         table = cluster_table(self._rows, grouping, counts.failures, unfolded, cells)
         table.cursor = table.values.index(self._state.terms) if self._state.terms in table.values else 0
         rare = counts.failures - sum(group.count for group in groups)
-        table.note = f"{format_count(rare, 'failure')} with rare values not listed" if rare else ""
+        table.note = f"not listed: {format_count(rare, 'failure')} with rare values" if rare else ""
         return table
 
     def _draw(self) -> None:

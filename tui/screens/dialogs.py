@@ -271,8 +271,8 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
 
         `load_used` loads the tags of earlier reviews. `name` is the name of the reviewed item if it is not on screen.
 
-        If `label` is not `tags`, the list shows the labels of a response, which are a verdict. Saving unchanged labels
-        then returns the labels instead of None.
+        If `label` is not `tags`, the list shows the labels of a response. Labels are a verdict, so saving them
+        unchanged confirms them and returns the list. Saving unchanged tags returns None.
         """
         super().__init__()
         self._about = name

@@ -241,7 +241,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         defaults = form_defaults(command, run, sample, self._session.annotator, self._queue_names)
         fields = await asyncio.to_thread(commands.describe, command)
         await self._form.set_fields(order_fields(fields, defaults))
-        self.query_one("#form-panel", Panel).set_title(FORM_TITLES[command], "Enter draws and assigns")
+        self.query_one("#form-panel", Panel).set_title(FORM_TITLES[command], "Enter: draw and assign the sample")
         self._draw_form_lines()
         self._form_of = form_of
         self.release_keys()

@@ -47,7 +47,7 @@ MAX_BLANK_TIME = 0.3
 """Seconds after which the screen is drawn although its item is still being read."""
 TARGET_RESET = StatusMessage("verdict target: whole item", "warn")
 NO_CHAT_MESSAGE = StatusMessage("no message of a conversation under the cursor", "warn")
-NO_PART = StatusMessage("the part under the cursor takes no verdict", "warn")
+NO_PART = StatusMessage("the part under the cursor cannot have a verdict", "warn")
 
 
 class VerdictTarget:
@@ -65,7 +65,7 @@ class VerdictTarget:
         return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
 
     def follow_cursor(self, cursor: Cursor) -> StatusMessage | None:
-        """Switch to the whole item if the cursor moved to a block that takes no verdict.
+        """Switch to the whole item if the cursor moved to a block that cannot have a verdict.
 
         Return the message, or None otherwise.
         """
@@ -114,8 +114,8 @@ class ItemPane(Vertical):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ITEM_ACTIONS)
 
     position: reactive[int | None] = reactive(None, repaint=False, init=False, always_update=True)
-    """Index of the displayed item in the queue. None if the queue does not contain it. Watchers run before the next
-    key."""
+    """Index of the displayed item in the queue. None if the queue does not contain it. Textual calls the watchers
+    before it handles the next key."""
 
     @dataclass
     class Closed(Message):
@@ -336,7 +336,7 @@ class ItemPane(Vertical):
     def action_score(self, value: int) -> None:
         """Record a score, or select the override reason with this number."""
         if (subject := self._subject()) is not None:
-            self.item_reviewer.score(subject, value)
+            self.item_reviewer.handle_score_key(subject, value)
 
     def action_decisive_step(self) -> None:
         """Confirm the decisive step, or mark the message under the cursor as the decisive step."""
@@ -360,7 +360,7 @@ class ItemPane(Vertical):
         if (subject := self._subject()) is not None:
             item_dialogs.ask_note(self, subject)
 
-    def action_last(self, prompt: str) -> None:
+    def action_prompt_for_last_item(self, prompt: str) -> None:
         """Open the prompt `fault`, `tag` or `note` for the last completed item.
 
         The prompt shows the name of this item.

@@ -190,7 +190,7 @@ class QueueScreen(GuardedScreen[None]):
             self.apply_overview_choice(choice)
 
     def apply_overview_choice(self, choice: OverviewChoice) -> None:
-        """Apply a choice made on the overview to all items of the runs."""
+        """Do what the user chose on the overview: adjudicate, open a menu, or list items by order or filter."""
         menu_name, value = choice
         if menu_name == "adjudicate":
             self.action_adjudicate()

@@ -91,7 +91,7 @@ class QueueMenus:
 
     def _runs_disabled_reason(self) -> str:
         if self.runs is None:
-            return "Runs are still being read"
+            return "The runs are still loading"
         return "" if len(self.runs) > 1 else "Only one run is open"
 
     def _make_clusters_screen(self) -> ModalScreen[Any]:

@@ -159,9 +159,9 @@ class QueuePane(Vertical):
         self._session.progress = progress
         folder = self._session.folder.parent.name if self._session.folder is not None else ""
         path = header.queue_path(folder, runs, state.view, state.where, state.search)
-        cells, by_all = self.app.size.width, 0 if state.blind else total.reviewed
+        cells, by_anyone = self.app.size.width, 0 if state.blind else total.reviewed
         for line in self.screen.query(TopLine):
-            line.show_path(path, header.progress_line(self._session.annotator, progress, cells, by_all=by_all))
+            line.show_path(path, header.progress_line(self._session.annotator, progress, cells, by_anyone=by_anyone))
 
     def _draw_position(self) -> None:
         state, page = self._state, self._page

@@ -298,7 +298,7 @@ def _compute_error_groups(cases: Sequence[VerdictPair]) -> list[ErrorGroup]:
 
 
 NO_CONVENTIONS = "fcreview knows no conventions for these runs"
-OWN_TOOL_NOTE = "* convention of the run's own tool"
+OWN_TOOL_NOTE = "* marks the convention of the run's own tool"
 
 
 class ConventionsScreen(StatisticsScreen, inherit_bindings=False):

@@ -96,7 +96,7 @@ class DocumentLayout:
         return self.position_after(RowPosition(len(self.source), 0), -self.height)
 
     def clamp_top(self, position: RowPosition) -> RowPosition:
-        """Return the closest valid top position: in the document, and no lower than `max_top`."""
+        """Clamp a top position to the document and to at most `max_top`."""
         if not len(self.source):
             return DOCUMENT_START
         block, row = position

@@ -204,7 +204,7 @@ class ItemText(DocumentView):
         reading, indexed = self.required_reader, self._indexed_item
         return (
             functions_at(indexed, reading.block.key)
-            or functions_at(indexed, reading.current_call or "")
+            or functions_at(indexed, reading.nearest_call_address or "")
             or available_functions(indexed)
         )
 

@@ -83,7 +83,7 @@ def test_merging_again_changes_nothing_and_work_goes_on(cli: Cli, copies: tuple[
     here, other = copies
     assert (
         cli("merge", here, other, "--yes").out
-        == "alice: 3 new events, 1 already here\ncarol: 1 new event, 0 already here\n"
+        == "alice: 3 new events, 1 already in this workspace\ncarol: 1 new event, 0 already in this workspace\n"
     )
     after = {path.name: path.read_bytes() for path in (here / ".fcreview/reviews").iterdir()}
     assert merged(cli, here, other) == {"alice": (0, 4), "carol": (0, 1)}
@@ -105,7 +105,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
     done = cli("merge", here, other, "--yes")
     assert (done.code, done.out) == (
         0,
-        "alice: 1 new event, 1 already here\ncarol: 1 new event, 0 already here\n",
+        "alice: 1 new event, 1 already in this workspace\ncarol: 1 new event, 0 already in this workspace\n",
     )
     assert done.err.splitlines() == [
         "fcreview: alice.jsonl line 2: altered: the hash does not match the content, not copied",

@@ -78,8 +78,9 @@ def test_without_a_terminal_nothing_is_merged_unless_yes_is_given(cli: Cli, copi
     done = cli("merge", here, other, "--yes")
     assert (done.code, done.out) == (
         0,
-        "alice: 3 new events, 0 already here\nlead: 1 new event (1 adjudication), 0 already here\n"
-        "tester: 0 new events, 1 already here\nqueue pilot: imported as pilot\n",
+        "alice: 3 new events, 0 already in this workspace\n"
+        "lead: 1 new event (1 adjudication), 0 already in this workspace\n"
+        "tester: 0 new events, 1 already in this workspace\nqueue pilot: imported as pilot\n",
     )
 
 
@@ -97,7 +98,7 @@ def test_the_users_own_journal_grows_only_with_mine(cli: Cli, copies: tuple[Path
     )
     done = cli("merge", here, other, "--mine")
     assert (done.code, done.err) == (0, "")
-    assert "tester: 1 new event, 1 already here\n" in done.out
+    assert "tester: 1 new event, 1 already in this workspace\n" in done.out
     assert read_files(here)["tester.jsonl"] == read_files(other)["tester.jsonl"]
 
 
@@ -134,7 +135,7 @@ def test_lines_in_the_journal_of_another_annotator_are_refused(cli: Cli, copies:
     journal.with_stem("mallory").write_text(json.dumps(forged) + "\n")
     done = cli("merge", here, other, "--yes")
     assert done.code == 0
-    assert "mallory: 0 new events, 0 already here" in done.out
+    assert "mallory: 0 new events, 0 already in this workspace" in done.out
     assert (
         "fcreview: mallory.jsonl line 1: 1 event by 'alice' not copied, because only events by 'mallory' count in this"
         " file\n" in done.err
@@ -153,17 +154,17 @@ def test_copies_with_the_same_imported_labels_merge_without_a_clash(cli: Cli, kn
     for here, there in ((known_run, other), (other, known_run)):
         before = read_files(here)
         done = cli("merge", here, there)
-        assert (done.out, done.err) == ("alice: 0 new events, 3 already here\n", "")
+        assert (done.out, done.err) == ("alice: 0 new events, 3 already in this workspace\n", "")
         assert read_files(here) == before
     label(cli, other, "alice", 1, "fail")
     label(cli, known_run, "alice", 2, "pass")
     for known, (here, there) in ((3, (known_run, other)), (4, (other, known_run))):
         done = cli("merge", here, there, "--yes")
-        assert (done.out, done.err) == (f"alice: 1 new event, {known} already here\n", "")
+        assert (done.out, done.err) == (f"alice: 1 new event, {known} already in this workspace\n", "")
         assert warnings(here) == []
     exported = [cli("export", run, "--only", "reviewed").out for run in (known_run, other)]
     assert exported[0] == exported[1]
     assert [json.loads(line)["human"] for line in exported[0].splitlines()] == [False, False, True]
     before = read_files(known_run)
-    assert cli("merge", known_run, other).out == "alice: 0 new events, 5 already here\n"
+    assert cli("merge", known_run, other).out == "alice: 0 new events, 5 already in this workspace\n"
     assert read_files(known_run) == before

@@ -51,9 +51,9 @@ def test_what_one_side_has_holds_on_the_other(cli: Cli, copies: tuple[Path, Path
     mended(cli, other, 30, "bob", "ignore-case")
     assert rules_say(cli, other) != before
     done = cli("merge", here, other, "--yes")
-    assert "errata: 1 new golden answer, 0 already here; 1 new rule" in done.out
+    assert "errata: 1 new golden answer, 0 already in this workspace; 1 new rule" in done.out
     assert (
-        "accepted rules: 1 new, 0 already here" in done.out
+        "accepted rules: 1 new, 0 already in this workspace" in done.out
         and "the next command on these runs applies the errata" in done.err
     )
     assert rules_say(cli, here) == rules_say(cli, other)

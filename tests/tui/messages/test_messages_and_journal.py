@@ -42,7 +42,7 @@ QUICK = ("generic", "hammerbench")
 SHARE = 23
 """Less than there are lines: every key is pressed, on other lines each."""
 Press = tuple[Place, tuple[str, ...], bool]
-SPEAKING = ("verdict", "score", "fault", "tag", "note", "last", "labels", "golden", "undo")
+SPEAKING = ("verdict", "score", "fault", "tag", "note", "prompt_for_last", "labels", "golden", "undo")
 
 
 def test_no_key_that_says_something_is_left_out() -> None:

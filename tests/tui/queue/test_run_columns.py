@@ -43,7 +43,9 @@ def test_no_name_is_cut_where_others_can_give_way() -> None:
     assert "…" in shown(RunListState(), 45)[2] and "official" in shown(RunListState(), 45)[0]
 
 
-@pytest.mark.parametrize(("sort", "column"), [("corrected", "corrected"), ("date", "folder"), ("reviewed", "by all")])
+@pytest.mark.parametrize(
+    ("sort", "column"), [("corrected", "corrected"), ("date", "folder"), ("reviewed", "by anyone")]
+)
 def test_what_runs_are_sorted_by_is_shown_however_little_room_there_is(sort: str, column: str) -> None:
     runs = [*RUNS, row(5, "elm", reviewed=3)]
     assert column in shown(RunListState(order=sort), 60, runs)[0]

@@ -167,7 +167,7 @@ def test_a_matrix_shows_the_counts_of_its_cells_and_marks_the_one_under_the_curs
     assert len(confusion_matrices(groups, row, 40, tall=True)) == 8, "one matrix, three rows a cell"
     assert row.explanation == "judge oak␛[2J verdict pass, human verdict fail: 2 of 8 pairs"
     tnr = next(row for row in rows if "TNR" in row.cells[0][0])
-    assert tnr.explanation == "judge oak␛[2J verdict is fail on 2 of the 4 with human verdict fail"
+    assert tnr.explanation == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"
 
 
 def test_a_matrix_of_scores_has_a_row_for_each_score() -> None:

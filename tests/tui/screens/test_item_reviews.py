@@ -143,7 +143,7 @@ async def test_what_has_no_target_of_its_own_is_not_armed_and_disarming_is_said(
         screen.text.required_reader.index = 0
         screen.text.action_scroll(0)
         await pilot.press("T")
-        assert "part under the cursor takes no verdict" in bar(app, "status") and screen.target == "item"
+        assert "part under the cursor cannot have a verdict" in bar(app, "status") and screen.target == "item"
         screen.text.required_reader.move_to_difference()
         await pilot.press("T")
         assert screen.target != "item"

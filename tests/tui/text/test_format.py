@@ -375,12 +375,12 @@ def test_rates():
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
 def test_the_top_line_fits_and_keeps_the_count_of_reviews(cells, runs):
-    progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, by_all=9)
+    progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, by_anyone=9)
     path = header.queue_path("result", runs, View(), "", "")
     line = top_line(path, progress, cells)
     assert line_width(line) <= cells
     assert "3 of 4" in plain_text(line) and "ann" in plain_text(line)
-    assert ("(9 by all)" in plain_text(line)) is (cells == 160)
+    assert ("(9 by anyone)" in plain_text(line)) is (cells == 160)
 
 
 def test_the_path_names_folder_run_and_order_or_filter():
@@ -399,9 +399,9 @@ def test_the_facts_name_languages_behind_what_is_common():
 
 
 def test_the_top_line_counts_what_others_reviewed_only_where_they_did_more():
-    assert "by all" not in plain_text(header.progress_line("alice", (1, 4), 120, by_all=1))
-    assert plain_text(header.progress_line("alice", (0, 4), 120, by_all=3)).endswith(
-        "0 of 4 reviewed (3 by all)   alice"
+    assert "by anyone" not in plain_text(header.progress_line("alice", (1, 4), 120, by_anyone=1))
+    assert plain_text(header.progress_line("alice", (0, 4), 120, by_anyone=3)).endswith(
+        "0 of 4 reviewed (3 by anyone)   alice"
     )
     assert plain_text(header.progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
 

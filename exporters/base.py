@@ -199,7 +199,7 @@ FORMATS: tuple[ExportFormat, ...] = (
     FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy_function("csv", "write")),
     FileFormat(
         "parquet",
-        "the same fields as typed columns, for DuckDB and pyarrow",
+        "Parquet with the same fields as typed columns, for DuckDB and pyarrow",
         "binary",
         _lazy_function("parquet", "write"),
     ),
@@ -209,9 +209,7 @@ FORMATS: tuple[ExportFormat, ...] = (
         "json",
         *_lazy_write_and_read("label_studio"),
     ),
-    FolderFormat(
-        "hf", "a Hugging Face folder with a dataset card, for `datasets`", _lazy_function("hugging_face", "write")
-    ),
+    FolderFormat("hf", "a Hugging Face dataset folder with a dataset card", _lazy_function("hugging_face", "write")),
     FolderFormat(
         "atif",
         "ATIF 1.7 trajectories with verdicts and reviews, one file for each item",
@@ -219,13 +217,13 @@ FORMATS: tuple[ExportFormat, ...] = (
     ),
     FileFormat(
         "sft",
-        "training rows: conversations that annotators pass or corrected (TRL, OpenAI)",
+        "training rows: conversations that annotators passed or corrected (TRL, OpenAI)",
         "json",
         _lazy_function("training", "write_sft"),
     ),
     FileFormat(
         "preference",
-        "training rows: a right and a wrong reply (TRL, OpenAI)",
+        "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)",
         "json",
         _lazy_function("training", "write_preferences"),
     ),

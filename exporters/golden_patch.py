@@ -72,7 +72,7 @@ def _issue_section(entry: ErrataEntry) -> Iterator[str]:
     named = ", ".join(map(code_span, failed[:MAX_NAMED_MODELS])) + (
         f" and {len(failed) - MAX_NAMED_MODELS} more" if len(failed) > MAX_NAMED_MODELS else ""
     )
-    yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current answer" + (
+    yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current golden answer" + (
         f"; failed: {named}" if failed else ""
     )
 
@@ -214,7 +214,7 @@ def _rejection_reason(source: ExportSource, label: Label) -> str | None:
     """Return why the label's fix is rejected, or None if the fix is accepted."""
     fix = label["golden_fix"]
     if label["target"] != ITEM:
-        return "given for a part of the item"
+        return "recorded for a part of the item, not for the item"
     if all(opinion["stale"] for opinion in label["opinions"] if opinion["golden_fix"]):
         return "stale: the answer changed after the review"
     if label["decided_by"] == DISPUTED or fix is None:

@@ -117,9 +117,9 @@ def _run_messages(run: _RewrittenRun, root: Path) -> list[str]:
     """Return messages about verdicts that the files cannot represent, and about datasets that were not copied."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     problems = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
-    found = [f"{name}: cannot be written to its files: {'; '.join(problems)}"] if problems else []
+    found = [f"{name}: omitted, because the files cannot represent them: {'; '.join(problems)}"] if problems else []
     far = [path for path in run.plan.data if not path.is_relative_to(root)]
     if far:
         where = run.plan.run.dataset or far[0].parent
-        found.append(f"{name}: {format_count(len(far), 'dataset file')} not copied, from {where}")
+        found.append(f"{name}: {format_count(len(far), 'dataset file')} not copied from {where}")
     return found

@@ -170,7 +170,7 @@ def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCount
         f"* {format_count(counts.rows, 'row')} in the format of {options.flavour}.",
         f"* Selected items: items with a verdict of at least {format_count(options.agreed, 'annotator')} or of an"
         f" adjudicator{automatic}.",
-        f"* {format_count(counts.corrected, 'row')} with golden calls that people corrected.",
+        f"* {format_count(counts.corrected, 'row')} with golden calls that annotators corrected.",
         *(f"* {json.dumps(title, ensure_ascii=False)}: {format_count(n, 'row')}" for title, n in counts.titles.items()),
     ]
     return "\n".join([*lines, ""])

@@ -46,7 +46,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "hammerbench", "HammerBench", "JSON arrays of {id, input, predict, label}, or folders with MT_res.json",
-        version=4,
+        version=5,
         tags=(  # metrics in section 4 and intent shifts in section 3 of the paper
             "function name", "parameter hallucination", "parameter missing", "argument value", "imperfect instruction",
             "slot overriding", "external information", "intent shift",
@@ -63,7 +63,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "complexfuncbench", "ComplexFuncBench", "result/MODEL/EXPERIMENT.jsonl of {id, gen_convs, message, count_dict}",
-        version=4,
+        version=5,
         tags=(  # section 4.3.1 of the paper
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),

@@ -121,8 +121,8 @@ class Workspace:
 
     @property
     def store_log(self) -> Path:
-        """DuckDB's log file for the store. fcreview writes no log, and a log of another program would change the
-        content of the store."""
+        """DuckDB's write-ahead log of the store. fcreview never leaves one. A log that another program left would
+        change the store when DuckDB opens it."""
         return self.root / "store.duckdb.wal"
 
     @property

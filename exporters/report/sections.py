@@ -194,7 +194,11 @@ def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> S
     ]  # fmt: skip
     rest = len(figures) - len(kept)
     more = (
-        [Paragraph(f"{format_count(rest, 'smaller group')} not shown: `fcreview calibrate --by {scope}`.")]
+        [
+            Paragraph(
+                f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
+            )
+        ]
         if rest
         else []
     )
@@ -212,8 +216,8 @@ def _error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
             )
     if rows:
         says = (
-            f"The {MAX_ERROR_GROUPS} most frequent kinds of errors of each source, "
-            "with their share of the source's verdicts on that kind of case."
+            f"The {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. "
+            "`wrong`: number of wrong verdicts of all verdicts of the source on these cases."
         )
         yield Section(
             "errors of automatic verdicts",
@@ -366,7 +370,7 @@ def suspects_section(found: Sequence[Suspect]) -> Section:
     says = (
         f"{format_count(len(telling), 'question')} with reasons to doubt the golden answer, the question or the checker"
     )
-    rest = f"; the {MAX_SUSPECTS} most suspect." if len(telling) > MAX_SUSPECTS else "."
+    rest = f". The table lists the {MAX_SUSPECTS} most suspect." if len(telling) > MAX_SUSPECTS else "."
     heads = ["score", "item", "failing runs", "reasons", "alternative", "question"]
     return Section(
         title,

@@ -122,7 +122,7 @@ def _headline_estimate(run: RunPassCounts) -> tuple[str, str]:
     sampled = format_count(run.n_sampled, "sampled item")
     if estimate.is_bounds_headline:
         undecided = format_count(estimate.n_undecided, "undecided item")
-        return format_pass_rate_estimate(estimate), f"depends on {undecided}; {sampled} decided"
+        return format_pass_rate_estimate(estimate), f"depends on {undecided} (unsure or disputed); {sampled} decided"
     value = f"{100 * estimate.estimated:.1f} % ± {50 * (estimate.high - estimate.low):.1f}"
     return value, f"95 % interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f}, from {sampled}"
 

@@ -31,7 +31,7 @@ RULE_PHRASES = {
 }
 """Alternative phrase for a kind of rule -> kind."""
 RULE_GRAMMAR = (
-    "number-equal, default-omittable, ignore-case, power-notation or accept VALUE for VALUE,"
+    "number-equal, default-omittable, ignore-case, power-notation or `accept PREDICTED for GOLDEN`,"
     " then [in ARGUMENT] [of FUNCTION] [on BENCHMARK]"
 )
 """Syntax of a rule, for messages."""
@@ -92,7 +92,7 @@ class EquivalenceRule:
         if not all(isinstance(text, str) for text in texts.values()):
             raise ErrataError("`benchmark`, `function`, `argument`, `who` and `date` of a rule must be strings")
         if kind == "accept" and not {"given", "wanted"} <= raw.keys():
-            raise ErrataError("an accept rule needs `given` and `wanted`")
+            raise ErrataError("an accept rule needs the fields `given` and `wanted`")
         return cls(kind, **texts, given=raw.get("given"), wanted=raw.get("wanted"))
 
 
@@ -108,7 +108,7 @@ def parse_rule(text: str) -> EquivalenceRule:
         values["given"], rest = _parse_value(rest, text)
         word, _, rest = rest.strip().partition(" ")
         if word != "for":
-            raise ErrataError(f"invalid rule {text!r}. Use accept VALUE for VALUE.")
+            raise ErrataError(f"invalid rule {text!r}. Use `accept PREDICTED for GOLDEN`.")
         values["wanted"], rest = _parse_value(rest, text)
     scope: dict[str, str] = {}
     while rest.strip():

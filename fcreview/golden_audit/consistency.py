@@ -286,7 +286,7 @@ def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
         different = [(one, other) for one in parts for other in parts if not _is_overlapping(one, other)]
         if different:
             one, other = (abbreviate(part, 40) for part in min(different, key=lambda pair: len(pair[0])))
-            text = f"golden answer accepts both {one} and {other} for {argument.label}, which are not the same"
+            text = f"golden answer accepts both {one} and {other} for {argument.label}, which have different meanings"
             yield Reason("loose", 1.0, text)
             return
 

@@ -88,7 +88,7 @@ _MAX_TEXT_LENGTH = 400
 """Maximum length, in characters, of texts that are compared in all forms."""
 CASE_DIFFERS = "only case, spaces or punctuation differ"
 SAME_NUMBER = "same number in another notation"
-SAME_UNIT = "same unit"
+SAME_UNIT = "same unit, written differently"
 SAME_WORDS = "same words in another form"
 SINGLE_VALUE = "same value, with or without a list around it"
 
@@ -109,7 +109,7 @@ def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | N
     if _is_close(one, other):
         return SAME_NUMBER
     if _is_close(one, other * 100) or _is_close(one * 100, other):
-        return "same share as a number or in percent"
+        return "same value, once as a fraction and once in percent"
     return None
 
 
@@ -140,7 +140,7 @@ def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
         if form is not None and form == canonical_form(predicted):
             return description
     if is_short_for(golden, predicted) or is_short_for(predicted, golden):
-        return "one is short for the other"
+        return "one is a shorter form of the other"
     return None
 
 

@@ -103,7 +103,7 @@ def _check_argument(argument: GoldenArgument, question: TextContent, evidence: Q
     unused = sorted(question.numbers - _golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0})
     if unused:
         number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
-        yield Reason("ungrounded", 1.0, f"{text}, which has {number}, a number that the golden answer does not use")
+        yield Reason("ungrounded", 1.0, f"{text}. The question has {number}, which the golden answer does not use")
     else:
         yield Reason("ungrounded", 0.6, text)
 

@@ -40,7 +40,7 @@ def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:
     return verdict if isinstance(verdict, bool) and DECLINE_KEY not in metadata else None
 
 
-def _judge_verdict(verdict: Any, metadata: Metadata) -> bool | None:
+def _verdict_if_same_names(verdict: Any, metadata: Metadata) -> bool | None:
     return verdict and bool(metadata.get(SAME_NAMES_KEY)) if isinstance(verdict, bool) else None
 
 
@@ -74,7 +74,7 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "hammerbench": {
         (ITEM, "func_ok"): ((_ITEM_VERDICT, _function_verdict),),
         (ITEM, "args_ok"): ((_ITEM_VERDICT, _arguments_verdict),),
-        (ITEM, "args_ok_llm"): (((ITEM, "equivalent"), _judge_verdict), (_ITEM_VERDICT, _arguments_verdict)),
+        (ITEM, "args_ok_llm"): (((ITEM, "equivalent"), _verdict_if_same_names), (_ITEM_VERDICT, _arguments_verdict)),
         (ITEM, "rejected"): (
             ((ITEM, "func_ok"), lambda verdict, _: False if verdict is True else None),
             (_ITEM_VERDICT, lambda *verdict: False if _function_verdict(*verdict) else None),

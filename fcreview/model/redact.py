@@ -20,8 +20,8 @@ _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Z
 
 
 def redact(value: Any) -> Any:
-    """Return a copy without secrets: values of key-like names, values in texts such as `token=...`, and long random
-    tokens."""
+    """Replace secrets in a copy with `[redacted]`: values of fields such as `api_key` or `token`, values in text such
+    as `token=...`, and long random tokens."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
@@ -32,7 +32,7 @@ def redact(value: Any) -> Any:
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    """Whether a key-like name has a value that can be a key: `"api_key": "0a1b..."`, but not a description."""
+    """Whether a field is named like an API key and its value can be one: `"api_key": "0a1b..."`, not a description."""
     return (
         isinstance(value, str) and len(value) >= 6 and " " not in value and _KEY_NAME.fullmatch(str(name)) is not None
     )

@@ -42,7 +42,8 @@ def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
 
 
 def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Unweighted kappa of two annotators (Cohen 1960). `labels`: category numbers of shape (patterns, 2)."""
+    """Unweighted kappa of two annotators (Cohen 1960). `labels`: category numbers of the two annotators, one row for
+    each pattern (see the module docstring)."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)

@@ -255,12 +255,12 @@ class MetricDraws:
                     weight[cell] = (passing[key] - failing[key]) / len(items)
         return {
             key: VarianceModel(
-                self.population.cells, self.posterior, weight, float(self.select_values(key, weight).var())
+                self.population.cells, self.posterior, weight, float(self.select_draws(key, weight).var())
             )
             for key, weight in weights.items()
         }
 
-    def select_values(self, key: MetricKey, weights: FloatArray) -> FloatArray:
+    def select_draws(self, key: MetricKey, weights: FloatArray) -> FloatArray:
         """Return the draws of a metric to use with these cell weights (see `PosteriorDraws.passes`)."""
         values = self.values[key]
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
@@ -274,7 +274,7 @@ class MetricDraws:
         """Return the ends of the 95 % interval of a metric."""
         is_even = self.is_evenly_weighted(weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
-        low, high = np.percentile(self.select_values(key, weights), percentiles)
+        low, high = np.percentile(self.select_draws(key, weights), percentiles)
         return float(low), float(high)
 
     def is_evenly_weighted(self, weights: FloatArray) -> bool:

@@ -61,7 +61,7 @@ def _check_alternative(truth: Any, item: Item) -> str | None:
 def _check_agent_fix(golden_fix: JsonObject) -> str | None:
     truth, milestones = golden_fix.get(GROUND_TRUTH, []), golden_fix.get(MILE_STONE, [])
     if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
-        return f"{GROUND_TRUTH} must be a list of objects with one key: a class and its expected attributes"
+        return f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected attributes}}}}'
     is_nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
     if is_nested or is_string_list(milestones):
         return None

@@ -85,7 +85,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
         return []
     found = [scores[name].to_metric("accuracy", name) for name in CATEGORIES if name in scores]
     found += [process[name].to_metric("process accuracy", name) for name in CATEGORIES if name in process]
-    note = "the official program swaps the two object columns"
+    note = "the official program swaps object_short and object_deep"
     for name, value in summary_row(_printed_values(scores), _printed_values(process)).items():
         found.append(Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else ""))
     normal, special, agent = (

@@ -174,11 +174,11 @@ def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[Impo
     stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
     values = [_counted_process_accuracy(entry)[0] for entry in entries.values()]
     if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
-        what = "no score file with process_accuracy and total_count to check this file with"
+        what = "no score file has process_accuracy and total_count, so this file cannot be checked"
     elif not all(isinstance(value, (int, float)) for value in values):
         what = "an entry has no process_accuracy"
     elif abs((mean := (sum(values) + total - len(values)) / max(total, 1)) - stated) > MAX_ROUNDING_ERROR:
-        what = f"the mean process accuracy is {mean:.4g} by this file, but {stated} by the score file"
+        what = f"the mean process accuracy is {mean:.4g} in this file, but {stated} in the score file"
     else:
         return
     inputs.process_entries = None
@@ -321,7 +321,7 @@ def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
     best, last = compute_process_accuracy(entry.get("model_output"), milestones, False)
     if last != stated or best == stated:
         return stated, None
-    return best, f"best of {len(milestones)} milestone sequences, which is used in the mean; the file states {stated}"
+    return best, f"best of {len(milestones)} milestone sequences, as in the official mean; the file states {stated}"
 
 
 def _flatten_error(error: Any) -> list[str]:

@@ -103,7 +103,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, part))
             n_unknown = sum(_has_override(item) and item_process_accuracy(item) is None for item in part)
             if n_unknown:  # an item without an entry in the process file has met its milestones
-                yield Unrepresentable(f"unknown process accuracy of items of {inputs.category}", n_unknown)
+                yield Unrepresentable(f"items of {inputs.category} whose process accuracy is unknown", n_unknown)
 
 
 def _find_score_file(plan: RunPlan, category: str, kind: str) -> Path | None:

@@ -238,5 +238,5 @@ def _read_job(run: Run, files: JobFiles, rewards: list[Mapping[str, float] | Non
     stated = as_object(metrics[0]) if isinstance(metrics, list) and metrics else {}
     for name, value in mean_rewards(rewards).items():
         if name in stated and _is_number(stated[name]) and abs(stated[name] - value) > TOLERANCE:
-            text = f"{name} is {stated[name]} in {path.name if path else ''}, but {value:.4g} over the trials"
+            text = f"{name} is {stated[name]} in {path.name if path else ''}, but the mean of the trials is {value:.4g}"
             yield ImportIssue(str(path), None, text, severity="notice")

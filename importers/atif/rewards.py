@@ -22,7 +22,7 @@ REWARD = "reward"
 """Criterion of the reward that decides, and its usual name in the files."""
 FULL_REWARD_TOLERANCE = 1e-6
 """Maximum difference between 1 and a reward that passes, as for tau-bench."""
-DIFFERENT_REWARDS = "the reward differs from the one in result.json, which is used"
+DIFFERENT_REWARDS = "the reward differs from the one in result.json. Using the one in result.json"
 MAX_OUTPUT_LENGTH = 20_000
 """Maximum number of characters of the verifier's output that the item keeps, from its end."""
 FAILED_STATUSES = ("failed", "other")

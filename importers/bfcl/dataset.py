@@ -360,7 +360,7 @@ class _DatasetLoader:
         ids = dataset.repeated_ids.setdefault(record_id, [record_id])
         item_id, occurrence = repeated_id(record_id, len(ids)), len(ids)
         ids.append(item_id)
-        what = f"{record_id} is in the dataset more than once. The later record becomes {item_id}"
+        what = f"{record_id} is in the dataset more than once. The later record is imported as {item_id}"
         self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
         return item_id, occurrence
 

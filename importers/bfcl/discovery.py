@@ -481,7 +481,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
         best.sort(key=lambda folder: (fits[folder], _dataset_date(folder, plan)), reverse=True)
         ranked[: len(best)] = best
         counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
-        what = "The score files do not tell them apart, so the newest one that fits the results is used. "
+        what = "The score files match them equally well, so the newest one that fits the results is used. "
         what += "Results found in each dataset: "
         what += counts
     else:

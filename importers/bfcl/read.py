@@ -281,7 +281,7 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
     if different > 1 and different * 2 > compared:
         category.matches_dataset = False
         what = (
-            f"{different} of {compared} questions in the score file differ from the dataset. The dataset has another "
+            f"{different} of {compared} questions in the score file differ from the dataset. The dataset is of another "
         )
         what += f"version, so {category.context.category} is imported without it"
         category.issues.append(ImportIssue(str(scored.path), None, what, severity="error"))
@@ -327,7 +327,7 @@ def _reply_issues(
         if key in entry.record and value is not None and "result" in value:
             if not is_same_reply(entry.record[key], value["result"]):
                 reply = make_excerpt(json_text(entry.record[key]), MAX_QUOTED_REPLY)
-                what = f"the result file has another reply than the score file. The official verdict is on {reply}"
+                what = f"the replies in the result file and the score file differ. The official verdict is on {reply}"
                 yield ImportIssue(str(scored.path), entry.line, what, severity="error")
             return
 

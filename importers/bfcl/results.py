@@ -118,7 +118,7 @@ def _add_repeated(
         results.records.update(sorted(zip(item_ids, found, strict=True), key=lambda pair: pair[0]))
         return
     for (before, earlier), (path, record) in itertools.pairwise(found):
-        what = f"{item_id} occurs again. This record replaces line {earlier.line}"
+        what = f"{item_id} occurs again. This record replaces the one in line {earlier.line}"
         if before != path:
             what += f" of {before}"
         results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))

@@ -144,7 +144,8 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         return
     stated = entry.prompt_id
     if isinstance(entry.id, int) and stated is not None and filenames.item_number(stated) != entry.id - 1:
-        what = f"score id {entry.id} is position {entry.id - 1}, but its question is {stated}, which is used"
+        what = f"score id {entry.id} refers to position {entry.id - 1}, but the entry quotes question {stated}. "
+        what += "Using the quoted question"
         scores.issues.append(ImportIssue(path, entry.line, what, item=item_id))
     if item_id in scores.failing:
         what = f"{item_id} is scored more than once. The first entry counts; the item lists the others"

@@ -99,7 +99,7 @@ class _DocumentReader:
             excerpt = make_excerpt(self.text[self.at : self.at + 300].encode("utf-8", "replace"))
             self.document.issues.append(ImportIssue(self.name, line, str(error), excerpt or None, severity="error"))
         for number in self.long_numbers:
-            self._report(f"replaced by text: {number}", None)
+            self._report(f"number too long, replaced by text: {number}", None)
 
     def _report(self, what: str, line: int | None) -> None:
         self.document.issues.append(ImportIssue(self.name, line, what))

@@ -199,7 +199,7 @@ def _parse_irregular_line(
         what = f"line of {length / 1e6:.0f} MB: strings were cut after {MAX_STRING_LENGTH:,} characters"
         yield ImportIssue(name, line, what, make_excerpt(body))
     for number in long_numbers:
-        yield ImportIssue(name, line, f"replaced by text: {number}", make_excerpt(body))
+        yield ImportIssue(name, line, f"number too long, replaced by text: {number}", make_excerpt(body))
     yield JsonRecord(line, offset, length, value)
 
 
@@ -318,7 +318,8 @@ def read_json(path: Path, issues: list[ImportIssue], expected_type: type[ListOrD
         except orjson.JSONDecodeError:
             long_numbers: list[str] = []
             value = _load_json(raw.decode("utf-8", "replace"), long_numbers)
-            issues += [ImportIssue(str(path), None, f"replaced by text: {number}") for number in long_numbers]
+            found = [f"number too long, replaced by text: {number}" for number in long_numbers]
+            issues += [ImportIssue(str(path), None, what) for what in found]
         if isinstance(value, expected_type):
             return value
         what, line = f"not a JSON {'array' if expected_type is list else 'object'}", 1

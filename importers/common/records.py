@@ -107,9 +107,8 @@ def _report_missing(path: Path, what: str, known: Container[str], item_ids: Coll
 
 def missing_records_issue(path: Path, what: str, n_missing: int, n_results: int) -> ImportIssue:
     """Return the issue for results whose question or golden answer (`what`) is not in a dataset file."""
-    text = f"{n_missing:,} of {n_results:,} results have no {what} in this file"
-    if not path.is_file():
-        text += ", which does not exist"
+    where = "in this file" if path.is_file() else "because this file does not exist"
+    text = f"{n_missing:,} of {n_results:,} results have no {what} {where}"
     return ImportIssue(str(path), None, text, severity="error" if n_missing == n_results else "warning")
 
 

@@ -236,7 +236,7 @@ def check_fix_fields(fix: JsonObject, *names: str) -> str | None:
     """Return an error if a golden fix is empty or has fields other than `names`, else None."""
     unknown = [name for name in fix if name not in names]
     if unknown or not fix:
-        return f"a golden fix must contain {' or '.join(names)}" + (f", and not {unknown[0]}" if unknown else "")
+        return f"a golden fix must contain {' or '.join(names)}" + (f", not {unknown[0]}" if unknown else "")
     return None
 
 

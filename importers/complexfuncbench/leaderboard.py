@@ -147,7 +147,7 @@ def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
     counts = [Metric("error types", name, type_counts[name], "count") for name in names]
-    note = "of the failed samples with an error type"
+    note = "denominator: failed samples with an error type"
     shares = [type_counts[name] / total if total else None for name in names]
     return counts + [Metric("error shares", *share, note=note) for share in zip(names, shares, strict=True)]
 
@@ -163,7 +163,7 @@ def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
         compared.update(item.metadata.get("parameters compared") or {})
     names = [name for name in PARAMETER_TYPES if compared[name]]
     counts = [Metric("wrong parameters by type", name, wrong[name], "count") for name in names]
-    note = "of the parameters of compared calls"
+    note = "denominator: parameters of compared calls"
     return counts + [Metric("error rate by type", name, wrong[name] / compared[name], note=note) for name in names]
 
 

@@ -46,7 +46,7 @@ class LoggedComparison:
 
 @dataclass(slots=True)
 class LoggedTurn:
-    """One turn of the model with calls."""
+    """A model turn that contains calls."""
 
     predicted: list[JsonCall] = field(default_factory=list)
     pending: list[JsonCall] = field(default_factory=list)

@@ -4,8 +4,8 @@ The table shows the effect of an override on a call (criterion `equivalent`, or 
 
 | override | effect on call accuracy | effect on the sample (by `Extra.needs`) |
 |---|---|---|
-| accepted call is wrong | one accepted call less | fails if its golden call has no other accepted call |
-| rejected call is correct | one more if no call was accepted for its golden call | passes if none is missing |
+| accepted call is wrong | -1 accepted call | fails if its golden call has no other accepted call |
+| rejected call is correct | +1 if no call was accepted for its golden call | passes if no golden call is missing |
 
 A golden call is missing if it is required and has no accepted call.
 
@@ -358,7 +358,7 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
             continue
         score, reason = entry.get("score"), entry.get("reason")
         value = score if score in (0, 1, 2) else None
-        text = f"{reason or ''}" + ("" if value is not None else f" (recorded score {score}: no usable verdict)")
+        text = f"{reason or ''}" + ("" if value is not None else f" (recorded score {score} is not a valid verdict)")
         item.verdicts.append(Verdict("judge", value, RESPONSE, criterion, None, text.strip() or None, JUDGE_NAME))
 
 
@@ -369,7 +369,7 @@ def _add_metadata(
     if isinstance(counts, dict):
         item.extra.metadata["counts"] = counts
         golden_steps = golden_path.steps or counts.get("total_turn_num")
-        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} taken, {golden_steps} on the golden path"
+        item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} by the model, {golden_steps} on the golden path"
     missing_calls = uncovered_golden_calls(golden_path, verdicts)
     if missing_calls:
         item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
@@ -377,6 +377,6 @@ def _add_metadata(
     if n_format_errors:
         item.extra.metadata["format errors"] = n_format_errors
     if log is not None and log.attempts > 1:
-        item.extra.metadata["tries in the log"] = log.attempts
+        item.extra.metadata["attempts in the log"] = log.attempts
     if log is not None and log.surplus_call:
         item.extra.metadata["surplus call"] = log.surplus_call

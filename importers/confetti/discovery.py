@@ -152,7 +152,7 @@ def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, i
         plan.run.official_metrics[category] = scored.header
     for item_id, entry in scored.entries.items():
         if item_id != (expected := find_failing_item({"id": entry["id"]}, category)):
-            text = f"score entry {entry['id']} should contain {expected}, but contains {item_id}, which is used"
+            text = f"score entry {entry['id']} should contain {expected}, but contains {item_id}. Using {item_id}"
             issues.append(ImportIssue(str(path), None, text, item=item_id))
     check_counts(scored, [each["id"] for file in result_files for each in read_objects_with_id(file)], issues)
     loaded.scores_by_category[category] = scored

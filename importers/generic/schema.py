@@ -70,7 +70,7 @@ class GoldenCall(_StrictModel):
 
     name: str
     arguments: dict[str, Annotated[Alternatives | JsonValue, Field(union_mode="left_to_right")]] = Field(
-        {}, description='Name -> a value, or {"any_of": [...], "optional": false}.'
+        {}, description='Argument name -> accepted value, or {"any_of": [...], "optional": false}.'
     )
     turn: int = Field(0, ge=0, description="Number of the turn, from 0. Each turn begins with a user message.")
 
@@ -105,10 +105,11 @@ class Record(_StrictModel):
     messages: list[ChatMessage]
     tools: list[dict[str, JsonValue]] = Field([], description="Available functions: OpenAI tools or function docs.")
     golden: list[GoldenCall] | None = Field(
-        None, description="Golden answer. Omitted: there is none. Empty list: the model must not make a call."
+        None,
+        description="Golden answer. If omitted, there is none. An empty list means that the model must make no call.",
     )
     predicted: list[PredictedCall] | None = Field(
-        None, description="Calls by the model. Omitted: the tool_calls of the assistant messages."
+        None, description="Calls by the model. Default: the tool_calls of the assistant messages."
     )
     ordered: bool = Field(False, description="Whether the calls must be in the golden order.")
     verdicts: list[RecordVerdict] = []

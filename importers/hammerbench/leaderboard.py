@@ -42,7 +42,9 @@ CHANGED_METRICS = (*END_SNAPSHOT_METRICS, "PR", "SR")
 """Metrics of changed snapshots (a slot is overridden or the user refers to an attached message): Table 13."""
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics that are compared between each type and the base type: Tables 10 and 12."""
-CONVERSATION_SCRIPT_NOTE = "by the script for conversations: a wrong function in the first snapshot fails all snapshots"
+CONVERSATION_SCRIPT_NOTE = (
+    "as in the script for conversations: a wrong function in the first snapshot fails all snapshots"
+)
 OTHER_ERRORS_NOTE = (
     "correct argument names with a wrong value, among snapshots with the golden function; "
     "not printed by the official scripts"
@@ -185,7 +187,7 @@ def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from
             continue
         type_metrics = _compute_ablation([type_conversations[each] for each in common], from_flat_log=from_flat_log)
         base_metrics = _compute_ablation([base_conversations[each] for each in common], from_flat_log=from_flat_log)
-        note = f"{len(common)} conversations that both types have"
+        note = f"from the {len(common)} conversations that both types have"
         for each in ABLATION_METRICS if type_metrics and base_metrics else ():
             table = f"{type_name} against {BASE_TYPE}"
             metrics.append(Metric(table, f"{each}, {BASE_TYPE}", base_metrics[each], note=note))

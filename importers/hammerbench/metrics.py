@@ -111,7 +111,8 @@ def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
 
 
 class ConversationTally(NamedTuple):
-    """Sums over the selected snapshots of a conversation, or of several conversations, for the script's metrics."""
+    """Sums over the selected snapshots of one or more conversations, for the metrics of HammerBench's evaluation
+    script."""
 
     n: int
     n_snapshots: int

@@ -56,9 +56,9 @@ class CompanionVerdicts:
             same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
             item.judge = bool(judge_flag) and same_names
             rationale = judge_reply.strip() if judge_reply is not None else None
-            item.verdicts.append(Verdict("judge", item.judge, rationale=rationale, by="recorded judge"))
-            item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="recorded judge"))
-            by = "recorded judge, as replied"
+            item.verdicts.append(Verdict("judge", item.judge, rationale=rationale, by="HammerBench"))
+            item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="HammerBench"))
+            by = "HammerBench, raw reply"
             item.verdicts.append(Verdict("judge", bool(judge_flag), criterion="equivalent", rationale=rationale, by=by))
 
 
@@ -113,7 +113,7 @@ def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIss
     except (OSError, csv.Error, ValueError) as error:
         issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot read the rest of the file: {error}"))
     if [len(flags) for _, flags in rows] != snapshot_counts:
-        issues.append(ImportIssue(str(path), None, "does not match MT_res.json, so its verdicts were skipped"))
+        issues.append(ImportIssue(str(path), None, "the file does not match MT_res.json, so its verdicts were skipped"))
         return []
     return rows
 

@@ -171,13 +171,13 @@ class BfclTask:
                 ImportIssue(
                     str(files.questions),
                     None,
-                    "the question differs from the one in the log, which is used",
+                    "the question differs from the one in the log. Using the one in the log",
                     item=item_id,
                 )
             )
             return own
         if own.ground_truth is not None and not is_same_answer(found.ground_truth, own.ground_truth):
-            what = "the golden answer differs from the one in the log, which is used"
+            what = "the golden answer differs from the one in the log. Using the one in the log"
             issues.append(ImportIssue(str(files.questions), None, what, item=item_id))
             return own
         return found

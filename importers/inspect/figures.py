@@ -111,7 +111,7 @@ def _most_frequent(values: list[Any], _: int) -> Any:
     return Counter(map(_hashable, values)).most_common(1)[0][0]
 
 
-def _majority(values: list[Any], n_votes: int) -> Any:
+def _absolute_majority(values: list[Any], n_votes: int) -> Any:
     value, count = Counter(map(_hashable, values)).most_common(1)[0]
     return value if 2 * count > n_votes else None
 
@@ -129,7 +129,7 @@ _BY_NUMBERS: dict[str, Callable[[list[float], int], Any]] = {
 }
 _BY_VALUES: dict[str, Callable[[list[Any], int], Any]] = {
     "mode": _most_frequent,
-    "majority": _majority,
+    "majority": _absolute_majority,
     "max": lambda values, _: max(values, key=to_number),
 }
 

@@ -68,7 +68,7 @@ def pass_hat_metrics(successes: Sequence[tuple[int, int]], max_k: int, trials: i
 def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     known = [item for item in items if get_success(item) is not None]
     trials = count_trials(known)
-    metrics = _reward_metrics(known, len(items))
+    metrics = _average_reward(known, len(items))
     metrics += pass_hat_metrics(list(count_successes(known).values()), trials, trials)
     return [*metrics, *_mean_cost(items, "user cost"), *_outcome_metrics(items)]
 
@@ -80,7 +80,7 @@ def count_trials(items: Iterable[ScoredItem]) -> int:
 
 def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     run = [item for item in items if was_run(item)]
-    metrics = _reward_metrics(run, len(items))
+    metrics = _average_reward(run, len(items))
     successes = list(count_successes(run).values())
     metrics += pass_hat_metrics(successes, find_max_k(run))
     metrics += _mean_cost(run, "agent cost") + _mean_cost(run, "user cost")
@@ -104,10 +104,10 @@ def find_max_k(items: Sequence[ScoredItem]) -> int:
     return min([*counts, *planned[:1]], default=0)
 
 
-def _reward_metrics(items: Sequence[ScoredItem], total: int) -> list[Metric]:
+def _average_reward(items: Sequence[ScoredItem], n_items: int) -> list[Metric]:
     rewards = [reward for item in items if (reward := get_reward(item)) is not None]
     average = sum(rewards) / len(rewards) if rewards else None
-    return [Metric("reward", "average reward", average, n=len(rewards), total=total, digits=4)]
+    return [Metric("reward", "average reward", average, n=len(rewards), total=n_items, digits=4)]
 
 
 def _mean_cost(items: Sequence[ScoredItem], name: str) -> list[Metric]:

@@ -304,7 +304,7 @@ def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[st
         return outputs
     if outputs is None and "r_outputs" not in recorded:
         return []
-    what = "outputs of the task is not a list of texts, or lacks a text that was checked"
+    what = "the field `outputs` of the task is not a list of texts, or a text that was checked is missing from it"
     item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
     return None
 

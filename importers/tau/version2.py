@@ -118,7 +118,7 @@ class RunData:
     functions: list[dict[str, Any]] = field(default_factory=list)
     tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: dict[str, list[RecordedReview]] = field(default_factory=dict)
-    """Simulation id -> notes by people on the simulation."""
+    """Simulation id -> reviews of the simulation, from the notes that annotators wrote in the viewer of tau2-bench."""
 
 
 @dataclass(slots=True)

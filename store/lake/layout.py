@@ -188,7 +188,9 @@ def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text
     except (ValueError, KeyError, TypeError, AttributeError):
         problem, index = f"{name} is damaged", None
     if problem is not None:
-        contents.problems.append(f"{location}/{problem}. Queries are slower without it. Import the part again")
+        contents.problems.append(
+            f"{location}/{problem}. Queries are slower without this index. Import this part of the runs again"
+        )
     elif index is not None:
         contents.indexes.append(index)
 

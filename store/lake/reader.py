@@ -78,7 +78,7 @@ class LakeConnection:
                     return True
         for index in contents.indexes:
             if self._files.path_of(index.folder) + "/" in text:
-                self.problems.append(f"{location}/{index.folder} is damaged. Queries are slower without it")
+                self.problems.append(f"{location}/{index.folder} is damaged. Queries are slower without this index")
                 contents.indexes.remove(index)
                 return True
         return False

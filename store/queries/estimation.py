@@ -59,7 +59,7 @@ class QueueSample:
 
     @property
     def content_keys(self) -> set[ContentKey]:
-        """Content keys of the items that the queue or an extension drew."""
+        """Content keys of the items in the queue and in the queues that extend it."""
         return set().union(*self.content_keys_by_queue.values())
 
     def inclusion_probability(self, content_key: ContentKey, automatic: bool | None) -> float:
@@ -109,7 +109,7 @@ def load_samples(
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
-            problems.append(f"queue {queue.name}: the queue {queue.design.extends}, which it extends, is not usable")
+            problems.append(f"queue {queue.name}: it extends queue {queue.design.extends}, which cannot be used")
         else:
             sample.add_queue(queue)
     return list(samples.values()), problems

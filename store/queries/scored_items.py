@@ -206,7 +206,7 @@ ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 @dataclass(slots=True)
 class _ItemRow:
-    """A row of `_ITEMS` or `_AGGREGATED_ITEMS`."""
+    """A result row of the queries `_ITEMS` and `_AGGREGATED_ITEMS`."""
 
     item: int
     run: int

@@ -218,9 +218,9 @@ def _validate_queue(content: Any) -> QueueFile:
     queue = _queue_validator().validate_python(content)
     for share in queue.shares:
         if not all(0 <= at < len(queue.items) for at in share.order):
-            raise ValueError("a share refers to an item that does not exist")
+            raise ValueError("`order` of a share refers to an item that does not exist")
         if not set(share.repeats) <= set(range(len(share.order))):
-            raise ValueError("a share has a repeat at a position that does not exist")
+            raise ValueError("`repeats` of a share contains a position that does not exist")
     return queue
 
 

@@ -63,7 +63,8 @@ class Journal:
         for other in sorted(self.path.parent.glob("*.jsonl")):
             if other.stem != self.annotator and is_same_filename(other.stem, self.annotator):
                 raise JournalError(
-                    f"annotator {other.stem!a} already exists. Use this name (names differ in case only), or another."
+                    f"annotator {other.stem!a} already exists, and {self.annotator!a} differs from it in case only."
+                    f" Use {other.stem!a} or a different name."
                 )
 
     def append(

@@ -161,7 +161,9 @@ def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[Journ
         first = known.setdefault(event.event, event)
         if not is_same_event(first, event):
             place = f"{path.name} line {each.number}"
-            copy.result.warnings.append(f"{place}: another event has the id {event.event[:32]!a}, not copied")
+            copy.result.warnings.append(
+                f"{place}: another event has the id {event.event[:32]!a}, so this event was not copied"
+            )
             continue
         if first is event:
             copy.new[event.hash] = event
@@ -177,7 +179,9 @@ def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[Journ
         line = candidates[name]
         copy.lines[name] = line.line
         if line.event.previous and line.event.previous not in hashes:
-            copy.result.warnings.append(f"{path.name} line {line.number}: chain broken: the previous event is missing")
+            copy.result.warnings.append(
+                f"{path.name} line {line.number}: broken hash chain: the previous event is missing"
+            )
 
 
 def _select_own_lines(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:

@@ -61,7 +61,9 @@ def read_prefix(files: WorkspaceFiles, path: Path, prefix: JournalPrefix) -> byt
     return data if is_equal else None
 
 
-CHAIN_BROKEN = "chain broken: the previous event is missing, so an older review may count instead of the missing one"
+CHAIN_BROKEN = (
+    "broken hash chain: the previous event is missing, so an older review may count instead of the missing one"
+)
 _LAST_BYTES = 64
 MAX_WARNINGS_PER_FILE = 20
 """Maximum number of warnings that are kept for one file. Further warnings are only counted."""
@@ -202,7 +204,7 @@ class JournalReader:
             if known is event:
                 new.append(event)
             elif not is_same_event(known, event):
-                file.warn(f"another event has the id {event.event[:32]!a}, skipped")
+                file.warn(f"another event has the id {event.event[:32]!a}, so this event was skipped")
         return new
 
 

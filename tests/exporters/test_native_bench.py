@@ -27,9 +27,9 @@ ALIKE = ("bfcl_v1_panel", "bfcl_families/v1", "bfcl_families/v3")
 """Written by the same code as others, and long."""
 SHARES = [pytest.param(place, marks=only_long if place in ALIKE else ()) for place in RUNS]
 TOLD: dict[str, Callable[[Key], bool]] = {
-    "unknown process accuracy of items": lambda key: key[0][2] == "zh" and "process" in key[1] + key[3],
+    "whose process accuracy is unknown": lambda key: key[0][2] == "zh" and "process" in key[1] + key[3],
     "judge passes for answers whose names differ": lambda key: key[3].endswith(" LLM"),
-    "do not agree with its entries or results": lambda key: key[0][0] == "bfcl",
+    "counts that differ from its entries or results": lambda key: key[0][0] == "bfcl",
     "passes for answers with the word 'sorry'": lambda key: key[3] == "Rejection rate",
 }  # fmt: skip
 """What is told of a run, and the figures it is about."""

@@ -19,8 +19,8 @@ def test_a_number_that_the_question_does_not_have_is_suspect_more_so_if_it_has_a
     ((clear, text),) = reasons([20.0], "Fuel efficiency of 25 MPG")
     assert clear == 1
     assert text == (
-        "golden value for x of convert, 20.0, is not in the question, "
-        "which has 25, a number that the golden answer does not use"
+        "golden value for x of convert, 20.0, is not in the question. "
+        "The question has 25, which the golden answer does not use"
     )
     ((weaker, _),) = reasons([20.0], "Fuel efficiency of a car")
     assert weaker < clear

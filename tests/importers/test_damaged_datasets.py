@@ -179,8 +179,11 @@ def test_a_number_with_6000_digits_loses_only_its_value(tmp_path: Path) -> None:
     path.write_text(f'{{"id": "a", "n": {LONG}, "m": [1, -{LONG}]}}\n{{"id": "b", "n": {"8" * 4300}}}\n')
     first, second, record, other = read_records(path)
     assert isinstance(first, ImportIssue) and isinstance(second, ImportIssue) and isinstance(record, JsonRecord)
-    assert (first.line, first.what) == (1, f"replaced by text: {LONG[:20]}… (a number of 6,000 digits)")
-    assert record.value == {"id": "a", "n": f"{LONG[:20]}… (a number of 6,000 digits)", "m": [1, second.what[18:]]}
+    assert (first.line, first.what) == (
+        1,
+        f"number too long, replaced by text: {LONG[:20]}… (a number of 6,000 digits)",
+    )
+    assert record.value == {"id": "a", "n": f"{LONG[:20]}… (a number of 6,000 digits)", "m": [1, second.what[35:]]}
     assert isinstance(other, JsonRecord) and other.value["n"] == int("8" * 4300)
     assert reread_value(path, record) == record.value
     issues: list[ImportIssue] = []

@@ -111,7 +111,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
         "fcreview: alice.jsonl line 2: altered: the hash does not match the content, not copied",
         "fcreview: alice.jsonl line 4: event is missing or not a string, not copied",
         "fcreview: alice.jsonl line 5: not valid JSON, not copied",
-        "fcreview: alice.jsonl line 3: chain broken: the previous event is missing",
+        "fcreview: alice.jsonl line 3: broken hash chain: the previous event is missing",
     ]
     assert journal(here, "carol").read_bytes() == whole
     assert {each["id"] for each in cli("export", here, "--only", "reviewed").objects} >= {"simple_python_2"}

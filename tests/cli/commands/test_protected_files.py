@@ -68,7 +68,7 @@ def test_a_dataset_that_lies_elsewhere_is_told(cli: Cli, run: Path, samples: Pat
         told = cli("export", run, "--format", "native", "-o", out, "--data", data).err
         assert ("BFCL V4, maple-8b: no dataset found next to the export. Open it with --data DIR" in told) is not copied
         assert bool(list(out.rglob("possible_answer"))) is copied
-        assert (f"not copied, from {data}" in told) is not copied
+        assert (f"not copied from {data}" in told) is not copied
 
 
 @pytest.mark.parametrize("format_", ["native", "golden-patch"])

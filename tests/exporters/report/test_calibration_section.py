@@ -82,7 +82,7 @@ def test_the_smallest_of_many_groups_are_told_not_shown() -> None:
     found = section([*some, *(case(100 + at, True, True, category="c00") for at in range(3))])
     by_category = next(each for each in found.sections if each.title == "by category")
     assert len(next(tables(by_category)).rows) == MAX_CALIBRATION_GROUPS
-    assert texts(by_category) == ["3 smaller groups not shown: `fcreview calibrate --by category`."]
+    assert texts(by_category) == ["3 smaller groups not shown. For all groups: `fcreview calibrate --by category`."]
 
 
 def test_scores_are_a_matrix_and_many_labels_a_list() -> None:

@@ -94,7 +94,7 @@ def test_a_score_entry_that_quotes_another_reply_is_told(v4: Path, plans: Any, i
     found, _ = items(plan)
     (issue,) = found[1].issues
     assert issue.severity == "error"
-    assert "another reply than the score file" in issue.what
+    assert "the replies in the result file and the score file differ" in issue.what
     assert "11" in issue.what
     assert issue.line == 2
 

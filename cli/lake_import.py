@@ -99,7 +99,7 @@ def _check_folder(location: str) -> None:
         return
     names = [name for name in os.listdir(folder) if not name.startswith(".") and not name.endswith(".tmp")]  # noqa: PTH208
     if names and LAKE_FILE not in names:
-        raise CommandError(f"{location} has other files. Choose an empty folder for the lake")
+        raise CommandError(f"{location} contains other files. Choose an empty folder for the lake")
 
 
 PARTS_PER_WORKER = 4
@@ -157,7 +157,8 @@ def import_on_cluster(
             searched += [issue for issue in result.issues if "run" not in issue and issue not in searched]
             scores |= found
     if failures:
-        raise CommandError(f"{len(failures)} of {n_parts} parts failed. The lake has the others. {failures[0][:300]}")
+        lost = f"{len(failures)} of {n_parts} parts failed"
+        raise CommandError(f"{lost}. The lake contains the other parts. {failures[0][:300]}")
     return summary, scores
 
 

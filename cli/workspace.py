@@ -126,7 +126,7 @@ def _is_list_of(values: Any, kind: type) -> bool:
     return isinstance(values, list) and all(type(value) is kind for value in values)
 
 
-NOT_VERIFIED_ADVICE = "Another user wrote it. Open all its runs to import them again"
+NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
 MAX_MESSAGES = 3
 """Limit of runs, journal problems or errata that a warning lists."""
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
@@ -211,7 +211,7 @@ class WorkspaceSession:
             print_journal_warnings(self._store.reviews.warnings)
             print_problems(problems_of(self._store.connection))
             if not self._store.is_verified:
-                advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote it"
+                advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote this file"
                 print_message(f"fcreview: {self.workspace.lake or self.workspace.store}: not verified. {advice}")
         return self._store
 

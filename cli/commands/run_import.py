@@ -149,7 +149,8 @@ def _print_summary(rows: list[dict[str, Any]], issues: list[dict[str, Any]], roo
     known = sum(unchanged.values()) - sum(issue.get("run") in unchanged for issue in issues)
     if known > 0:
         emit()
-        emit(f"{format_count(known, 'issue')} of unchanged runs not listed. Query import_issues with fcreview sql")
+        count = format_count(known, "issue")
+        emit(f"{count} of unchanged runs are not listed. Use fcreview sql to query the table import_issues")
     emit()
     n_items = sum(row["items"] for row in rows)
     emit(

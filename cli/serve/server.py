@@ -142,7 +142,7 @@ class BrowserServer:
             download = None
         session = download.app_service if download is not None else None
         if download is None or not isinstance(session, SessionProcess) or session.annotator != annotator:
-            raise web.HTTPNotFound(text="There is no such download.\n")
+            raise web.HTTPNotFound(text="Download not found.\n")
         response = web.StreamResponse()
         response.content_type = "application/octet-stream"
         name = quote(download.file_name, safe="")

@@ -80,10 +80,10 @@ def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, known_run: Path, tmp
 def test_the_store_of_another_user_is_marked(cli: Cli, known_run: Path) -> None:
     store = known_run / ".fcreview" / "store.duckdb"
     os.chown(store, 4242, 4242)
-    assert "! store           not verified. Another user wrote it" in cli("doctor", known_run).out
+    assert "! store           not verified. Another user wrote this store" in cli("doctor", known_run).out
     for path in known_run.iterdir():
         if path.name != ".fcreview":
             path.rename(known_run.parent / path.name)
     done = cli("items", known_run)
     assert done.code == 0
-    assert f"{store}: not verified. Another user wrote it" in done.err
+    assert f"{store}: not verified. Another user wrote this store" in done.err

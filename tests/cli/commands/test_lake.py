@@ -133,7 +133,7 @@ def test_a_folder_with_other_files_does_not_become_a_lake(cli: Cli, samples: Pat
     (tmp_path / "other/notes.txt").touch()
     done = cli("import", samples / "generic", "--lake", tmp_path / "other")
     assert done.code == 1
-    assert "has other files" in done.err
+    assert "contains other files" in done.err
 
 
 def test_a_lake_among_runs_is_not_searched_for_runs(cli: Cli, samples: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import UsageError
 from fcreview.cli.output import print_message
@@ -59,14 +59,19 @@ def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
     return replace(find_workspace(folder, folder), lake=lake)
 
 
-def print_problems(problems: Sequence[str]) -> None:
-    """Print warnings about damaged files, whose runs are omitted."""
+def take_lake_problems() -> list[str]:
+    """Return the messages about damaged files that this process has found in lakes since the last call."""
+    from fcreview.store.lake.reader import found_problems
+
+    problems = list(dict.fromkeys(found_problems))
+    found_problems.clear()
+    return problems
+
+
+def print_lake_problems() -> None:
+    """Print warnings about the damaged files of lakes that this command has read. Their runs are omitted."""
+    problems = take_lake_problems()
     for problem in problems[:MAX_PROBLEMS]:
         print_message(f"fcreview: {sanitize(problem)}")
     if len(problems) > MAX_PROBLEMS:
-        print_message(f"fcreview: {len(problems) - MAX_PROBLEMS} more damaged or incomplete files in the lake")
-
-
-def problems_of(connection: Any) -> list[str]:
-    """Return the messages about damaged files of a store's connection. Empty for a store that is not a lake."""
-    return list(getattr(connection, "problems", ()))
+        print_message(f"fcreview: {len(problems) - MAX_PROBLEMS} more damaged files. Run fcreview doctor to list them")

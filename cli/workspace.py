@@ -25,7 +25,7 @@ import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.lake import find_lake, locate_lake_workspace, print_problems, problems_of
+from fcreview.cli.lake import find_lake, locate_lake_workspace, print_lake_problems, take_lake_problems
 from fcreview.cli.output import emit, print_message
 from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
@@ -209,7 +209,6 @@ class WorkspaceSession:
 
             self._store = Store.open(self.workspace, self.annotator, policy=self.policy)
             print_journal_warnings(self._store.reviews.warnings)
-            print_problems(problems_of(self._store.connection))
             if not self._store.is_verified:
                 advice = NOT_VERIFIED_ADVICE if self.workspace.lake is None else "Another user wrote this file"
                 print_message(f"fcreview: {self.workspace.lake or self.workspace.store}: not verified. {advice}")
@@ -247,6 +246,8 @@ class WorkspaceSession:
     def close(self) -> None:
         if self._store is not None:
             self._store.close()
+        if self.workspace.lake is not None:
+            print_lake_problems()
 
     def build_view(
         self, where: str = "", *, queue: str = "dataset", seed: int = 0, run: str | None = None, blind: bool = False
@@ -535,6 +536,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     from fcreview.store.workspace import WorkspaceError
 
     if find_lake(options.paths) is not None:
+        take_lake_problems()  # of earlier commands in this process
         return locate_workspace(options), ()
     cache = ImportCache(
         resolve_search_paths(options),

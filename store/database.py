@@ -182,12 +182,17 @@ def lock_configuration(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("SET lock_configuration = true")
 
 
+def _omit_damaged_file(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> bool:
+    """Whether the connection reads a lake and has omitted a damaged file, so that a query can be repeated."""
+    omit = getattr(connection, "omit_damaged_file", None)
+    return omit is not None and bool(omit(error))
+
+
 def _check_damage(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
     try:
         return work()
     except duckdb.Error as error:
-        omit_damaged_file = getattr(connection, "omit_damaged_file", None)
-        if omit_damaged_file is not None and omit_damaged_file(error):  # see `fcreview.store.lake`
+        if _omit_damaged_file(connection, error):
             return _check_damage(connection, work)
         if is_damage(error):
             raise StoreError(describe_damage(error)) from error
@@ -210,7 +215,7 @@ def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable
             raise StoreError(f"this needs more than {MAX_MEMORY_LIMIT} of memory: choose fewer items or runs") from None
         finally:
             with contextlib.suppress(duckdb.Error):
-                connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
+                connection.execute(f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'")
 
 
 INTERRUPT_INTERVAL = 0.05
@@ -307,6 +312,8 @@ def run_sql(
     except QueryTimeoutError:
         raise SqlError(f"timed out after {timeout:g} seconds: simplify the query or pass a larger --seconds") from None
     except duckdb.Error as error:
+        if _omit_damaged_file(connection, error):
+            return run_sql(connection, statement, timeout)
         raise SqlError(_first_lines(error, 6)) from error
 
 

@@ -35,6 +35,8 @@ _LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
 """What a query contains that needs more than the small columns."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
 """Options with which a condition on `run` selects files by name."""
+found_problems: list[str] = []
+"""Messages about damaged files that this process has found in lakes, for the end of a command."""
 
 
 class LakeConnection:
@@ -43,6 +45,7 @@ class LakeConnection:
     It has the methods of `duckdb.DuckDBPyConnection`.
     """
 
+    memory_limit = MEMORY_LIMIT
     has_file_for_each_run = True
     """See `fcreview.store.database.select_runs`."""
 
@@ -50,6 +53,7 @@ class LakeConnection:
         self.connection, self._files, self._contents = connection, files, contents
         self.problems = list(contents.problems)
         """One message for each damaged file."""
+        found_problems.extend(self.problems)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection, name)
@@ -71,17 +75,21 @@ class LakeConnection:
         for run in contents.runs.values():
             for file in run.files:
                 if self._files.path_of(f"{run.folder}/{file}") in text:
-                    self.problems.append(f"{location}/{run.folder}/{file} is damaged. The run is omitted")
+                    self._report(f"{location}/{run.folder}/{file} is damaged. The run is omitted. Import it again")
                     del contents.runs[run.number]
                     for table in ("runs", "sources"):
                         self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [run.number])
                     return True
         for index in contents.indexes:
             if self._files.path_of(index.folder) + "/" in text:
-                self.problems.append(f"{location}/{index.folder} is damaged. Queries are slower without this index")
+                self._report(f"{location}/{index.folder} is damaged. Queries are slower without this index")
                 contents.indexes.remove(index)
                 return True
         return False
+
+    def _report(self, problem: str) -> None:
+        self.problems.append(problem)
+        found_problems.append(problem)
 
     def restrict_access(self) -> None:
         """Stop all statements from accessing files other than the Parquet files of the lake. Cannot be undone."""

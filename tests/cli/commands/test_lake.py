@@ -91,6 +91,17 @@ def test_damage_is_reported(cli: Cli, lake: Path) -> None:
     assert file.parent.name not in {f"run={row['run']}" for row in done.objects}
 
 
+def test_damage_that_a_query_finds_is_reported(cli: Cli, lake: Path) -> None:
+    file = sorted(lake.glob("benchmark=*/run=*/items.parquet"))[0]
+    file.write_bytes(b"x" * file.stat().st_size)
+    done = cli("sql", lake, "SELECT count(*) AS n FROM messages", "--json")
+    assert done.code == 0, done.err
+    assert done.objects[0]["n"] > 0
+    assert f"{file} is damaged. The run is omitted" in done.err
+    shown = cli("items", lake, "--where", "text:zzz", "--json")
+    assert f"{file} is damaged" in shown.err
+
+
 def test_a_failed_run_is_an_issue_of_the_lake_until_it_is_imported(cli: Cli, tmp_path: Path, lake: Path) -> None:
     """The issue names the file; a later import removes it."""
     rows = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects

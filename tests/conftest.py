@@ -7,6 +7,7 @@ import json
 import os
 import random
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,14 @@ def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["XDG_STATE_HOME"] = str(state := tmp_path_factory.mktemp("state"))
     (state / "fcreview").mkdir()
     (state / "fcreview" / "welcome").touch()  # no test is the first start
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _signals_as_in_a_shell() -> None:
+    """Under nohup, or behind `&` in a script, they are ignored, and so they would be by every program started here."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

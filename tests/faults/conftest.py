@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,14 +19,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith("tests/faults/"):
             item.add_marker("process")
-
-
-@pytest.fixture(autouse=True, scope="session")
-def signals_as_in_a_shell() -> None:
-    """Under nohup, or behind `&` in a script, they are ignored, and so they would be by every program started here."""
-    for number in (signal.SIGHUP, signal.SIGINT):
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture

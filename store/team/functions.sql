@@ -153,7 +153,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Reveal the items to everyone (`closed`: adjudicated, or a verdict by everyone to whom a queue assigns the item) or
--- to the annotator (`own`: the annotator's own verdict stands). The caller holds the lock on the project.
+-- to the annotator (`own`: the annotator's own verdict stands).
 CREATE OR REPLACE FUNCTION fcreview.reveal_items(project int, items bytea[], annotator text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -180,6 +180,51 @@ BEGIN
     END LOOP;
 END $$;
 
+-- Reveal items by the lines that all members can have received. `push` must not do this: a caller who rolls it back
+-- could learn whether the item would be revealed, and nothing would show it. Returns whether lines are left.
+CREATE OR REPLACE FUNCTION fcreview.settle() RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    me fcreview.member := fcreview.require_member();
+    home int := fcreview.current_incarnation();
+    upto xid8 := pg_snapshot_xmin(pg_current_snapshot());
+    start xid8;
+    former int;
+    former_upto xid8;
+    bound xid8;
+    verdicts record;
+BEGIN
+    IF EXISTS (SELECT FROM fcreview.project p WHERE p.project = me.project AND p.settled_in = home AND NOT EXISTS (
+        SELECT FROM fcreview.line l WHERE l.project = me.project AND l.incarnation = home
+            AND l.xid >= p.settled_upto AND l.xid < upto))
+    THEN
+        RETURN false;
+    END IF;
+    SELECT p.settled_in, p.settled_upto INTO former, former_upto FROM fcreview.project p
+        WHERE p.project = me.project FOR NO KEY UPDATE SKIP LOCKED;
+    IF NOT FOUND THEN  -- another call does this now
+        RETURN false;
+    END IF;
+    start := CASE WHEN former = home THEN former_upto ELSE '0' END;
+    SELECT l.xid INTO bound FROM fcreview.line l WHERE l.project = me.project AND l.incarnation = home
+        AND l.xid >= start AND l.xid < upto ORDER BY l.xid OFFSET 5000 LIMIT 1;
+    IF bound > start THEN
+        upto := bound;
+    END IF;
+    FOR verdicts IN SELECT l.annotator, array_agg(DISTINCT l.item) AS items FROM fcreview.line l
+        WHERE l.project = me.project AND (l.is_verdict OR l.act = 'adjudicate') AND (
+            l.incarnation = home AND l.xid >= start AND l.xid < upto
+            OR l.incarnation <> home AND former IS NULL
+            OR l.incarnation <> home AND l.incarnation = former AND l.xid >= former_upto)
+        GROUP BY l.annotator
+    LOOP
+        PERFORM fcreview.reveal_items(me.project, verdicts.items, verdicts.annotator);
+    END LOOP;
+    UPDATE fcreview.project p SET settled_in = home, settled_upto = greatest(start, upto)
+        WHERE p.project = me.project;
+    RETURN coalesce(bound > start, false);
+END $$;
+
 -- Append lines of the caller. Returns the lines that were refused, by position from 1, with the reason. Lines that the
 -- server has already are ignored.
 CREATE OR REPLACE FUNCTION fcreview.push(lines bytea[]) RETURNS TABLE (place int, reason text)
@@ -190,14 +235,11 @@ DECLARE
     sees_all boolean := me.role IN ('adjudicator', 'lead');
     content jsonb;
     subject bytea;
-    touched bytea[] := '{}';
     n int;
 BEGIN
     IF cardinality(lines) > 1000 THEN
         RAISE EXCEPTION 'more than 1000 lines at once' USING ERRCODE = 'FC004';
     END IF;
-    -- One push at a time: two last verdicts on an item must not miss each other.
-    PERFORM FROM fcreview.project p WHERE p.project = me.project FOR NO KEY UPDATE;
     FOR n IN 1 .. cardinality(lines) LOOP
         place := n;
         BEGIN
@@ -232,11 +274,7 @@ BEGIN
                 AND o.annotator <> me.annotator),
             lines[n], home)
         ON CONFLICT DO NOTHING;
-        IF FOUND THEN
-            touched := touched || subject;
-        END IF;
     END LOOP;
-    PERFORM fcreview.reveal_items(me.project, touched, me.annotator);
 END $$;
 
 -- Lines that the caller may see and that are new since `since`, a cursor of an earlier call (empty for all). The first
@@ -375,7 +413,7 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA fcreview FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA fcreview FROM PUBLIC;
 GRANT USAGE ON SCHEMA fcreview TO fcreview_member;
 GRANT EXECUTE ON FUNCTION
-    fcreview.schema_version, fcreview.whoami, fcreview.invite, fcreview.accept, fcreview.push, fcreview.pull,
-    fcreview.missing, fcreview.members, fcreview.holders, fcreview.assign, fcreview.queues, fcreview.report_datasets,
+    fcreview.schema_version, fcreview.whoami, fcreview.invite, fcreview.accept, fcreview.push, fcreview.settle,
+    fcreview.pull, fcreview.missing, fcreview.members, fcreview.holders, fcreview.assign, fcreview.queues, fcreview.report_datasets,
     fcreview.datasets
 TO fcreview_member;

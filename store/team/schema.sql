@@ -15,7 +15,10 @@ CREATE TABLE fcreview.project (
     project int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     name text NOT NULL UNIQUE CHECK (name ~ '^[a-z0-9][a-z0-9_-]{0,29}$'),
     reveal text NOT NULL CHECK (reveal IN ('closed', 'own', 'never')),
-    created timestamptz NOT NULL DEFAULT now()
+    created timestamptz NOT NULL DEFAULT now(),
+    -- Lines below this transaction have revealed what they reveal.
+    settled_in int,
+    settled_upto xid8 NOT NULL DEFAULT '0'
 );
 
 CREATE TABLE fcreview.member (

@@ -138,6 +138,8 @@ class TeamServer:
 
     def pull(self, cursor: str) -> tuple[str, list[PulledLine]]:
         """Fetch the lines that are new since `cursor` (empty for all), and the next cursor."""
+        while self._fetch("SELECT fcreview.settle()")[0][0]:
+            pass
         first, *rows = self._fetch("SELECT next, annotator, informed, body FROM fcreview.pull(%s)", cursor)
         return str(first[0]), [PulledLine(str(name), bool(informed), bytes(body)) for _, name, informed, body in rows]
 

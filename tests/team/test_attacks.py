@@ -17,7 +17,7 @@ psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
 NOTE = "note-of-alice-only"
 FUNCTIONS = [
     *("accept", "assign", "datasets", "holders", "invite", "members", "missing", "pull", "push", "queues"),
-    *("report_datasets", "schema_version", "whoami"),
+    *("report_datasets", "schema_version", "settle", "whoami"),
 ]
 """What members may call."""
 
@@ -234,6 +234,34 @@ def test_an_error_in_a_call_quotes_nothing(team: Team, bob: Any) -> None:
         except psycopg.Error as error:
             rows = [str(error)]
         assert NOTE not in str(rows)
+
+
+@pytest.mark.parametrize("verdict", [None, True])
+def test_a_rolled_back_push_shows_nothing(make_team: MakeTeam, verdict: bool | None) -> None:
+    """What a push costs depends on the item only after the reveal. Otherwise a rollback leaves no trace."""
+    team = make_team("closed", alice="annotator", bob="annotator")
+    with team.connect("lena") as lead:
+        shares = [{"annotator": name, "keys": [key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")]
+        lead.execute("SELECT fcreview.assign('pilot', '{}', %s)", (orjson.dumps(shares).decode(),))
+    with team.connect("alice") as alice, team.connect("bob") as bob:
+        alice.execute("SELECT * FROM fcreview.push(%s)", ([make_line("alice", "i1")],))
+        alice.execute("SELECT fcreview.settle()")
+        counts = (
+            "SELECT pg_stat_get_xact_tuples_returned('fcreview.line_item'::regclass),"
+            " pg_stat_get_xact_tuples_inserted('fcreview.reveal'::regclass)"
+        )
+        locks = "SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'fcreview.reveal'::regclass"
+        seen = []
+        for item in ("i0", "i1", "i2"):  # the first one loads the functions
+            bob.execute("BEGIN")
+            before = bob.execute(counts).fetchall()[0]
+            bob.execute("SELECT * FROM fcreview.push(%s)", ([make_line("bob", item, verdict=verdict)],))
+            bob.execute("SELECT fcreview.settle()")
+            after = bob.execute(counts).fetchall()[0]
+            held = sorted(bob.execute(locks).fetchall())
+            seen.append(([now - then for now, then in zip(after, before, strict=True)], held))
+            bob.execute("ROLLBACK")
+        assert seen[1] == seen[2]
 
 
 def test_the_verdict_of_a_stranger_reveals_nothing(team: Team, bob: Any) -> None:

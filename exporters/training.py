@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 MODEL_FAULTS = (None, "model")
-"""Faults with which the reply of a failed item is really wrong. With any other fault, the reply may be right."""
+"""Faults that mean that the reply of a failed item is really wrong. With any other fault, the reply may be right."""
 
 
 @dataclass(slots=True)

@@ -165,8 +165,8 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
 
 
 def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
-    """Return the number of items of clusters with the same name in a grouping, and that name with the name in the other
-    grouping, or the number of names."""
+    """Return the number of items in clusters that have the same name in `grouping`, and a text with this name. The text
+    ends with the name of the clusters in the grouping `other`, or with the number of names if there are several."""
     name = clusters[0].names[grouping]
     others = {cluster.names[other] for cluster in clusters}
     parts = [sanitize(name) if name else ""]

@@ -112,6 +112,7 @@ def _most_frequent(values: list[Any], _: int) -> Any:
 
 
 def _absolute_majority(values: list[Any], n_votes: int) -> Any:
+    """Return the value of more than half of `n_votes`, or None. `n_votes` includes votes without a value."""
     value, count = Counter(map(_hashable, values)).most_common(1)[0]
     return value if 2 * count > n_votes else None
 

@@ -1,4 +1,4 @@
-"""The files of a lake: what every place of a lake can do, and lakes in a folder of this machine."""
+"""Read and write the files of a lake: the interface for every storage location, and lakes in a local folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LakeFiles(Protocol):
     location: str
     """Folder or address of the lake."""
     file_system: Any
-    """Object that DuckDB reads the files with (fsspec). None for files of this machine."""
+    """File system of fsspec with which DuckDB reads the files. None for a local folder."""
 
     def list_sizes(self) -> dict[str, int]:
         """Return the size in bytes of every file of the lake, by path. Temporary files are omitted."""
@@ -111,7 +111,7 @@ class LocalFiles:
 
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return the access to the files of a lake, at an absolute path or at an address `s3://`.
+    """Return an object that reads and writes the files of a lake, given an absolute path or an `s3://` address.
 
     Raises: StoreError if a package for the address is missing.
     """

@@ -1,4 +1,4 @@
-"""Import runs into a lake: one part of them, through temporary stores."""
+"""Import one part of the runs into a lake, through temporary stores."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class LakePart:
     count: int = 1
 
     def has(self, key: str) -> bool:
-        """Whether the run with this key belongs to the part. Each run belongs to one part, whatever runs there are."""
+        """Whether the run with this key belongs to the part. Each run belongs to exactly one part, which does not
+        depend on the other runs."""
         return number_of_key(digest(key)) % self.count == self.number - 1
 
     def name_for(self, paths: Sequence[Path]) -> str:
@@ -52,7 +53,7 @@ class LakeImport:
     paths: Sequence[Path]
     read: RunReader
     prepare: Callable[[Sequence[RunPlan], Workspace], None]
-    """Sets decoders and errata of plans. Gets a temporary workspace."""
+    """Function that sets the decoders and errata of plans, called with a temporary workspace."""
     dataset_options: DatasetOptions
     on_progress: ImportProgressCallback | None = None
     n_workers: int | None = None

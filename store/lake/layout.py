@@ -1,4 +1,4 @@
-"""Layout of a lake: names of its files, numbers of runs, and the JSON files that describe runs and indexes.
+"""Define the layout of a lake: file names, run numbers, and the JSON files that describe runs and indexes.
 
     _lake.json                                  makes the folder a lake
     benchmark=bfcl/run=123/_run.json            the run, its source files, and size and hash of its Parquet files
@@ -33,7 +33,7 @@ TABLES = ("items", "functions", "import_issues")
 LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
 """Columns of `item_rows` that an index does not have."""
 _RUN_BITS = 30
-"""Bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
+"""Number of bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
 OTHER_VERSION = "was written by another version of fcreview: import the runs into a new lake"
 """End of the error for a lake that cannot be used."""
 RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
@@ -102,7 +102,7 @@ class LakeIndex:
 
     name: str
     runs: dict[int, str]
-    """Build of each run that the index copies."""
+    """Run number -> `LakeRun.build` of the run when the index was written."""
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     @property
@@ -115,7 +115,7 @@ class LakeIndex:
 
 
 def parse_index(name: str, content: bytes) -> LakeIndex:
-    """Parse `_index.json`. Raises the errors of `parse_run`."""
+    """Parse `_index.json`. Raises the same errors as `parse_run`."""
     value = orjson.loads(content)
     if value["format"] != FORMAT:
         raise ValueError("other format")
@@ -125,7 +125,7 @@ def parse_index(name: str, content: bytes) -> LakeIndex:
 
 @dataclass(slots=True)
 class LakeContents:
-    """What a lake has, as listed once."""
+    """The runs, indexes and issues of a lake at the time when the lake was listed."""
 
     runs: dict[int, LakeRun] = field(default_factory=dict)
     """Complete runs by number."""
@@ -134,7 +134,7 @@ class LakeContents:
     issues: list[dict[str, Any]] = field(default_factory=list)
     """Rows of `import_issues` that belong to no run."""
     problems: list[str] = field(default_factory=list)
-    """One message for each damaged or incomplete file. Its run is omitted."""
+    """One message for each damaged or incomplete file. The run or index with this file is omitted."""
     schema_version: str = SCHEMA_VERSION
 
 
@@ -196,7 +196,7 @@ def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text
 
 
 def find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Mapping[str, int]) -> str | None:
-    """Describe the first file that is missing or has another size than stated. None if all are complete."""
+    """Describe the first file that is missing or does not have its recorded size. None if all files are complete."""
     for file, (size, _) in files.items():
         found = sizes.get(f"{folder}/{file}")
         if found != size:

@@ -1,4 +1,4 @@
-"""The files of a lake in an object store (`s3://`), through s3fs. The package is imported on first use."""
+"""Read and write the files of a lake in an object store (`s3://`), with s3fs. The package is imported on first use."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import Any
 from fcreview.store.database import StoreError
 
 BLOCK_BYTES = 1 << 20
-"""Bytes that are read ahead. The default of s3fs would read whole files."""
+"""Number of bytes to read ahead. The default of s3fs would read whole files."""
 
 
 class ObjectStoreFiles:
-    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. Credentials come from the usual places.
+    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. s3fs finds the credentials, for example
+    in environment variables.
 
     A file appears when it is complete, so no temporary names are needed.
     """

@@ -15,7 +15,8 @@ from fcreview.store.rows import decode_item
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 NEVER_IMPORTED = -1
-"""`runs.version` of a run with some of its items. An import reads the run again, because no importer has it."""
+"""Value of `runs.version` for a run of which only some items are stored. No importer has this version, so an import
+reads the run again."""
 
 
 def pull_items(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:

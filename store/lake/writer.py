@@ -27,7 +27,7 @@ from fcreview.store.lake.layout import (
 from fcreview.store.workspace import Workspace
 
 RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
-"""Rows in a row group. Reading one item reads its group, so groups with complete items are small."""
+"""Number of rows in a row group. Reading one item reads its group, so groups with complete items are small."""
 _ISSUE_COLUMNS = "id, file, line, what, raw, severity"
 
 
@@ -115,7 +115,7 @@ class LakeWriter:
     def _write_table(
         self, folder: str, table: str, query: str, row_group: int, files: dict[str, tuple[int, str]]
     ) -> None:
-        """Write the rows of a query to the lake, unless there are none."""
+        """Write the rows of a query to the lake, if there are any."""
         number = folder.rpartition("=")[2] if "=" in folder else "index"
         path = self._scratch / f"{number}.{table}"
         if (

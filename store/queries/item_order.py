@@ -68,7 +68,7 @@ class ViewOrder:
     """Number of all items of the view."""
     depends_on_reviews: bool
     n_rows: int
-    """Number of items in the table. In a lake, it may have only the first ones."""
+    """Number of items in the table. In a lake, the table may contain only the first items."""
 
 
 class ViewOrders:

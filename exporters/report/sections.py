@@ -263,7 +263,7 @@ def _dataset_failures_section(part: DatasetFailures) -> Section:
     ]
     rest = len(part.clusters) - len(part.examples)
     rows = [_cluster_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
-    more = [Paragraph(f"{format_count(rest, 'smaller group')} not shown.")] if rest else []
+    more = [Paragraph(f"{format_count(rest, 'smaller cluster')} not shown.")] if rest else []
     return Section(
         part.title,
         [

@@ -79,7 +79,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
             continue
         n_passes = sum(item_override(row) is True for row in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
-            what = f"passes of {name}, whose score file has counts that differ from its entries or results"
+            what = f"passes of {name}, because the counts in its score file differ from its entries or results"
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
         raw = read_file(path)

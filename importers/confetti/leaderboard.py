@@ -98,7 +98,7 @@ def _validity_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     valid, judged = sum(count[0] for count in counts), sum(count[1] for count in counts)
     if not judged:
         return []
-    return [Metric("parameter validity", "valid parameters", valid / judged, note=f"{judged} judged")]
+    return [Metric("parameter validity", "valid parameters", valid / judged, note=f"of {judged} judged arguments")]
 
 
 @cached_on_item

@@ -89,10 +89,10 @@ def _note_stored_values(item: Item) -> None:
         for name, accepted in (golden_arguments or {}).items():
             if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
                 continue
-            path, stored = child_path("", name), f"stored as {to_json_text(accepted.any_of)}"
+            path, stored = child_path("", name), f"stored as the list {to_json_text(accepted.any_of)}"
             argument_diff = next((each for each in pair.diff if each.path == path), None)
             if argument_diff is None:
-                pair.diff.append(ArgumentDiff(path, "~", f"{stored}; the rules accept each single value"))
+                pair.diff.append(ArgumentDiff(path, "~", f"{stored}; the rules accept each element"))
                 pair.state = "~" if pair.state == "=" else pair.state
             else:
                 argument_diff.reason = f"{argument_diff.reason}; {stored}"

@@ -71,7 +71,7 @@ def add_verdicts(
     item.extra.uncounted_states = "+" if basis is not None and "ACTION" in basis else "-!+"
     if reason == INFRASTRUCTURE_ERROR:
         item.error_type = INFRASTRUCTURE_ERROR
-        item.rule_note = "not run because of an infrastructure error; no metric counts it"
+        item.rule_note = "not run because of an infrastructure error; omitted from all metrics"
         item.first_difference = item.rule_note
         return
     reward = read_number(recorded.get("reward"))

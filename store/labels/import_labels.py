@@ -119,7 +119,7 @@ def to_adjudication(record: ImportedReview | InvalidRecord) -> ImportedReview | 
     if isinstance(record, InvalidRecord):
         return record
     if not can_resolve(record.annotation):
-        return InvalidRecord(record.line, f"does not resolve a disagreement: {RESOLUTION_REQUIREMENT}")
+        return InvalidRecord(record.line, f"cannot resolve a disagreement: {RESOLUTION_REQUIREMENT}")
     return replace(record, annotation=replace(record.annotation, act="adjudicate"))
 
 

@@ -138,9 +138,9 @@ def confetti(stars: int) -> Item:
 def test_a_golden_list_is_told_as_it_is_stored() -> None:
     (pair,) = confetti(4).pairs
     assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
-    assert pair.diff[0].reason == "stored as [4, 5]; the rules accept each single value"
+    assert pair.diff[0].reason == "stored as the list [4, 5]; the rules accept each element"
     (pair,) = confetti(3).pairs
-    assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as [4, 5]")
+    assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as the list [4, 5]")
 
 
 def test_a_refused_call_keeps_the_golden_one_it_was_held_against(bench: Path) -> None:

@@ -195,7 +195,7 @@ def compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[E
         except UncheckableItem as error:
             compiled = error
         except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
-            compiled = UncheckableItem(f"the golden answer or the function doc has an unknown form ({error})")
+            compiled = UncheckableItem(f"the golden answer or the function doc has an unexpected format ({error})")
         item.expected_calls_cache[key] = compiled
     if isinstance(compiled, UncheckableItem):
         raise compiled
@@ -211,7 +211,7 @@ def parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]
         return list(ground_truth.items())
     if isinstance(ground_truth, list) and all(isinstance(call, dict) and call for call in ground_truth):
         return [next(iter(call.items())) for call in ground_truth]
-    raise UncheckableItem("the golden answer has an unknown form")
+    raise UncheckableItem("the golden answer has an unexpected format")
 
 
 def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:

@@ -76,5 +76,5 @@ def test_many_are_settled_at_once(cli: Cli, known_run: Path, tmp_path: Path) -> 
     file.write_text(json.dumps({"id": "simple_python_3", "value": "unsure"}) + "\n")
     done = cli("label", known_run, "--from", file, "--adjudicate")
     assert (done.code, done.out) == (1, "")
-    assert "settled.jsonl line 1: does not resolve a disagreement" in done.err
+    assert "settled.jsonl line 1: cannot resolve a disagreement" in done.err
     assert len(cli("sql", known_run, "SELECT 1 AS one FROM reviews", "--json").objects) == 2

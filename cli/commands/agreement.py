@@ -95,8 +95,8 @@ def agreement(
         typer.Option(
             "--given",
             metavar="KIND",
-            help="Measure only blind, seen (other verdicts were visible) or unknown (not recorded) reviews; or all"
-            " reviews as one group.",
+            help="Reviews to compare: blind, seen (other verdicts were visible), unknown (not recorded), or all of them"
+            " as one group.",
             show_default="each separately",
         ),
     ] = None,

@@ -244,7 +244,9 @@ def _report_versions_and_terminal() -> Iterator[Fact]:
                 yield _build_fact("version", "not installed", package, problem=True)
     yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
     size = os.get_terminal_size() if sys.stdout.isatty() else None
-    yield _build_fact("terminal", f"{size.columns}x{size.lines}" if size else "none on standard output", "size")
+    yield _build_fact(
+        "terminal", f"{size.columns}x{size.lines}" if size else "unknown: standard output is not a terminal", "size"
+    )
     yield _build_fact("terminal", "yes" if has_terminal() else "no: fcreview open prints text", "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         if os.environ.get(name):

@@ -116,7 +116,7 @@ QUEUE_STATES = {
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Merge new reviews of other annotators without asking.")]
 MineOption = Annotated[
-    bool, typer.Option("--mine", help="Also merge new reviews by you, from another copy of your workspace.")
+    bool, typer.Option("--mine", help="Also merge your own new reviews from another copy of your workspace.")
 ]
 
 

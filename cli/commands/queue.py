@@ -128,7 +128,7 @@ def format_queue_lines(queue: QueueFile, progress: list[ShareProgress]) -> Itera
     yield f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}"
     yield f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}"
     repeats = format_count(design.repeats, "hidden duplicate")
-    yield f"{design.overlap:,} shared by all annotators, {repeats} for each annotator"
+    yield f"{format_count(design.overlap, 'item')} assigned to all annotators, {repeats} for each annotator"
     yield ""
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata

@@ -93,7 +93,7 @@ def serve(
         typer.Option("--url", metavar="URL", help="Address that browsers use, such as https://review.example.org."),
     ] = None,
     max_sessions: Annotated[
-        int, typer.Option("--max-sessions", metavar="N", min=1, help="Number of open browser tabs at most.")
+        int, typer.Option("--max-sessions", metavar="N", min=1, help="Limit of open browser tabs.")
     ] = 20,
     queue: Annotated[
         str | None,

@@ -46,7 +46,7 @@ WorkspaceOption = Annotated[
 
 
 def create(
-    url: Annotated[str, typer.Argument(metavar="[URL]", help="The server, with an administrator's login.")] = "",
+    url: Annotated[str, typer.Argument(metavar="[URL]", help="URL of the server, with an administrator's login.")] = "",
     project: Annotated[str, typer.Option("--project", metavar="P", help="Name of the project.")] = "",
     reveal: Annotated[
         str,
@@ -61,7 +61,7 @@ def create(
         str | None, typer.Option("--lead", metavar="NAME", help="Annotator name of the lead.", show_default="you")
     ] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="Start nothing; print commands for a trial server on this machine.")
+        bool, typer.Option("--local", help="Only print the commands that start a trial server on this machine.")
     ] = False,
 ) -> None:
     """Create a project on a PostgreSQL server.

@@ -121,7 +121,7 @@ def test_each_run_keeps_its_official_verdicts_where_another_has_none(cli: Cli, o
 
 def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
     out = cli("compare", two_known_runs, "1", "2", "2").out
-    assert "ranked by the 6 items on which every run has a verdict" in out
+    assert "ranked by the 6 items that have a verdict in every run" in out
     assert "✓✗" in out
 
 

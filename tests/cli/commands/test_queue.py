@@ -67,7 +67,7 @@ def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> N
 def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, known_run: Path) -> None:
     create(cli, known_run)
     stranger = cli("open", known_run, "--queue", "pilot", "--annotator", "carol")
-    assert stranger.code == 1 and "are for carol" in stranger.err and "ann, bob" in stranger.err
+    assert stranger.code == 1 and "assigns no items to carol" in stranger.err and "ann, bob" in stranger.err
     opened = cli("open", known_run, "--queue", "pilot", "--annotator", "ann")
     assert opened.code == 0 and "5 items" in opened.err
     assert len(cli("items", known_run, "--queue", "pilot", "--json").objects) == 6

@@ -11,7 +11,6 @@ command searches for their dataset. If the file is lost or damaged, fcreview sea
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -87,7 +86,7 @@ class ImportCache:
         saved = workspace.files.read_json_object(_cache_file(workspace))
         others = [pair for pair in saved.items() if pair[0] != self._key]
         entries = dict(others[1 - MAX_CACHE_ENTRIES :]) | {self._key: entry}
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             workspace.files.write_json(_cache_file(workspace), entries)
 
     def _compute_digest(self, workspace: Workspace, others: str) -> str:
@@ -592,7 +591,6 @@ def select_scope(workspace: Workspace, options: WorkspaceOptions, rows: Sequence
 
 
 def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:
-    """Explain why no run was found or imported."""
     where = ", ".join(str(path) for path in options.paths)
     if summary.runs:
         return f"no run could be imported from {where}. Run fcreview import for details"

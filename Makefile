@@ -76,7 +76,9 @@ CLUSTER := build/cluster
 cluster: compiled
 	mkdir -p $(CLUSTER)
 	test -x $(CLUSTER)/venv/bin/python || $(PYTHON) -m venv $(CLUSTER)/venv
-	$(CLUSTER)/venv/bin/python -m pip install --quiet -e '.[cluster]' 'moto[server]>=5' hypothesis pytest pytest-asyncio
+	$(CLUSTER)/venv/bin/python -m pip install --quiet --upgrade pip
+	$(CLUSTER)/venv/bin/python -m pip install --quiet -e '.[cluster]' 'aiobotocore[boto3]' hypothesis pytest pytest-asyncio
+	$(CLUSTER)/venv/bin/python -m pip install --quiet 'moto[server]>=5'
 	$(CLUSTER)/venv/bin/python -m pytest -q tests/store/lake tests/cli/commands/test_lake.py tests/cli/commands/test_lake_cluster.py
 
 bench: compiled

@@ -1,6 +1,6 @@
 """Exchange reviews with a team through a PostgreSQL server.
 
-Reviews are saved in your workspace first, and then sent. You can work while the server is away (docs/team.md).
+Reviews are saved in your workspace first, and then sent. You can work while the server is unavailable (docs/team.md).
 
 Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
 """

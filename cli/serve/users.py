@@ -72,7 +72,7 @@ def _derive_key(password: str, salt: bytes, cost: tuple[int, int, int]) -> bytes
 
 
 _UNKNOWN_USER = PasswordHash(_COST, bytes(16), bytes(_KEY_BYTES))
-"""Hash to compare with for an unknown name, so that the time does not tell whether a name exists."""
+"""Hash to compare with for an unknown name, so that the time does not reveal whether a name exists."""
 
 
 @dataclass(slots=True)

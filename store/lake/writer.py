@@ -51,7 +51,8 @@ class LakeWriter:
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
         self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
         folders = (name.rpartition("/")[0] for name in files.list_sizes() if name.startswith("benchmark="))
-        self._taken = {int(folder.rpartition("=")[2]): folder for folder in folders}
+        numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
+        self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
         """Folder of each run in the lake, by number."""
         marker = orjson.dumps({"format": FORMAT, "schema": SCHEMA_VERSION})
         if files.read_all([LAKE_FILE]).get(LAKE_FILE, marker) != marker:

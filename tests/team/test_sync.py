@@ -88,7 +88,7 @@ def test_only_the_member_of_the_team_is_synchronised(
     assert start_team_sync(WorkspaceSession(here, "alice")) is None
     save_link(here, TeamLink(ServerAddress("127.0.0.1", 1, "d", "p.alice"), "p", "alice"))
     assert start_team_sync(WorkspaceSession(here, "bob")) is None
-    assert "reviews by bob are not sent" in capsys.readouterr().err
+    assert "Reviews by bob are not sent" in capsys.readouterr().err
     started = start_team_sync(WorkspaceSession(here, "alice"))
     assert started is not None
     assert "refused" in until(started, lambda status: status.problem).problem

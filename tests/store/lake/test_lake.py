@@ -140,6 +140,15 @@ def test_a_part_imported_again_is_the_same(small: Workspace, samples: Path) -> N
         assert store.count_items(View()) == sum(row.n_items for row in store.fetch_runs())
 
 
+def test_a_folder_with_another_name_does_not_stop_an_import(small: Workspace, samples: Path) -> None:
+    stray = small.parent_folder / "benchmark=x" / "run=abc"
+    stray.mkdir(parents=True)
+    (stray / "_run.json").write_text("{}")
+    before = parquet_files(small.parent_folder)
+    make_lake(small.parent_folder, small_paths(samples))
+    assert parquet_files(small.parent_folder) == before
+
+
 @pytest.mark.parametrize("damage", ["missing", "bytes", "half"])
 def test_a_damaged_run_is_named_and_the_rest_is_read(small: Workspace, damage: str) -> None:
     folder = small.parent_folder

@@ -146,6 +146,8 @@ def check_private_file(path: Path) -> os.stat_result:
         raise CommandError(f"{path}: {error.strerror or error}") from error
     if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
         raise CommandError(f"{path}: not a regular file of at most {MAX_FILE_BYTES:,} bytes")
+    if status.st_uid != os.geteuid():
+        raise CommandError(f"{path}: belongs to another user")
     if status.st_mode & 0o077:
         raise CommandError(f"{path}: other users can access this file. Run: chmod 600 {path}")
     return status
@@ -156,6 +158,8 @@ def _parse_users(path: Path) -> dict[str, PasswordHash]:
         values = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise CommandError(f"{path}: {error}") from error
+    except RecursionError:
+        raise CommandError(f"{path}: nested too deeply") from None
     users: dict[str, PasswordHash] = {}
     for name, value in values.items():
         try:

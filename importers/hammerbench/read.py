@@ -56,9 +56,9 @@ class CompanionVerdicts:
             same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
             item.judge = bool(judge_flag) and same_names
             rationale = judge_reply.strip() if judge_reply is not None else None
-            item.verdicts.append(Verdict("judge", item.judge, rationale=rationale, by="HammerBench"))
-            item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="HammerBench"))
-            by = "HammerBench, raw reply"
+            item.verdicts.append(Verdict("judge", item.judge, rationale=rationale, by="recorded judge"))
+            item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="recorded judge"))
+            by = "recorded judge, as replied"
             item.verdicts.append(Verdict("judge", bool(judge_flag), criterion="equivalent", rationale=rationale, by=by))
 
 

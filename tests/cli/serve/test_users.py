@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,19 @@ def test_a_file_that_others_can_read_is_refused(users_file: UsersFile) -> None:
     with pytest.raises(CommandError, match="chmod 600"):
         users_file.load()
     assert not users_file.verify("alice", PASSWORD)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_file_of_another_user_is_refused(users_file: UsersFile) -> None:
+    os.chown(users_file.path, 65534, 65534)
+    with pytest.raises(CommandError, match="another user"):
+        users_file.load()
+
+
+def test_deeply_nested_values_are_refused(users_file: UsersFile) -> None:
+    users_file.path.write_text("alice = " + "[" * 20_000 + "]" * 20_000)
+    with pytest.raises(CommandError):
+        users_file.load()
 
 
 def test_a_short_password_and_a_name_that_differs_in_case_are_refused(users_file: UsersFile) -> None:

@@ -64,7 +64,7 @@ def question_text(case: AdjudicationCase) -> str:
     criterion, last = case.disagreement.criterion, case.disagreement.target.rpartition("/")[2]
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
-        return "All annotators passed the item. Which fault applies?"
+        return "All passed it. Which fault applies?"
     question = _QUESTIONS.get(criterion, "What is the value of {criterion}?")
     return sanitize(question.format(criterion=criterion, part=part))
 

@@ -97,7 +97,7 @@ def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path:
     [
         ("no such file", 2, "a JSON object or a file with one"),
         ("{", 2, "is not valid JSON"),
-        ("{}", 1, "has the fields ground_truth"),
+        ("{}", 1, "must contain ground_truth"),
         ('{"id": "x"}', 1, "not id"),
         ('{"ground_truth": [{"get_current_weather": {"location": ["x"], "moon": ["y"]}}]}', 1, "no parameter moon"),
         ('{"ground_truth": [{"get_current_weather": {}}]}', 1, "requires the parameter location"),

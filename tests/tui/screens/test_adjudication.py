@@ -117,7 +117,7 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
         assert person.status().startswith("✓ simple_0 resolved: fail   z undo")
         assert all(name in person.status() for name in SAID)
-        assert "What is at fault?   simple_1" in person.lines[1]
+        assert "Which fault applies?   simple_1" in person.lines[1]
         assert "unresolved · 2 of 3" in person.lines[1]
         assert any("fault unresolved" in line for line in person.lines)
         await person.press("w", "g")

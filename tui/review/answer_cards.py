@@ -65,7 +65,7 @@ def question_text(case: AdjudicationCase) -> str:
     part = _PARTS.get(last.partition(":")[0], "part")
     if is_fault_disagreement(case.disagreement):
         return "All passed it. Which fault applies?"
-    question = _QUESTIONS.get(criterion, "What is the value of {criterion}?")
+    question = _QUESTIONS.get(criterion, "Which value of {criterion}?")
     return sanitize(question.format(criterion=criterion, part=part))
 
 

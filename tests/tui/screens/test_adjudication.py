@@ -125,7 +125,7 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   z undo")
         assert "unresolved · 3 of 3" in person.lines[1]
         assert "simple_2 · turn 1 call 1" in person.lines[1]
-        assert "What is the value of completeness" in person.lines[1]
+        assert "Which value of completeness" in person.lines[1]
         await person.press("o", "9", "enter")
         assert "completeness must be 0, 1, 2, unsure; got 9" in person.status()
         await person.press("f", "o", "1", "enter")

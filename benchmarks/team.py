@@ -157,17 +157,17 @@ def _kill_often(server: PostgresServer, left: dict[str, int], chance: random.Ran
 
 
 def _report_kills(team: Team, places: dict[str, Path], options: argparse.Namespace, took: float) -> None:
-    held: dict[str, set[bytes]] = {name: set() for name in places}
+    received: dict[str, set[bytes]] = {name: set() for name in places}
     with TeamServer.connect(team.address("lena")) as lead:
         for each in lead.pull("")[1]:
-            held[each.annotator].add(each.body)
+            received[each.annotator].add(each.body)
     waits: list[float] = []
     lost = unwritten = total = 0
     for name, place in places.items():
         content = (find_workspace(place).reviews / f"{name}.jsonl").read_bytes()
         lines = set(content.splitlines())
         total += len(lines)
-        lost += len(lines - held[name])
+        lost += len(lines - received[name])
         for record in (place / "acknowledged").read_text().splitlines():
             event, seconds = record.split()
             waits.append(float(seconds) * 1000)

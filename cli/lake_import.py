@@ -105,7 +105,7 @@ def _check_folder(location: str) -> None:
 PARTS_PER_WORKER = 4
 """Parts for each worker of a cluster. Several, because parts differ in size."""
 _one_part = threading.Lock()
-"""Held while a worker imports a part, because an import uses the whole process."""
+"""A worker acquires this lock to import a part, because an import uses the whole process."""
 
 
 def import_on_cluster(

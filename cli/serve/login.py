@@ -86,7 +86,7 @@ class _LoggedIn:
 
 @dataclass(slots=True)
 class PasswordLogin:
-    """Login form with the users file. A random cookie refers to a login, which is kept in memory only."""
+    """Login form with the users file. A random cookie identifies a login. Logins are stored in memory only."""
 
     users: UsersFile
     cookie: str

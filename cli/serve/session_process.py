@@ -32,7 +32,7 @@ MAX_SIZE = 1_000
 END_TIMEOUT = 15.0
 """Seconds until a process that does not end is killed. The app itself gives up after ten."""
 MAX_ERRORS = 20_000
-"""Number of bytes of error output that are kept."""
+"""Maximum length in bytes of the error output that is shown or printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class SessionProcess(AppService):
         self.annotator = annotator
         self._session_command = command
         self._websocket = websocket
-        self._is_exiting = self._is_told_to_end = False
+        self._is_exiting = self._is_stopping = False
         self._starting = asyncio.Lock()
 
     async def _close_websocket(self) -> None:
@@ -94,7 +94,7 @@ class SessionProcess(AppService):
     async def start(self, width: int, height: int) -> None:
         """Start the process, unless `stop` was called before."""
         async with self._starting:
-            if not self._is_told_to_end:
+            if not self._is_stopping:
                 await super().start(width, height)
 
     def _build_environment(self, width: int = 80, height: int = 24) -> dict[str, str]:
@@ -132,7 +132,7 @@ class SessionProcess(AppService):
         if not is_started:
             with suppress(ConnectionError, RuntimeError):
                 await self._websocket.send_bytes("\r\n".join(["", *text.split("\n")]).encode())
-        if code > 0 and text and not self._is_told_to_end:
+        if code > 0 and text and not self._is_stopping:
             print_message(f"fcreview: session of {self.annotator} failed (exit code {code})\n{text}")
         await self._close_websocket()
 
@@ -155,7 +155,7 @@ class SessionProcess(AppService):
 
     async def stop(self) -> None:
         """End the process: it saves the reviews and the position. Kill it if it does not end."""
-        self._is_told_to_end = True
+        self._is_stopping = True
         async with self._starting:
             task, self._task, process = self._task, None, self._process
         if task is None or process is None:
@@ -174,10 +174,10 @@ class SessionProcess(AppService):
 
 async def _read_start(stream: asyncio.StreamReader) -> bytes:
     """Read a stream to its end and return its start."""
-    kept = b""
+    start = b""
     while chunk := await stream.read(4096):
-        kept += chunk[: MAX_ERRORS - len(kept)]
-    return kept
+        start += chunk[: MAX_ERRORS - len(start)]
+    return start
 
 
 async def _skip_to_prelude(stream: asyncio.StreamReader) -> bool:

@@ -25,8 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from fcreview.model.review import Annotation, Event, ItemKey  # noqa: E402
-from fcreview.store.reviews.journal import Journal  # noqa: E402
-from fcreview.store.reviews.journal_format import seal_event  # noqa: E402
+from fcreview.store.reviews.journal import Journal, seal_event  # noqa: E402
 from fcreview.store.team.exchange import TeamLink  # noqa: E402
 from fcreview.store.team.server import TeamServer  # noqa: E402
 from fcreview.store.team.setup import upgrade_schema  # noqa: E402

@@ -21,7 +21,7 @@ from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event,
 from fcreview.model.verdict import same_verdict
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
 from fcreview.store.labels.fields import VERDICT_KEY
-from fcreview.store.reviews.journal_format import LineError, seal_event
+from fcreview.store.reviews.journal import LineError, seal_event
 
 if TYPE_CHECKING:
     from fcreview.store.reviews.journal import Journal

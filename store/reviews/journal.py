@@ -1,9 +1,12 @@
 """Write the review journal `.fcreview/reviews/<annotator>.jsonl`, the only data of a workspace that cannot be rebuilt.
 
-Each event is one line, written by one `write` to an O_APPEND descriptor, synced before `append` returns, and chained to
-the previous event by hash. Nothing is ever overwritten or deleted. A line counts for every reader as soon as its last
-brace is in the file, with or without the newline. If a write fails at any byte, readers therefore see exactly the
-events that the error message reports as saved.
+Each event is one line of JSON, written by one `write` to an O_APPEND descriptor, synced before `append` returns, and
+chained to the previous event by hash. Nothing is ever overwritten or deleted. A line counts for every reader as soon as
+its last brace is in the file, with or without the newline. If a write fails at any byte, readers therefore see exactly
+the events that the error message reports as saved.
+
+Readers validate every field of a line. An invalid line is skipped and reported with the reason. It never counts and is
+never deleted.
 
 Annotators need no lock against each other. Two processes of the same annotator use an advisory lock. Without the lock,
 no line is lost either, but the chain has two branches.
@@ -17,15 +20,28 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from sys import intern
+from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from fcreview.errors import FcreviewError
-from fcreview.model.review import ANNOTATION_FIELDS, Annotation, Event, ItemKey
-from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
-from fcreview.store.reviews.journal_format import LineError, parse_line, seal_event
-from fcreview.store.reviews.journal_reader import read_lines, torn_line_path
+from fcreview.model.json_value import json_hash
+from fcreview.model.review import (
+    ACTS,
+    ANNOTATION_FIELDS,
+    JOURNAL_VERSION,
+    OPTIONAL_FIELDS,
+    Annotation,
+    Event,
+    ItemKey,
+    describe_field_error,
+)
+from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
 from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
@@ -34,6 +50,18 @@ if TYPE_CHECKING:
 LOCK_TIMEOUT = 2.0
 """Seconds to wait for another process of the same annotator before writing without the lock."""
 _TAIL_BYTES = 1 << 16
+_KEY_FIELDS = frozenset(ItemKey._fields)
+_WRITTEN_FIELDS = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
+_KNOWN_FIELDS = {*_WRITTEN_FIELDS, "hash"}
+_REQUIRED_TEXT_FIELDS = ("event", "time", "annotator", "act")
+_TEXT_FIELDS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
+_INTERNED_FIELDS = ("annotator", "act", "target", "criterion")
+"""Text fields with the same value in many lines. Interning stores each value only once in memory."""
+_STR = {str}
+
+
+class LineError(ValueError):
+    """Raised for a line that readers skip. The message states the reason."""
 
 
 class JournalError(FcreviewError):
@@ -289,3 +317,160 @@ def lock_journal(descriptor: int) -> None:
             time.sleep(0.001)
         except OSError:
             return
+
+
+def torn_line_path(journal: Path, fragment: bytes) -> Path:
+    """Return the path of the copy of an unfinished line."""
+    return journal.parent / "torn" / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLine:
+    number: int
+    """Line number, from 1."""
+    line: bytes
+    """The line without its newline."""
+    event: Event
+
+
+def read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
+    """Return the valid lines of a journal, and add a warning for each invalid line."""
+    try:
+        lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
+    except OSError as error:
+        warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
+        return []
+    valid = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                valid.append(JournalLine(number, line, parse_line(line)))
+            except LineError as error:
+                warnings.append(f"{path.name} line {number}: {error}, not copied")
+    return valid
+
+
+def hash_event(content: dict[str, Any]) -> str:
+    """Return the `hash` of an event: BLAKE2b (16 bytes, in hex) of its canonical JSON without the field `hash`."""
+    unhashed = content.copy()
+    unhashed.pop("hash", None)
+    return json_hash(unhashed, 16)
+
+
+def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
+    """Return the event with its `previous` and `hash`, and its line with a newline.
+
+    Fields that are None are omitted. Raises LineError for a value that its field cannot have, and for a value that
+    cannot be written as JSON, such as an integer of more than 64 bits.
+    """
+    content = {name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None}
+    content["key"] = event.key._asdict()
+    content = {name: _replace_surrogates(value) for name, value in ({**(event.extra or {}), **content}).items()}
+    content["previous"] = previous
+    _validate_event(content)
+    try:
+        # Readers hash the parsed line, so the hash is computed from parsed JSON here too.
+        content = orjson.loads(orjson.dumps(content))
+        # The hash is the last field, so that the last bytes of a journal identify its content.
+        content["hash"] = hash_event(content)
+        line = orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
+    except (TypeError, ValueError) as error:
+        raise LineError(f"cannot be written as JSON: {error}") from None
+    return _to_event(content), line
+
+
+def parse_line(line: bytes) -> Event:
+    """Parse and validate a line. Raises LineError if it is not JSON, lacks a field, or was altered."""
+    try:
+        content = orjson.loads(line)
+    except ValueError:
+        raise LineError("not valid JSON") from None
+    if not isinstance(content, dict):
+        raise LineError("not a JSON object")
+    _validate_event(content)
+    try:
+        expected_hash = hash_event(content)
+    except (TypeError, ValueError):
+        raise LineError("nested too deeply") from None
+    if content.get("hash") != expected_hash:
+        raise LineError("altered: the hash does not match the content")
+    return _to_event(content)
+
+
+def parse_verified_line(line: bytes) -> Event:
+    """Parse a line that `parse_line` has accepted before, without validation."""
+    return _to_event(orjson.loads(line))
+
+
+def read_stated_hash(line: bytes) -> str | None:
+    """Return the `hash` field of a line that may be invalid.
+
+    Readers use this hash so that the event after an altered line is not reported as a break of the chain.
+    """
+    try:
+        content = orjson.loads(line)
+    except ValueError:
+        return None
+    stated = content.get("hash") if isinstance(content, dict) else None
+    return stated if isinstance(stated, str) else None
+
+
+def _validate_event(content: dict[str, Any]) -> None:
+    """Raise LineError for content that is not an event."""
+    version = content.get("version", JOURNAL_VERSION)
+    if type(version) is not int or version < 1:
+        raise LineError("version is not a positive number")
+    if problem := _describe_problem(content):
+        raise LineError(problem + (" (written by a newer version)" if version > JOURNAL_VERSION else ""))
+
+
+def _describe_problem(content: dict[str, Any]) -> str | None:
+    get = content.get
+    for name in _REQUIRED_TEXT_FIELDS:
+        if type(get(name)) is not str:
+            return f"{name} is missing or not a string"
+    for name in _TEXT_FIELDS:
+        if type(get(name, "")) is not str:
+            return f"{name} is not a string"
+    if not content["event"]:
+        return "event id is empty"
+    if content["act"] not in ACTS:
+        return "unknown act"
+    key = get("key")
+    if type(key) is not dict or key.keys() != _KEY_FIELDS or {*map(type, key.values())} != _STR:
+        return f"key must be an object with the text fields {', '.join(ItemKey._fields)}"
+    for name in OPTIONAL_FIELDS:
+        value = get(name)
+        if value is not None and (problem := describe_field_error(name, value)):
+            return problem
+    return "retraction without the id of an event" if content["act"] == "retract" and not get("retracts") else None
+
+
+def _to_event(content: dict[str, Any]) -> Event:
+    if not content.keys() <= _KNOWN_FIELDS:
+        extra = {name: content[name] for name in content if name not in _KNOWN_FIELDS}
+        content = {name: content[name] for name in content if name in _KNOWN_FIELDS} | {"extra": extra}
+    for name in _INTERNED_FIELDS:
+        if name in content:
+            content[name] = intern(content[name])
+    key = content["key"]
+    content["key"] = ItemKey(
+        intern(key["benchmark"]),
+        intern(key["generation"]),
+        intern(key["language"]),
+        intern(key["model"]),
+        intern(key["category"]),
+        key["id"],
+    )
+    return Event(**content)
+
+
+def _replace_surrogates(value: Any) -> Any:
+    """Replace lone surrogates, which come from undecodable bytes of a terminal and are not valid UTF-8, by U+FFFD."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_replace_surrogates(name): _replace_surrogates(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_replace_surrogates(part) for part in value]
+    return value

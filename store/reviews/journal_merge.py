@@ -3,7 +3,7 @@
 Lines of the other workspace's journal are appended to the journal of the same name. A line is copied if it is complete,
 its hash matches its content, its annotator is the annotator of the file, and its event is not in this workspace.
 Merging a second time changes nothing. After merges in both directions, both workspaces have the same events in the same
-order (`journal_format.sort_by_chain`).
+order (`journal_reader.sort_by_chain`).
 
 If both workspaces imported the same labels, they have the same events with different hashes, because the preceding
 events differ. A line with such an event is copied only if a new event follows it, so that the chain of the new event
@@ -19,14 +19,12 @@ from typing import TYPE_CHECKING
 
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
-from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import is_same_event
+from fcreview.store.reviews.journal import Journal, JournalLine, read_lines
 from fcreview.store.reviews.journal_reader import (
-    JournalLine,
     format_set_aside,
+    is_same_event,
     list_journals,
     list_team_journals,
-    read_lines,
 )
 from fcreview.store.workspace import is_same_filename
 

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import heapq
 import os
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.model.decision import find_retracted_events
+from fcreview.model.json_value import canonical_json
 from fcreview.model.review import Event, ItemKey
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
-from fcreview.store.reviews.journal_format import (
+from fcreview.store.reviews.journal import (
     LineError,
-    is_same_event,
     parse_line,
     parse_verified_line,
     read_stated_hash,
-    sort_by_chain,
+    torn_line_path,
 )
 
 if TYPE_CHECKING:
@@ -96,11 +98,6 @@ def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
 def check_journals(workspace: Workspace) -> list[JournalReport]:
     """Return one report for each journal file, sorted by name."""
     return [_check_journal(workspace, path) for path in [*list_journals(workspace), *list_team_journals(workspace)]]
-
-
-def torn_line_path(journal: Path, fragment: bytes) -> Path:
-    """Return the path of the copy of an unfinished line."""
-    return journal.parent / "torn" / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
 
 
 class JournalReader:
@@ -395,30 +392,60 @@ def format_set_aside(path: Path, annotator: str, numbers: Sequence[int], what: s
     )
 
 
-@dataclass(frozen=True, slots=True)
-class JournalLine:
-    number: int
-    """Line number, from 1."""
-    line: bytes
-    """The line without its newline."""
-    event: Event
+def is_same_event(one: Event, other: Event) -> bool:
+    """Whether two lines contain the same event. The preceding events may differ, for example if the same labels were
+    imported into two copies of a workspace."""
+    return one.hash == other.hash or _content_without_chain(one) == _content_without_chain(other)
 
 
-def read_lines(files: WorkspaceFiles, path: Path, warnings: list[str]) -> list[JournalLine]:
-    """Return the valid lines of a journal, and add a warning for each invalid line."""
-    try:
-        lines = files.read(path, MAX_JOURNAL_BYTES).split(b"\n")
-    except OSError as error:
-        warnings.append(f"{path.name}: cannot be read: {error.strerror or error}")
-        return []
-    valid = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                valid.append(JournalLine(number, line, parse_line(line)))
-            except LineError as error:
-                warnings.append(f"{path.name} line {number}: {error}, not copied")
-    return valid
+def _content_without_chain(event: Event) -> bytes:
+    return canonical_json(replace(event, previous="", hash=""), tuple)
+
+
+def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
+    """Sort the events of one journal, given in file order, so that each event follows its `previous` event.
+
+    First events and events with the same `previous` event come from merged copies of the journal. They are sorted by
+    time, so that the order is the same in every copy. An event whose previous line is lost stays after the event before
+    it in the file. In a partial journal, where that is the rule, such events are sorted by time as first events are.
+    """
+    if all(after.previous == before.hash for before, after in pairwise(events)):
+        return list(events)
+    position = {event.hash: number for number, event in enumerate(events)}
+    chained = [position.get(event.previous, _NONE) for event in events]
+    parents, before_gap = list(chained), dict[str, int]()
+    for number, event in enumerate(events):
+        if chained[number] == _NONE and event.previous and not is_partial:
+            # Branches that begin at the same lost line also begin at the same event.
+            parents[number] = before_gap.setdefault(event.previous, number - 1)
+    ordered = _sort_tree(events, parents)
+    # If the lines were reordered, the event before a gap can itself depend on an event after the gap.
+    return ordered if len(ordered) == len(events) else _sort_tree(events, chained)
+
+
+_NONE = -1
+"""Parent number of an event without a preceding event."""
+
+
+def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
+    """Return the events sorted by time, except that each event follows its parent. Parents are given by number.
+
+    Events that do not descend from an event without a parent are omitted.
+    """
+    followers: dict[int, list[int]] = {}
+    for number, parent in enumerate(parents):
+        followers.setdefault(parent, []).append(number)
+    ordered: list[Event] = []
+    ready: list[tuple[str, str, str, int]] = []
+    latest = _NONE
+    while True:
+        for number in followers.get(latest, ()):
+            event = events[number]
+            heapq.heappush(ready, (event.time, event.event, event.hash, number))
+        if not ready:
+            return ordered
+        latest = heapq.heappop(ready)[-1]
+        ordered.append(events[latest])
 
 
 def list_journals(workspace: Workspace) -> list[Path]:

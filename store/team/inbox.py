@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import sanitize
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
-from fcreview.store.reviews.journal import Journal, lock_journal
-from fcreview.store.reviews.journal_format import LineError, parse_line
+from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line
 from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_filename
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
-from fcreview.store.reviews.journal_format import LineError, parse_line
+from fcreview.store.reviews.journal import LineError, parse_line
 
 if TYPE_CHECKING:
     from fcreview.store.team.server import TeamServer

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.review import Event, ItemKey
-from fcreview.store.reviews.journal_format import seal_event
+from fcreview.store.reviews.journal import seal_event
 
 Cli = Callable[..., Any]
 FLOOD = "e" + "\u0301" * 5000

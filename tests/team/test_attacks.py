@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.store.reviews.journal_format import seal_event
+from fcreview.store.reviews.journal import seal_event
 from tests.store.reviews.journals import key
 from tests.team.conftest import MakeTeam, Team
 

@@ -15,7 +15,7 @@ import orjson
 import pytest
 
 from fcreview.model.review import ItemKey
-from fcreview.store.reviews.journal_format import hash_event
+from fcreview.store.reviews.journal import hash_event
 from tests.commands import Done, environment, in_this_process
 from tests.oracles import AnnotationTask
 from tests.sources import ROOT

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.reviews.journal_format import hash_event
+from fcreview.store.reviews.journal import hash_event
 
 pytestmark = pytest.mark.slow  # a dozen commands each
 

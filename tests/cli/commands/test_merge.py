@@ -119,7 +119,7 @@ def test_damaged_lines_are_told_and_not_taken(cli: Cli, copies: tuple[Path, Path
 
 @pytest.mark.sweep
 def test_a_second_event_with_the_same_id_is_not_taken(cli: Cli, copies: tuple[Path, Path]) -> None:
-    from fcreview.store.reviews.journal_format import hash_event
+    from fcreview.store.reviews.journal import hash_event
 
     here, other = copies
     content = json.loads(journal(here, "bob").read_bytes()) | {"verdict": True}

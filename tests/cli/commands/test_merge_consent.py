@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.reviews.journal_format import hash_event
+from fcreview.store.reviews.journal import hash_event
 from fcreview.store.reviews.journal_reader import check_journals
 from fcreview.store.workspace import Workspace
 from tests.commands import PROGRAM, Done

@@ -14,8 +14,7 @@ from fcreview.importers.registry import compute_metrics
 from fcreview.model.metric import MetricSource
 from fcreview.model.review import Annotation, Event
 from fcreview.model.verdict import automatic_verdict
-from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import seal_event
+from fcreview.store.reviews.journal import Journal, seal_event
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace

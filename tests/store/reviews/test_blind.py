@@ -10,8 +10,7 @@ import pytest
 
 from fcreview.model.decision import find_retracted_events, fold_events
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line
+from fcreview.store.reviews.journal import Journal, JournalError, LineError, hash_event, parse_line
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.model.review import Annotation
-from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_format import parse_line
+from fcreview.store.reviews.journal import Journal, JournalError, parse_line
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key

@@ -13,8 +13,7 @@ import pytest
 
 from fcreview.model.decision import find_last_event, find_retracted_events
 from fcreview.model.review import Annotation
-from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_format import hash_event
+from fcreview.store.reviews.journal import Journal, JournalError, hash_event
 from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key

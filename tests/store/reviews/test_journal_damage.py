@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal, JournalError
-from fcreview.store.reviews.journal_format import parse_line, seal_event
+from fcreview.store.reviews.journal import Journal, JournalError, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_journals, torn_line_path
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key

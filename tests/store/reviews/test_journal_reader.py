@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.review import Annotation, Event
-from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import LineError, hash_event, parse_line, seal_event
+from fcreview.store.reviews.journal import Journal, LineError, hash_event, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, read_journals
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill, ids, key

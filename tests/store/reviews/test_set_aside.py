@@ -10,8 +10,7 @@ import pytest
 
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews import decision_cache
-from fcreview.store.reviews.journal import Journal
-from fcreview.store.reviews.journal_format import seal_event
+from fcreview.store.reviews.journal import Journal, seal_event
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store

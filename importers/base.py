@@ -57,6 +57,8 @@ class Importer:
     """Whether `read_items` applies the equivalence rules of `RunPlan.errata`."""
     tags: tuple[str, ...] = ()
     """Error tags of the benchmark's own taxonomy, offered to annotators."""
+    why_no_golden_fix: str = ""
+    """Why golden answers cannot be corrected. If empty, `writeback` defines the functions for golden fixes."""
 
     def find_runs(self, files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
         """Find the runs among `files`. Reads only file names and first lines.
@@ -90,15 +92,10 @@ class Importer:
     def list_trials(self, items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
         """Return the run's items as trials of tasks, to compare scoring conventions.
 
-        Returns None if the package of the benchmark has no module `conventions`.
+        Returns None if `leaderboard` does not define `list_trials`.
         """
-        try:
-            module = self._load_module("conventions")
-        except ModuleNotFoundError as error:
-            if error.name != f"fcreview.importers.{self.name}.conventions":
-                raise
-            return None
-        return cast("TrialTable", module.list_trials(items, run))
+        module = self._load_module("leaderboard")
+        return cast("TrialTable", module.list_trials(items, run)) if hasattr(module, "list_trials") else None
 
     def rewrite_scores(self, plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
         """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.
@@ -128,10 +125,14 @@ class Importer:
 
         A golden fix has the form of the benchmark's own golden answers and must match the item's function docs.
         """
+        if self.why_no_golden_fix:
+            return self.why_no_golden_fix
         return cast("str | None", self._writeback_function("check_golden_fix")(run, item, golden_fix))
 
     def make_golden_template(self, run: Run, item: Item) -> dict[str, Any] | None:
         """Return the item's golden answer as a golden fix to edit, or None if the item does not contain all of it."""
+        if self.why_no_golden_fix:
+            return None
         return cast("dict[str, Any] | None", self._writeback_function("make_golden_template")(run, item))
 
     def recheck(self, run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
@@ -139,6 +140,8 @@ class Importer:
 
         `golden_fix` must be valid (see `check_golden_fix`). `record` is the item's record in the result file, or None.
         """
+        if self.why_no_golden_fix:
+            return None
         return cast("bool | None", self._writeback_function("recheck")(run, item, golden_fix, record))
 
     def parse_golden_fix(self, run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:

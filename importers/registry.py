@@ -68,7 +68,11 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
             "func_error", "param_missing", "hallucination", "value_error", "stop_early",
         ),
     ),
-    Importer("inspect", "Inspect", "Inspect logs, .eval or .json", version=4, needs_part_verdicts=True),
+    Importer(
+        "inspect", "Inspect", "Inspect logs, .eval or .json",
+        version=4, needs_part_verdicts=True,
+        why_no_golden_fix="an Inspect log has no dataset whose golden answers can be corrected",
+    ),
     Importer(
         "tau", "tau-bench",
         "JSON of {info, tasks, simulations}, results.json beside simulations/, or JSON arrays of {task_id, traj}",
@@ -77,9 +81,11 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
             "goal partially completed", "used wrong tool", "used wrong tool argument", "took unintended action",
             "logical", "hallucination", "unresponsive", "early termination", "transcription", "vad",
         ),
+        why_no_golden_fix="the tasks of tau-bench are part of the result file, so golden answers cannot be corrected",
     ),
     Importer(
         "atif", "ATIF", "ATIF trajectories (trajectory.json with steps), or a Harbor job folder",
+        why_no_golden_fix="an ATIF trajectory has no golden answer to correct",
     ),
     Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",

@@ -14,6 +14,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 from fcreview.model.review import ITEM_CORRECT
+from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 REWARD_TABLE = "reward"
 USAGE_TABLE = "usage"
@@ -122,3 +123,14 @@ def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
                 Metric(USAGE_TABLE, name, total, unit, n=len(known), total=len(items), digits=4)  # type: ignore[arg-type]
             )
     return metrics
+
+
+def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
+    """Return each item as a trial. A trial with an exception is graded if the verifier ran nevertheless."""
+    trials = []
+    for item in map(_with_derived_verdict, items):
+        ending: Ending = "graded"
+        if item.valid is None:
+            ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
+        trials.append(Trial(item.id, item.group or item.id, item.valid is True, ending))
+    return TrialTable(trials, "Harbor")

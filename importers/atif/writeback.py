@@ -15,7 +15,6 @@ from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFile
 from fcreview.importers.atif.rewards import REWARD, REWARDS_KEY, as_object, main_reward, read_rewards
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, find_unrepresentable
 from fcreview.model.address import ITEM
-from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
@@ -106,24 +105,6 @@ def _dump(raw: bytes, record: JsonObject) -> bytes:
     indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 1 and lines[0].strip() == b"{" else None
     text = json.dumps(record, indent=indent or None, ensure_ascii=raw.isascii())
     return text.encode("utf-8", "backslashreplace") + (b"\n" if raw.endswith(b"\n") else b"")
-
-
-NO_GOLDEN = "an ATIF trajectory has no golden answer to correct"
-
-
-def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Refuse every golden fix, because the files have no golden answers."""
-    return NO_GOLDEN
-
-
-def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return None: there is no golden answer."""
-    return None
-
-
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Return None: there are no rules to recompute a verdict."""
-    return None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001

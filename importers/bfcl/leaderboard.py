@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, pass_rate_metric
 from fcreview.model.wording import read_header_accuracy
+from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 
 def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
@@ -500,3 +501,18 @@ def percentile(values: Sequence[float], percent: float) -> float:
     low = int(position)
     high = min(low + 1, len(values) - 1)
     return values[low] + (values[high] - values[low]) * (position - low)
+
+
+INFERENCE_ERROR = "inference_error"
+"""Part of the error type of an item whose model call failed. The official program counts the item as a failure."""
+
+
+def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
+    """Return each item as the only trial of its task."""
+    trials = []
+    for item in items:
+        ending: Ending = "not run" if item.valid is None else "graded"
+        if item.valid is False and INFERENCE_ERROR in (item.error_type or ""):
+            ending = "error"
+        trials.append(Trial(item.id, f"{item.category}/{item.id}", item.valid is True, ending))
+    return TrialTable(trials, "BFCL")

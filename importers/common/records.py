@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeGuard
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.jsonl import make_excerpt, read_records
@@ -35,6 +35,34 @@ def first_question(messages: Iterable[Message]) -> str:
 def last_question(messages: Sequence[Message]) -> str:
     """Return the last user message as a short line, or an empty string."""
     return first_question(reversed(messages))
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Return an object of a record. Any other value gives an empty object."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list of a record. Any other value gives an empty list."""
+    return value if isinstance(value, list) else []
+
+
+def list_objects(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in a list of a record. Any other value gives an empty list."""
+    return [each for each in as_list(value) if isinstance(each, dict)]
+
+
+def is_number(value: Any) -> TypeGuard[int | float]:
+    """Return whether a value is a number. False for true and false, which are integers in Python."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def add_issue(
+    item: Item, what: str, file: str | None = None, severity: Literal["error", "warning", "notice"] = "warning"
+) -> None:
+    """Add an issue to an item, at the item's own line, or for another file of the run without a line."""
+    line = item.line if file is None else None
+    item.issues.append(ImportIssue(item.file if file is None else file, line, what, item=item.id, severity=severity))
 
 
 def fill_safely(item: Item, fill: Callable[[], object]) -> Item:

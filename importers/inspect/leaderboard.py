@@ -26,6 +26,7 @@ from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, to_verd
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
 from fcreview.model.review import CORRECT, ITEM_CORRECT
+from fcreview.stats.conventions import Trial, TrialTable
 
 AS_RECORDED = "as recorded in the log; not recomputed"
 MISSING = object()
@@ -216,3 +217,12 @@ def _epoch_value(item: ScoredItem, value: Any) -> EpochValue:
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
+    """Return a trial for each epoch of a sample. A sample without a score has an error or was stopped by a limit."""
+    trials = [
+        Trial(item.id, _sample_name(item), item.valid is True, "error" if item.valid is None else "graded")
+        for item in items
+    ]
+    return TrialTable(trials, "Inspect")

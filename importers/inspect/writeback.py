@@ -24,7 +24,6 @@ from fcreview.importers.inspect.leaderboard import reviewed_value
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
 from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
 from fcreview.model.address import ITEM
-from fcreview.model.item import Item, Run
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
@@ -253,21 +252,8 @@ def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
             sample["value"] = float("nan") if value is None else value
 
 
-NO_DATASET = "an Inspect log has no dataset whose golden answers can be corrected"
 SampleKey = tuple[str, type, Any]
 """Sample id as text, its type, and the epoch."""
-
-
-def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:  # noqa: ARG001
-    return NO_DATASET
-
-
-def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:  # noqa: ARG001
-    return None
-
-
-def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:  # noqa: ARG001
-    return None
 
 
 def write_reviewed_logs(

@@ -21,6 +21,7 @@ from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS, derive_reward
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
+from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")
 """Termination reasons that the official program counts as errors, in one number."""
@@ -188,3 +189,24 @@ def _effective_error(item: ScoredItem) -> str:
         return item.error_type or "failed"
     failing = [part for part, (value, _) in values.items() if value is not None and not is_success(value)]
     return " + ".join(ERROR_TYPES.get(part, part) for part in failing) or "failed"
+
+
+ERROR_ENDINGS = ("context_window_exceeded", "timeout", "unexpected_error", *ERROR_REASONS)
+"""Termination reasons that are errors when scoring conventions are compared. `max_steps` is not an error."""
+EXCEPTION = "error"
+"""Error type of v1 entries that ended with an exception."""
+
+
+def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:
+    planned = next((each.metadata.get(PLANNED_TRIALS) for each in items), None)
+    trials = [Trial(each.id, each.group or each.id, get_success(each) is True, _ending(each)) for each in items]
+    own = "tau-bench v1" if run.generation == "v1" else "tau2-bench"
+    return TrialTable(trials, own, planned if isinstance(planned, int) else None)
+
+
+def _ending(item: ScoredItem) -> Ending:
+    ended = item.metadata.get("ended")
+    if not was_run(item) or (ended is None and get_success(item) is None):
+        return "not run"
+    is_error = ended in ERROR_ENDINGS or (ended is None and item.error_type == EXCEPTION)
+    return "error" if is_error and not get_success(item) else "graded"

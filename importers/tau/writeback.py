@@ -22,7 +22,7 @@ from fcreview.importers.tau.read import read_items
 from fcreview.importers.tau.reward import PARTS
 from fcreview.model.address import ITEM
 from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS
-from fcreview.model.item import Item, Run
+from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
@@ -195,18 +195,3 @@ def _dump_like(record: JsonObject, old: bytes) -> bytes:
     text = json.dumps(record, indent=indent, ensure_ascii=old.isascii(), separators=separators)
     encoded = text.replace("\n", "\n" + " " * base).encode("utf-8", "surrogateescape")
     return (encoded.replace(b"\n", b"\r\n") if b"\r\n" in old else encoded) + rest
-
-
-NO_DATASET = "the tasks of tau-bench are part of the result file, so golden answers cannot be corrected here"
-
-
-def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    return NO_DATASET
-
-
-def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    return None
-
-
-def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    return None

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -64,12 +65,9 @@ class JobFiles:
     """The job's `result.json`; None if there is none."""
     evals_key: str = ""
     """Key of the run in `stats.evals` of the job's `result.json`."""
-    agent: str = ""
-    model: str = ""
 
 
-@dataclass(slots=True)
-class _FileEnds:
+class _FileEnds(NamedTuple):
     """The beginning and the end of a file, as text."""
 
     head: str
@@ -84,14 +82,6 @@ class _FileEnds:
             return json.JSONDecoder().raw_decode(self.head, match.end())[0]
         except (ValueError, RecursionError):
             return None
-
-
-@dataclass(slots=True)
-class _Grouped:
-    """The items of one run."""
-
-    root: Path
-    trials: list[TrialFiles] = field(default_factory=list)
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:  # noqa: ARG001 (no datasets)
@@ -135,7 +125,7 @@ def _is_trial_record(path: Path) -> bool:
 
 
 def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:
-    groups: dict[tuple[Path, str, str, str], _Grouped] = {}
+    groups: defaultdict[tuple[Path, str, str, str], list[TrialFiles]] = defaultdict(list)
     for folder, own in by_trial.items():
         found.claimed.update(own)
         trial = _read_trial_files(folder, own)
@@ -143,14 +133,13 @@ def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: Discov
             what = "the trial has neither a result nor a trajectory, so it is not imported"
             found.issues.append(ImportIssue(str(folder), None, what, severity="notice"))
             continue
-        agent, model, source = _identify_trial(folder, trial)
-        groups.setdefault((folder.parent, agent, model, source), _Grouped(folder.parent)).trials.append(trial)
-    for (job, agent, model, source), group in groups.items():
+        groups[folder.parent, *_identify_trial(folder, trial)].append(trial)
+    for (job, agent, model, source), trials in groups.items():
         job_files = [job / name for name in ("result.json", CONFIG_FILE, "lock.json", "job.log") if job / name in files]
         found.claimed.update(job_files)
         result = next((path for path in job_files if path.name == "result.json"), None)
         key = "__".join([agent, *([model] if model else []), source])
-        data = JobFiles(tuple(group.trials), result, key, agent, model)
+        data = JobFiles(tuple(trials), result, key)
         run = Run("atif", source, "", _model_title(agent, model), str(job), needs_dataset=False, title="Harbor")
         run.settings = {"agent": agent, "model": model, "job": job.name}
         found.plans.append(_make_plan(run, data, 0.95, "a Harbor job with trial folders"))
@@ -194,14 +183,14 @@ def _agent_and_model(info: Any) -> AgentAndModel:
 def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
     """Add plans for the runs of trajectories that belong to no Harbor trial."""
     trajectories = {path: names for path in files if (names := identify_agent(path)) is not None}
-    groups: dict[tuple[Path, str, str], _Grouped] = {}
+    groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
         found.claimed.add(path)
         attachment = _ATTACHMENT.fullmatch(path.stem)
         if attachment and path.with_name(attachment[1] + path.suffix) in trajectories:
             continue
         if path.suffix in LINE_SUFFIXES:
-            groups[path, agent, model] = _Grouped(path, [TrialFiles(path.stem, (path,))])
+            groups[path, agent, model] = [TrialFiles(path.stem, (path,))]
             continue
         is_in_own_folder = path.name == MAIN_TRAJECTORY
         root = path.parent.parent if is_in_own_folder else path.parent
@@ -209,14 +198,14 @@ def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
         others = [each for each in trajectories if each.parent == path.parent and each != path]
         continuations = _find_continuations(path, others)
         attached = [each for each in others if each not in continuations and each.stem.startswith(path.stem + ".")]
-        trial = TrialFiles(name, (path, *continuations), attachments=tuple(attached))
-        groups.setdefault((root, agent, model), _Grouped(root)).trials.append(trial)
-    for (root, agent, model), group in groups.items():
-        place = root if len(group.trials) > 1 else group.trials[0].documents[0]
+        groups[root, agent, model].append(TrialFiles(name, (path, *continuations), attachments=tuple(attached)))
+    for (root, agent, model), trials in groups.items():
+        place = root if len(trials) > 1 else trials[0].documents[0]
         run = Run("atif", "", "", _model_title(agent, model), str(place), needs_dataset=False)
         run.settings = {"agent": agent, "model": model}
-        data = JobFiles(tuple(group.trials), agent=agent, model=model)
-        found.plans.append(_make_plan(run, data, 0.9, "files with steps, agent and an ATIF schema_version"))
+        found.plans.append(
+            _make_plan(run, JobFiles(tuple(trials)), 0.9, "files with steps, agent and an ATIF schema_version")
+        )
 
 
 def _model_title(agent: str, model: str) -> str:
@@ -231,12 +220,8 @@ def _make_plan(run: Run, data: JobFiles, confidence: float, reason: str) -> RunP
         run,
         list(dict.fromkeys(trial.main_file for trial in data.trials)),
         [*scores, *([data.job_result] if data.job_result else [])],
-        logs=logs,
-        confidence=confidence,
-        reason=reason,
-        importer_data=data,
-        needs_scores=False,
-    )
+        logs=logs, confidence=confidence, reason=reason, importer_data=data, needs_scores=False,
+    )  # fmt: skip
 
 
 def _find_continuations(path: Path, files: Iterable[Path]) -> tuple[Path, ...]:

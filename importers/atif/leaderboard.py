@@ -9,15 +9,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fcreview.importers.atif.rewards import EXCEPTION_KEY, REWARD, REWARDS_KEY, as_object
+from fcreview.importers.common.records import as_object, is_number
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
-from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
+from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
-REWARD_TABLE = "reward"
-USAGE_TABLE = "usage"
+REWARD = "reward"
+"""Criterion of the reward that decides, and its usual name in the files."""
+EXCEPTION_KEY = "exception"
+"""Metadata key: type of the exception that ended the trial."""
+REWARDS_KEY = "rewards"
+"""Metadata key: rewards by name. Missing if the trial was not verified."""
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
@@ -28,7 +32,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     if n_known:
         note = "trials without a reward count as 0" if n_known < len(items) else ""
         for name, value in mean_rewards(rewards).items():
-            metrics.append(Metric(REWARD_TABLE, name, value, "score", n=n_known, total=len(items), note=note, digits=4))
+            metrics.append(Metric("reward", name, value, "score", n=n_known, total=len(items), note=note, digits=4))
         metrics += _pass_at_k_metrics(items, rewards)
     return metrics + _usage_metrics(items)
 
@@ -42,26 +46,18 @@ def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
 def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
     """Return the rewards of a trial by name, with overrides; None for a trial without rewards.
 
-    An override of the verdict sets the deciding reward (see `rewards.main_reward`) to 1 or 0.
+    An override of the verdict sets the deciding reward (see `read.main_reward`) to 1 or 0.
     """
     names = as_object(item.metadata.get(REWARDS_KEY))
     override = item.derive("atif", ITEM, REWARD)
     value = override if override is not None else item.values.get(REWARD)
     rewards = {name: item.values[name] for name in names if name != REWARD and name in item.values}
-    if _is_number(value):
-        rewards[_main_name(names)] = value
+    if is_number(value):
+        rewards[next(iter(names)) if len(names) == 1 else REWARD] = value
     elif not names and isinstance(item.overrides.get(ITEM_CORRECT), bool):
         rewards[REWARD] = float(item.overrides[ITEM_CORRECT])
-    rewards = {name: float(each) for name, each in rewards.items() if _is_number(each)}
+    rewards = {name: float(each) for name, each in rewards.items() if is_number(each)}
     return rewards or None
-
-
-def _main_name(names: Mapping[str, Any]) -> str:
-    return next(iter(names)) if len(names) == 1 else REWARD
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
@@ -85,7 +81,7 @@ def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[st
     for k in _eligible_k(min(map(len, successes.values()), default=0)):
         values = [pass_at_k(len(trials), sum(trials), k) for trials in successes.values()]
         mean = sum(values) / len(values)
-        metrics.append(Metric(REWARD_TABLE, f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"))
+        metrics.append(Metric("reward", f"pass@{k}", mean, n=len(values), total=len(values), counted_noun="tasks"))
     return metrics
 
 
@@ -108,20 +104,16 @@ def pass_at_k(n: int, n_passed: int, k: int) -> float:
 def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """Sum the recorded errors, tokens and cost. Verdicts have no influence."""
     errors = sum(EXCEPTION_KEY in item.metadata for item in items)
-    rows: list[tuple[str, Iterable[Any], str]] = [
+    rows: list[tuple[str, Iterable[Any], MetricUnit]] = [
         ("input tokens", [item.tokens_in for item in items], "count"),
         ("cached tokens", [item.metadata.get("cached_tokens") for item in items], "count"),
         ("output tokens", [item.tokens_out for item in items], "count"),
         ("cost", [item.metadata.get("cost_usd") for item in items], "dollars"),
     ]
-    metrics = [Metric(USAGE_TABLE, "trials with an exception", errors, "count")] if errors else []
+    metrics = [Metric("usage", "trials with an exception", errors, "count")] if errors else []
     for name, values, unit in rows:
-        known = [value for value in values if _is_number(value)]
-        if known:
-            total = sum(known)
-            metrics.append(
-                Metric(USAGE_TABLE, name, total, unit, n=len(known), total=len(items), digits=4)  # type: ignore[arg-type]
-            )
+        if known := [value for value in values if is_number(value)]:
+            metrics.append(Metric("usage", name, sum(known), unit, n=len(known), total=len(items), digits=4))
     return metrics
 
 

@@ -1,44 +1,67 @@
-"""Read ATIF trajectories and Harbor trials as items."""
+"""Read ATIF trajectories and Harbor trials as items.
+
+The official verdict of a trial is its reward: 1 passes, everything else fails. If the verifier ran after an exception,
+the reward counts.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
-from fcreview.importers.atif.leaderboard import mean_rewards
-from fcreview.importers.atif.rewards import (
-    EXCEPTION_KEY,
-    REWARDS_KEY,
-    TrialRecord,
-    add_official_verdicts,
-    add_test_verdicts,
-    as_object,
-    read_rewards,
-    read_trial,
-)
+from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, mean_rewards
 from fcreview.importers.atif.trajectory import Conversation, FindDocument, JsonObject, add_document
-from fcreview.importers.common.jsonl import read_json, read_records
-from fcreview.importers.common.records import fill_safely, first_question, read_function_docs
+from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_json, read_records
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    first_question,
+    is_number,
+    list_objects,
+    read_tools,
+)
 from fcreview.matching.align import align_turns
 from fcreview.model.item import ImportIssue, Item, Run, SourceName, Verdict
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
+from fcreview.safe_files import read_file
 
 ALL_ITEMS = "all"
 """Category of items that belong to no dataset."""
 OWN_KEY = "fcreview"
 """Key in `extra` under which `fcreview export --format atif` writes its data."""
-NO_GOLDEN_NOTE = "an ATIF trajectory has no golden answer"
 READ_FIELDS = frozenset({
     "schema_version", "agent", "steps", "final_metrics", "subagent_trajectories", "extra", "continued_trajectory_ref",
 })  # fmt: skip
 """Fields of a trajectory that become part of the item. All others become metadata."""
 TOLERANCE = 1e-9
 """Maximum difference between a recorded and a recomputed metric that counts as a rounding error."""
+FULL_REWARD_TOLERANCE = 1e-6
+"""Maximum difference between 1 and a reward that passes, as for tau-bench."""
+MAX_OUTPUT_LENGTH = 20_000
+"""Maximum number of characters of the verifier's output that the item keeps, from its end."""
+CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
+"""Status of a CTRF test -> verdict. Tests with other statuses, such as `skipped`, have no verdict."""
+
+
+@dataclass(slots=True)
+class TrialRecord:
+    """The results of a trial, collected from its files."""
+
+    result: JsonObject = field(default_factory=dict)
+    rewards: dict[str, float] | None = None
+    """Rewards by name; None if the trial was not verified."""
+    tests: list[JsonObject] = field(default_factory=list)
+    output: str = ""
+    issues: list[ImportIssue] = field(default_factory=list)
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -52,12 +75,12 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             if isinstance(each, Item):
                 if each.id in known_ids:
                     name, each.id = each.id, f"{each.id}#{len(known_ids) + 1}"
-                    each.issues.append(ImportIssue(each.file, each.line, f"duplicate id {name}", item=each.id))
+                    add_issue(each, f"duplicate id {name}")
                 known_ids.add(each.id)
                 rewards.append(each.extra.metadata.get(REWARDS_KEY))
             yield each
     if files.job_result is not None:
-        yield from _read_job(plan.run, files, rewards)
+        yield from _read_job(plan.run, files.job_result, files.evals_key, rewards)
 
 
 def _read_lines(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
@@ -77,29 +100,20 @@ def _read_lines(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue
 
 def _read_trial(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
     path = trial.main_file
-    item = Item(trial.name, category, file=str(path), line=1, length=_file_size(path))
+    size = path.stat().st_size if path.is_file() else 0
+    item = Item(trial.name, category, file=str(path), line=1, length=size)
     record = read_trial(trial) if trial.result or trial.verifier else TrialRecord()
     item.issues += record.issues
-    documents = []
-    for each in trial.documents:
-        document = read_json(each, item.issues, dict)
-        if document is not None:
-            documents.append(document)
+    read = [read_json(each, item.issues, dict) for each in trial.documents]
+    documents = [document for document in read if document is not None]
     if not trial.documents:
         text = "the trial has no agent/trajectory.json: only its result is known"
-        item.issues.append(ImportIssue(str(path), None, text, item=item.id, severity="notice"))
-    if documents and len(documents) == len(trial.documents) and documents[-1].get("continued_trajectory_ref"):
+        add_issue(item, text, str(path), severity="notice")
+    if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
         text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
-        item.issues.append(ImportIssue(str(trial.documents[-1]), None, text[:300], item=item.id))
+        add_issue(item, text[:300], str(trial.documents[-1]))
     find = _document_finder(trial, item.issues)
     yield fill_safely(item, partial(_fill_item, item, documents, record, find))
-
-
-def _file_size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _document_finder(trial: TrialFiles, issues: list[ImportIssue]) -> FindDocument:
@@ -116,7 +130,7 @@ def _document_finder(trial: TrialFiles, issues: list[ImportIssue]) -> FindDocume
 
 def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, find_document: FindDocument) -> None:
     found = Conversation()
-    item.rule_note = NO_GOLDEN_NOTE
+    item.rule_note = "an ATIF trajectory has no golden answer"
     steps: list[Callable[[], None]] = [
         *(partial(add_document, found, document, find_document) for document in documents),
         partial(_add_conversation, item, found, documents),
@@ -135,30 +149,27 @@ def _add_conversation(item: Item, found: Conversation, documents: list[JsonObjec
     item.pairs = align_turns([], item.predicted)
     item.prediction_hash = answer_hash(found.answers)
     for document in documents:
-        item.functions = _read_tools(document) or item.functions
+        item.functions = read_tools(as_object(document.get("agent")).get("tool_definitions")) or item.functions
     for problem in dict.fromkeys(found.problems):
-        item.issues.append(ImportIssue(item.file, item.line, problem, item=item.id))
+        add_issue(item, problem)
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
     item.tokens_in = _first_count(final.get("total_prompt_tokens"), found.tokens.prompt)
     item.tokens_out = _first_count(final.get("total_completion_tokens"), found.tokens.completion)
-    cost = [value for value in (final.get("total_cost_usd"), found.tokens.cost) if _is_number(value)]
-    cached = [value for value in (final.get("total_cached_tokens"), found.tokens.cached) if _is_number(value)]
-    facts = {"cost_usd": cost[0] if cost else None, "cached_tokens": cached[0] if cached else None}
-    facts |= {"steps": found.n_document_steps or None, "subagents": found.subagents or None}
+    facts: JsonObject = {
+        "cost_usd": _first_number(final.get("total_cost_usd"), found.tokens.cost),
+        "cached_tokens": _first_number(final.get("total_cached_tokens"), found.tokens.cached),
+        "steps": found.n_document_steps or None,
+        "subagents": found.subagents or None,
+    }
     item.extra.metadata |= {name: value for name, value in facts.items() if value is not None}
 
 
-def _read_tools(document: JsonObject) -> list[JsonObject]:
-    tools = read_function_docs(as_object(document.get("agent")).get("tool_definitions"))
-    return [tool["function"] if isinstance(tool.get("function"), dict) else tool for tool in tools]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _first_number(*values: Any) -> int | float | None:
+    return next((value for value in values if is_number(value)), None)
 
 
 def _first_count(*values: Any) -> int | None:
-    return next((int(value) for value in values if _is_number(value) and 0 <= value < 2**62), None)
+    return next((int(value) for value in values if is_number(value) and 0 <= value < 2**62), None)
 
 
 def _add_trial(item: Item, record: TrialRecord) -> None:
@@ -169,8 +180,7 @@ def _add_trial(item: Item, record: TrialRecord) -> None:
     task = result.get("task_name")
     item.group = task if isinstance(task, str) else item.id.rpartition("__")[0] or None
     add_official_verdicts(item, record.rewards, "Harbor verifier")
-    exception = as_object(result.get("exception_info"))
-    if exception:
+    if exception := as_object(result.get("exception_info")):
         item.error_type = str(exception.get("exception_type")) if item.official is not True else None
         item.first_difference = " ".join(f"{item.error_type}: {exception.get('exception_message')}".split())[:300]
         item.extra.metadata |= {
@@ -182,14 +192,13 @@ def _add_trial(item: Item, record: TrialRecord) -> None:
     item.tokens_in = _first_count(usage.get("n_input_tokens"), item.tokens_in)
     item.tokens_out = _first_count(usage.get("n_output_tokens"), item.tokens_out)
     given = {"cached_tokens": usage.get("n_cache_tokens"), "cost_usd": usage.get("cost_usd")}
-    item.extra.metadata |= {name: value for name, value in given.items() if _is_number(value)}
+    item.extra.metadata |= {name: value for name, value in given.items() if is_number(value)}
 
 
 def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
     metadata = item.extra.metadata
-    for name in ("task_name", "task_id", "task_checksum", "step_results"):
-        if record.result.get(name):
-            metadata[name] = record.result[name]
+    names = ("task_name", "task_id", "task_checksum", "step_results")
+    metadata |= {name: record.result[name] for name in names if record.result.get(name)}
     if record.rewards is not None:
         metadata[REWARDS_KEY] = record.rewards
     if record.output:
@@ -198,7 +207,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
         agent = as_object(document.get("agent"))
         facts = {f"agent {name}": agent.get(name) for name in ("version", "model_name", "extra")}
         facts |= {name: value for name, value in document.items() if name not in READ_FIELDS}
-        facts |= {"version": document.get("schema_version")}
+        facts["version"] = document.get("schema_version")
         extra = as_object(document.get("extra"))
         facts |= {f"extra {name}": value for name, value in extra.items() if name != OWN_KEY}
         metadata |= {name: value for name, value in facts.items() if value is not None}
@@ -223,20 +232,109 @@ def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialR
             item.verdicts.append(Verdict(source, value, by="fcreview export"))
 
 
-def _read_job(run: Run, files: JobFiles, rewards: list[Mapping[str, float] | None]) -> Iterator[ImportIssue]:
+def read_trial(trial: TrialFiles) -> TrialRecord:
+    """Read the results of a trial. If `result.json` is missing or has no reward, the verifier's files are used."""
+    record = TrialRecord()
+    if trial.result is not None:
+        record.result = read_json(trial.result, record.issues, dict) or {}
+    record.rewards = read_rewards(as_object(record.result.get("verifier_result")).get("rewards"))
+    files = {path.name: path for path in trial.verifier}
+    if "reward.json" in files:
+        _add_rewards(record, files["reward.json"], read_rewards(read_json(files["reward.json"], record.issues, dict)))
+    if "reward.txt" in files:
+        _add_rewards(record, files["reward.txt"], _read_reward_text(files["reward.txt"], record))
+    if "ctrf.json" in files:
+        results = as_object((read_json(files["ctrf.json"], record.issues, dict) or {}).get("results"))
+        record.tests = list_objects(results.get("tests"))
+    if "test-stdout.txt" in files:
+        record.output = _read_text(files["test-stdout.txt"], record)[-MAX_OUTPUT_LENGTH:]
+    return record
+
+
+def _add_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
+    """Use the rewards of a verifier's file if `result.json` has none. Otherwise, add an issue if they differ."""
+    if record.rewards is None:
+        record.rewards = rewards
+    elif rewards is not None:
+        known, is_object = record.rewards, path.name == "reward.json"
+        if rewards != known if is_object else rewards[REWARD] not in known.values():
+            what = "the reward differs from the one in result.json. Using the one in result.json"
+            record.issues.append(ImportIssue(str(path), None, what))
+
+
+def read_rewards(value: Any) -> dict[str, float] | None:
+    """Return the finite numbers of an object by name, or None if there are none. True and false count as 1 and 0."""
+    if isinstance(value, (int, float)):
+        value = {REWARD: value}
+    rewards = {
+        name: float(number)
+        for name, number in as_object(value).items()
+        if isinstance(number, (int, float)) and abs(number) < 1e300 and not math.isnan(number)
+    }
+    return rewards or None
+
+
+def _read_text(path: Path, record: TrialRecord) -> str:
+    try:
+        return read_file(path, MAX_FILE_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        record.issues.append(ImportIssue(str(path), None, f"cannot be read: {error.strerror or error}"))
+        return ""
+
+
+def _read_reward_text(path: Path, record: TrialRecord) -> dict[str, float] | None:
+    text = _read_text(path, record).strip()
+    try:
+        return read_rewards(float(text)) if len(text) < 40 else None
+    except ValueError:
+        record.issues.append(ImportIssue(str(path), 1, "not a number, so the trial has no reward", text[:100]))
+        return None
+
+
+def main_reward(rewards: dict[str, float] | None) -> str | None:
+    """Return the name of the reward that decides: `reward`, or the only one. None if there is no such reward."""
+    if not rewards:
+        return None
+    return REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None
+
+
+def add_official_verdicts(item: Item, rewards: dict[str, float] | None, by: str) -> None:
+    """Add the verdict on the item and a score for each reward. The reward that decides has the criterion `reward`."""
+    decides = main_reward(rewards)
+    if rewards and decides is not None:
+        item.official = abs(rewards[decides] - 1) <= FULL_REWARD_TOLERANCE
+        item.verdicts.append(Verdict("official", item.official, by=by))
+    for name, value in (rewards or {}).items():
+        criterion = REWARD if name == decides else name
+        item.verdicts.append(Verdict("official", value, criterion=criterion, by=by))
+
+
+def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
+    """Add a verdict for each test of the verifier. The first failed test becomes the error type of a failed item."""
+    first_failed: tuple[str, str] | None = None
+    for test in tests:
+        name, value = str(test.get("name")), CTRF_VERDICTS.get(str(test.get("status")))
+        reason = "\n".join(str(test[key]) for key in ("message", "trace") if test.get(key))
+        item.verdicts.append(Verdict("official", value, criterion=f"test {name}", rationale=reason or None, by="CTRF"))
+        if value is False and first_failed is None:
+            first_failed = name, reason
+    if first_failed and item.official is False and item.error_type is None:
+        name, reason = first_failed
+        item.error_type = f"failed_test:{name}"
+        item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
+
+
+def _read_job(run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]) -> Iterator[ImportIssue]:
     """Set the official metrics of the run. Yield a notice for each recorded mean that differs from the trials' mean."""
     issues: list[ImportIssue] = []
-    path = files.job_result
-    job = (read_json(path, issues, dict) if path else None) or {}
+    job = read_json(path, issues, dict) or {}
     yield from issues
-    stats = as_object(job.get("stats"))
-    recorded = as_object(as_object(stats.get("evals")).get(files.evals_key))
+    recorded = as_object(as_object(as_object(job.get("stats")).get("evals")).get(evals_key))
     if not recorded:
         return
-    run.official_metrics = {files.evals_key: recorded}
-    metrics = recorded.get("metrics")
-    stated = as_object(metrics[0]) if isinstance(metrics, list) and metrics else {}
+    run.official_metrics = {evals_key: recorded}
+    stated = as_object(next(iter(as_list(recorded.get("metrics"))), None))
     for name, value in mean_rewards(rewards).items():
-        if name in stated and _is_number(stated[name]) and abs(stated[name] - value) > TOLERANCE:
-            text = f"{name} is {stated[name]} in {path.name if path else ''}, but the mean of the trials is {value:.4g}"
+        if is_number(stated.get(name)) and abs(stated[name] - value) > TOLERANCE:
+            text = f"{name} is {stated[name]} in {path.name}, but the mean of the trials is {value:.4g}"
             yield ImportIssue(str(path), None, text, severity="notice")

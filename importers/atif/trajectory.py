@@ -7,10 +7,11 @@ earlier trajectory, and the trajectories of subagents, become log messages: they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.records import as_list, as_object, is_number, list_objects
 from fcreview.model.item import Call, Message
 from fcreview.model.json_value import to_json_text
 
@@ -32,9 +33,7 @@ class TokenCounts:
     cached: int | None = None
     cost: float | None = None
 
-    def add(self, metrics: Any) -> None:
-        if not isinstance(metrics, dict):
-            return
+    def add(self, metrics: JsonObject) -> None:
         self.prompt = _add_number(self.prompt, metrics.get("prompt_tokens"))
         self.completion = _add_number(self.completion, metrics.get("completion_tokens"))
         self.cached = _add_number(self.cached, metrics.get("cached_tokens"))
@@ -121,10 +120,9 @@ def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Su
         found.messages.append(Message(turn, -1, "user", text))
     elif text or "observation" not in step:
         found.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
-    if step.get("tool_calls") and source != "agent":
-        found.problems.append(
-            f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
-        )
+    if step.get("tool_calls"):
+        what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
+        found.problems.append(what)
         found.messages.append(Message(turn, at, "log", to_json_text(step["tool_calls"]), "tool calls"))
     for result in _results(step):
         found.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
@@ -135,7 +133,7 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
     found._step += 1
     found.n_steps += 1
     turn, at = found.n_turns - 1, found._step
-    found.tokens.add(step.get("metrics"))
+    found.tokens.add(as_object(step.get("metrics")))
     found.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
     if reasoning := content_text(step.get("reasoning_content")):
         found.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
@@ -144,14 +142,14 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
     given = step.get("tool_calls")
     if given is not None and not isinstance(given, list):
         found.problems.append("tool_calls is not a list, so a step has no calls")
-    entries = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    entries = list_objects(given)
     for entry in entries:
         found.calls.append(read_call(entry, turn, at, found._index))
         found._index += 1
     ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
     if len(set(ids)) < len(ids):
         found.problems.append("several calls of a step have the same tool_call_id")
-    _add_results(found, entries, list(_results(step)), subagents)
+    _add_results(found, entries, _results(step), subagents)
 
 
 def _add_results(
@@ -159,14 +157,13 @@ def _add_results(
 ) -> None:
     """Add a tool message for each call that has a result, then the results that belong to no call."""
     turn, at = found.n_turns - 1, found._step
-    remaining = list(results)
+    remaining = results
     n_answered = 0
     for position, call in enumerate(calls):
         own = [each for each in remaining if _is_result_of(each, call)]
         remaining = [each for each in remaining if each not in own]
         if own:
-            missing = position - n_answered
-            found.messages += [Message(turn, at, "tool", NO_RESULT)] * missing
+            found.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
             text = "\n".join(content_text(each.get("content")) for each in own)
             found.messages.append(Message(turn, at, "tool", text, _name_of(call)))
             n_answered = position + 1
@@ -175,11 +172,11 @@ def _add_results(
     for each in remaining:
         call_id = each.get("source_call_id")
         if call_id is not None:
-            found.problems.append(
-                f"a result refers to the call {to_json_text(call_id)[:60]}, which its step does not contain"
-            )
-        role, name = ("log", "observation") if calls else ("tool", None)
-        found.messages.append(Message(turn, at, role, content_text(each.get("content")), name))  # type: ignore[arg-type]
+            reference = to_json_text(call_id)[:60]
+            found.problems.append(f"a result refers to the call {reference}, which its step does not contain")
+        text = content_text(each.get("content"))
+        unmatched = Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
+        found.messages.append(unmatched)
         subagents.add(found, each, at)
 
 
@@ -188,10 +185,8 @@ def _is_result_of(result: JsonObject, call: JsonObject) -> bool:
     return call_id is not None and result.get("source_call_id") == call_id
 
 
-def _results(step: JsonObject) -> Iterator[JsonObject]:
-    observation = step.get("observation")
-    results = observation.get("results") if isinstance(observation, dict) else None
-    yield from (each for each in results if isinstance(each, dict)) if isinstance(results, list) else ()
+def _results(step: JsonObject) -> list[JsonObject]:
+    return list_objects(as_object(step.get("observation")).get("results"))
 
 
 def read_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
@@ -210,13 +205,9 @@ def _name_of(call: JsonObject) -> str:
 
 def content_text(content: Any) -> str:
     """Return a message, or the content of a result, as text. Images and audio are shown as type and path."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
     if isinstance(content, list):
-        return "\n".join(_part_text(part) for part in content)
-    return to_json_text(content)
+        return "\n".join(map(_part_text, content))
+    return "" if content is None else content if isinstance(content, str) else to_json_text(content)
 
 
 def _part_text(part: Any) -> str:
@@ -231,8 +222,7 @@ def _part_text(part: Any) -> str:
 
 def describe_step(step: JsonObject) -> str:
     """Return a step as text: its source, message, calls and results."""
-    given = step.get("tool_calls")
-    calls = [read_call(each, 0, 0, 0) for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    calls = [read_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
     lines = [f"{step.get('source')}: {content_text(step.get('message'))}"]
     lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
     lines += [f"  result {content_text(each.get('content'))}" for each in _results(step)]
@@ -249,8 +239,7 @@ class _Subagents:
     def add(self, found: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
         """Add a log message for each subagent that a result refers to, and for its own subagents."""
         references = result.get("subagent_trajectory_ref")
-        references = [references] if isinstance(references, dict) else references
-        for reference in references if isinstance(references, list) else ():
+        for reference in [references] if isinstance(references, dict) else as_list(references):
             subagent = self._find(reference) if isinstance(reference, dict) else None
             if subagent is None:
                 found.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
@@ -258,8 +247,7 @@ class _Subagents:
             agent = subagent.get("agent")
             name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
             found.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
-            steps = subagent.get("steps")
-            steps = [each for each in steps if isinstance(each, dict)] if isinstance(steps, list) else []
+            steps = list_objects(subagent.get("steps"))
             text = f"subagent {name}:\n" + "\n".join(describe_step(each) for each in steps)
             found.messages.append(Message(found.n_turns - 1, step, "log", text, name))
             if depth < MAX_SUBAGENT_DEPTH:
@@ -269,19 +257,13 @@ class _Subagents:
                         nested.add(found, inner, step, depth + 1)
 
     def _find(self, reference: JsonObject) -> JsonObject | None:
-        embedded = self.document.get("subagent_trajectories")
-        candidates = [each for each in embedded if isinstance(each, dict)] if isinstance(embedded, list) else []
         for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
-            wanted = reference.get(name)
-            if wanted is not None:
-                match = next((each for each in candidates if each.get(name) == wanted), None)
-                if match is not None:
-                    return match
+            for candidate in list_objects(self.document.get("subagent_trajectories")):
+                if reference.get(name) is not None and candidate.get(name) == reference[name]:
+                    return candidate
         path = reference.get("trajectory_path")
         return self.find_document(path) if isinstance(path, str) else None
 
 
 def _add_number(total: Any, value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return total
-    return (total or 0) + value
+    return (total or 0) + value if is_number(value) else total

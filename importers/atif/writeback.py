@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
-from fcreview.importers.atif.rewards import REWARD, REWARDS_KEY, as_object, main_reward, read_rewards
+from fcreview.importers.atif.leaderboard import REWARD, REWARDS_KEY
+from fcreview.importers.atif.read import main_reward, read_rewards
+from fcreview.importers.common.records import as_object, is_number
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, find_unrepresentable
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
@@ -59,7 +61,7 @@ def _reviewed_reward(item: ScoredItem) -> float | None:
     """Return the reward that overrides imply, or None without overrides. An override of the reward has precedence over
     an override of the verdict."""
     reward = item.overrides.get((ITEM, REWARD))
-    if isinstance(reward, (int, float)) and not isinstance(reward, bool):
+    if is_number(reward):
         return float(reward)
     verdict = item.overrides.get(ITEM_CORRECT)
     return float(verdict) if isinstance(verdict, bool) else None

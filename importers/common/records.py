@@ -94,6 +94,12 @@ def read_function_docs(value: Any) -> list[dict[str, Any]]:
     return [value] if isinstance(value, dict) else []
 
 
+def read_tools(value: Any) -> list[dict[str, Any]]:
+    """Return the function docs of a list of OpenAI tools. A tool without `function` is a function doc itself."""
+    tools = read_function_docs(value)
+    return [tool["function"] if isinstance(tool.get("function"), dict) else tool for tool in tools]
+
+
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     """Load the records of a JSON Lines file by `id`.
 

@@ -57,6 +57,11 @@ def is_number(value: Any) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def is_integer(value: Any) -> TypeGuard[int]:
+    """Return whether a value is an integer. False for true and false."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def add_issue(
     item: Item, what: str, file: str | None = None, severity: Literal["error", "warning", "notice"] = "warning"
 ) -> None:

@@ -14,7 +14,7 @@ from fcreview.importers.inspect.messages import Conversation, content_text
 from fcreview.importers.tau.checks import DEFAULT_BASIS, read_actions
 from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, add_conversation, add_instruction
 from fcreview.importers.tau.pairing import pair_actions
-from fcreview.importers.tau.version2 import describe_scenario
+from fcreview.importers.tau.read import describe_scenario
 from fcreview.model.item import Item
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 

@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fcreview.importers.tau.conversation import ConversationMessage, list_objects
+from fcreview.importers.common.records import add_issue, as_list, as_object, list_objects
+from fcreview.importers.tau.conversation import ConversationMessage
 from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
 from fcreview.importers.tau.reward import (
@@ -24,8 +25,9 @@ from fcreview.importers.tau.reward import (
 )
 from fcreview.model.address import ITEM, call_address
 from fcreview.model.derivation import REWARD_CHECKS
-from fcreview.model.item import ImportIssue, Item, Verdict
+from fcreview.model.item import Item, Verdict
 
+JsonObject = dict[str, Any]
 GRADED_ENDINGS = ("user_stop", "agent_stop")
 """Termination reasons after which a simulation is graded."""
 INFRASTRUCTURE_ERROR = "infrastructure_error"
@@ -40,21 +42,14 @@ def read_actions(criteria: dict[str, Any]) -> list[GoldenAction]:
     actions = []
     for action in list_objects(criteria.get("actions")):
         arguments, names = action.get("arguments"), action.get("compare_args")
-        actions.append(
-            GoldenAction(
-                str(action.get("name")),
-                arguments if isinstance(arguments, dict) else None,
-                [str(name) for name in names] if isinstance(names, list) else None,
-            )
-        )
+        arguments = arguments if isinstance(arguments, dict) else None
+        compared = [str(name) for name in names] if isinstance(names, list) else None
+        actions.append(GoldenAction(str(action.get("name")), arguments, compared))
     return actions
 
 
 def add_verdicts(
-    item: Item,
-    simulation: dict[str, Any],
-    criteria: dict[str, Any] | None,
-    messages: Sequence[ConversationMessage] | None,
+    item: Item, simulation: JsonObject, criteria: JsonObject | None, messages: Sequence[ConversationMessage] | None
 ) -> None:
     """Add call pairs and all verdicts to an item whose conversation was added before.
 
@@ -62,8 +57,7 @@ def add_verdicts(
     if the conversation cannot be read; in that case no part is recomputed.
     """
     reason = simulation.get("termination_reason")
-    reward_info = simulation.get("reward_info")
-    recorded = reward_info if isinstance(reward_info, dict) else {}
+    recorded = as_object(simulation.get("reward_info"))
     actions = read_actions(criteria or {})
     addresses = _pair_addresses(item, pair_actions(item, actions))
     matches = [any(action.matches(call) for call in item.predicted) for action in actions]
@@ -76,13 +70,13 @@ def add_verdicts(
         return
     reward = read_number(recorded.get("reward"))
     if reward is None and (simulation.get("reward_info") is not None or reason not in GRADED_ENDINGS):
-        item.issues.append(ImportIssue(item.file, item.line, "no reward is recorded", item=item.id))
+        add_issue(item, "no reward is recorded")
     if basis is None and reward is None and not isinstance(reason, str):
         item.rule_note = "neither a reward nor a termination reason is recorded"
-        item.issues.append(ImportIssue(item.file, item.line, item.rule_note, item=item.id))
+        add_issue(item, item.rule_note)
         return
     if basis is None:
-        note = (recorded.get("info") or {}).get("note") if isinstance(recorded.get("info"), dict) else None
+        note = as_object(recorded.get("info")).get("note")
         text = f"ended with {reason}; nothing was checked"
         record_reward(item, reward, None, str(reason), f"{text}: {note}" if isinstance(note, str) else text)
         return
@@ -111,17 +105,14 @@ def _report_contradictions(
     checked = [each["info"] for each in list_objects(recorded.get("communicate_checks")) if "info" in each]
     checked_actions = _checked_actions(recorded)
     reward = read_number(recorded.get("reward"))
-    notes = recorded.get("info")
-    if isinstance(notes, dict) and OWN_FIELD in notes:
+    if OWN_FIELD in as_object(recorded.get("info")):
         return  # fcreview exported this file, and reviews may contradict the checks.
-    found = []
     if checked and set(map(str, checked)) != set(texts):
-        found.append("the recorded communicate checks expect different texts from those in the task")
+        add_issue(item, "the recorded communicate checks expect different texts from those in the task")
     if checked_actions and checked_actions != actions:
-        found.append("the recorded action checks list different actions from those in the task")
+        add_issue(item, "the recorded action checks list different actions from those in the task")
     if product is not None and reward is not None and abs(product - reward) > SUCCESS_TOLERANCE:
-        found.append(f"the product of the recorded parts is {product:g}, but the recorded reward is {reward:g}")
-    item.issues += [ImportIssue(item.file, item.line, what, item=item.id) for what in found]
+        add_issue(item, f"the product of the recorded parts is {product:g}, but the recorded reward is {reward:g}")
 
 
 def _checked_actions(recorded: dict[str, Any]) -> list[str | None]:
@@ -140,8 +131,8 @@ def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, boo
     for at, (part, name, kind) in enumerate((("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str))):
         golden = criteria.get(name)
         if golden is not None and not (isinstance(golden, list) and all(isinstance(each, kind) for each in golden)):
-            what = f"{name} of the task is not a list of {'objects' if kind is dict else 'texts'}, so {part} is unknown"
-            item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+            kinds = "objects" if kind is dict else "texts"
+            add_issue(item, f"{name} of the task is not a list of {kinds}, so {part} is unknown")
         elif met is not None:
             own[part] = float(met[at])
     return own
@@ -170,22 +161,20 @@ def _counted_parts(recorded: dict[str, Any], criteria: dict[str, Any] | None, re
 
 
 def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
-    breakdown = recorded.get("reward_breakdown")
-    breakdown = breakdown if isinstance(breakdown, dict) else {}
+    breakdown = as_object(recorded.get("reward_breakdown"))
     parts = Parts()
     for part in basis:
         value = read_part_value(breakdown.get(part))
         parts.values[part] = value if value is not None else _recorded_part(recorded, part)
     parts.missing_texts = [str(each.get("info")) for each in _failed(recorded.get("communicate_checks"))]
     parts.missing_actions = [
-        str((each.get("action") or {}).get("name"))
+        str(each["action"].get("name"))
         for each in list_objects(recorded.get("action_checks"))
         if not each.get("action_match") and isinstance(each.get("action"), dict)
     ]
     parts.unmet_assertions = [str(each.get("nl_assertion")) for each in _failed(recorded.get("nl_assertions"))]
-    parts.unmet_assertions += [
-        _describe_env_assertion(each.get("env_assertion")) for each in _failed(recorded.get("env_assertions"))
-    ]
+    env_assertions = _failed(recorded.get("env_assertions"))
+    parts.unmet_assertions += [_describe_env_assertion(each.get("env_assertion")) for each in env_assertions]
     return parts
 
 
@@ -196,10 +185,10 @@ def _failed(checks: Any) -> list[dict[str, Any]]:
 def _describe_env_assertion(assertion: Any) -> str:
     if not isinstance(assertion, dict):
         return "an assertion on the environment"
-    message = assertion.get("message")
-    arguments = assertion.get("arguments")
-    shown = ", ".join(f"{name}={value!r}" for name, value in arguments.items()) if isinstance(arguments, dict) else ""
-    return str(message) if message else f"{assertion.get('func_name')}({shown}) is {assertion.get('assert_value')}"
+    if message := assertion.get("message"):
+        return str(message)
+    shown = ", ".join(f"{name}={value!r}" for name, value in as_object(assertion.get("arguments")).items())
+    return f"{assertion.get('func_name')}({shown}) is {assertion.get('assert_value')}"
 
 
 def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
@@ -225,8 +214,7 @@ def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
 
 
 def _read_texts(criteria: dict[str, Any] | None) -> list[str]:
-    texts = (criteria or {}).get("communicate_info")
-    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+    return [text for text in as_list((criteria or {}).get("communicate_info")) if isinstance(text, str)]
 
 
 def _find_texts(texts: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
@@ -250,11 +238,7 @@ def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], o
 
 
 def _add_action_checks(
-    item: Item,
-    recorded: dict[str, Any],
-    actions: Sequence[GoldenAction],
-    addresses: Sequence[str],
-    matches: Sequence[bool],
+    item: Item, recorded: JsonObject, actions: list[GoldenAction], addresses: list[str], matches: list[bool]
 ) -> None:
     """Add a verdict on each golden action. It is true if a call of the conversation matches the action."""
     checks = list_objects(recorded.get("action_checks"))

@@ -1,7 +1,10 @@
-"""Convert the conversation of a simulation to the messages and calls of an item.
+"""Convert the conversation of a simulation, as text or as the ticks of a voice run, to the messages of an item.
 
 A turn begins with a user message after the agent acted. Each message of the agent is a step. The simulated user may
 also call tools; a message with such a call is a step too.
+
+A tick is a short period of time with a chunk of speech from each side. Chunks with the same utterance id, or without a
+pause between them, are one message. Within a tick, the user's calls come before the agent's.
 """
 
 from __future__ import annotations
@@ -10,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import shorten_question
-from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, ImportIssue, Item, Message, Role
+from fcreview.importers.common.records import add_issue, is_integer, list_objects, shorten_question
+from fcreview.model.item import SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role
 
 AGENT = "agent"
 """`Message.name` of the agent's greeting, which no model wrote."""
@@ -73,7 +76,7 @@ def read_role(message: Mapping[str, Any]) -> Role:
 def add_unreadable_issue(item: Item, error: Exception) -> None:
     """Add the issue of an item whose conversation cannot be read."""
     what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
-    item.issues.append(ImportIssue(item.file, item.line, what, item=item.id, severity="error"))
+    add_issue(item, what, severity="error")
 
 
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
@@ -90,18 +93,8 @@ def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> lis
         for call in message.calls:
             if message.role == "user":
                 user_calls.append([cursor.turn, cursor.index])
-            item.predicted.append(
-                Call(
-                    "predicted",
-                    call.name,
-                    call.arguments,
-                    cursor.turn,
-                    max(step, 0),
-                    cursor.index,
-                    call.raw,
-                    call.error,
-                )
-            )
+            place = cursor.turn, max(step, 0), cursor.index
+            item.predicted.append(Call("predicted", call.name, call.arguments, *place, call.raw, call.error))
             cursor.index += 1
     item.n_turns = cursor.turn + 1
     item.n_steps = max(sum(message.role == "assistant" for message in messages), 1)
@@ -146,19 +139,76 @@ def content_text(content: Any) -> str:
     return "" if content is None else str(content)
 
 
-def list_objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list. Any other value gives an empty list."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def function_doc(tool: dict[str, Any]) -> dict[str, Any]:
-    """Return the function doc in an OpenAI tool, or `tool` itself if it is a plain function doc."""
-    function = tool.get("function")
-    return function if isinstance(function, dict) else tool
-
-
 def spoken_text(message: dict[str, Any]) -> str:
     """Return the text of a message or a chunk of speech. For audio, this is its script, or empty without a script."""
     if message.get("is_audio") is True:
         return content_text(message.get("audio_script_gold"))
     return content_text(message.get("content"))
+
+
+SPEAKERS = (("user", "user_chunk"), ("assistant", "agent_chunk"))
+TOOL_FIELDS = (
+    ("user", "user_tool_calls", "user_tool_results"),
+    ("assistant", "agent_tool_calls", "agent_tool_results"),
+)
+
+
+@dataclass(slots=True)
+class _Utterance:
+    role: str
+    ids: set[str]
+    first_tick: int
+    last_tick: int
+    texts: list[str] = field(default_factory=list)
+
+
+def ticks_to_messages(ticks: Any) -> tuple[list[dict[str, Any]], dict[int, int]]:
+    """Convert ticks to messages in the form of a text run.
+
+    Returns the messages, and {tick number: index of the last message that began in this tick or an earlier one}.
+    """
+    entries: list[_Utterance | dict[str, Any]] = []
+    open_utterances: dict[str, _Utterance] = {}
+    entry_of_tick: dict[int, int] = {}
+    for at, tick in enumerate(list_objects(ticks)):
+        number = tick["tick_id"] if is_integer(tick.get("tick_id")) else at
+        for role, name in SPEAKERS:
+            _add_chunk(tick.get(name), role, number, entries, open_utterances)
+        for role, calls_name, results_name in TOOL_FIELDS:
+            if calls := list_objects(tick.get(calls_name)):
+                entries.append({"role": role, "content": None, "tool_calls": calls})
+                open_utterances.clear()
+            entries += [{"role": "tool", **result} for result in list_objects(tick.get(results_name))]
+        entry_of_tick[number] = len(entries) - 1
+    messages = [_to_message(entry) if isinstance(entry, _Utterance) else entry for entry in entries]
+    return messages, entry_of_tick
+
+
+def _add_chunk(
+    chunk: Any, role: str, tick: int, entries: list[_Utterance | dict[str, Any]], open_utterances: dict[str, _Utterance]
+) -> None:
+    if not isinstance(chunk, dict):
+        return
+    text = spoken_text(chunk)
+    if not text and not chunk.get("contains_speech"):
+        open_utterances.pop(role, None)
+        return
+    ids = {str(each) for each in chunk.get("utterance_ids") or ()}
+    current = open_utterances.get(role)
+    if current is None or (ids and current.ids and not ids & current.ids):
+        utterances = (each for each in entries if isinstance(each, _Utterance) and each.role == role)
+        current = next((each for each in utterances if each.ids & ids), None)
+        if current is None:
+            current = _Utterance(role, ids, tick, tick)
+            entries.append(current)
+        open_utterances[role] = current
+    current.ids |= ids
+    current.last_tick = tick
+    if text:
+        current.texts.append(text)
+
+
+def _to_message(utterance: _Utterance) -> dict[str, Any]:
+    text = "".join(utterance.texts)
+    no_text = f"(speech without a transcript, ticks {utterance.first_tick}-{utterance.last_tick})"
+    return {"role": utterance.role, "content": text or no_text}

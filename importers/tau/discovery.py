@@ -1,4 +1,4 @@
-"""Recognize the result files of tau-bench v1 and tau2-bench.
+"""Recognize the result files of tau-bench v1 and tau2-bench, and make item ids.
 
 A run of v1 is a JSON array of entries. A run of tau2-bench is a JSON object with info, tasks and simulations, or a
 folder with `results.json` and one file for each simulation in `simulations/`.
@@ -11,8 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from fcreview.importers.common.jsonl import clean_value
+from fcreview.importers.common.records import is_integer
 from fcreview.importers.tau.notes import names_run
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.redact import redact_keys_in_text
@@ -93,22 +95,23 @@ def _has_keys(head: str, names: Sequence[str]) -> bool:
     return all(re.search(rf'"{name}"\s*:', head) for name in names)
 
 
+def _has_any_key(head: str, names: Sequence[str]) -> bool:
+    return any(_has_keys(head, (name,)) for name in names)
+
+
 def is_version1(head: str) -> bool:
     return re.match(r"\[\s*\{", head) is not None and _has_keys(head, VERSION1_KEYS)
 
 
 def is_version2(head: str) -> bool:
     """Whether a file is a result file of tau2-bench, from its beginning. The keys may be in any order."""
-    if not head.startswith("{"):
-        return False
-    has_info = _has_keys(head, ("info",)) and any(_has_keys(head, (name,)) for name in INFO_KEYS)
-    lists = ("tasks", "simulations")
-    return has_info and any(_has_keys(head, (name,)) for name in lists)
+    has_lists = _has_any_key(head, ("tasks", "simulations"))
+    return head.startswith("{") and has_lists and _has_keys(head, ("info",)) and _has_any_key(head, INFO_KEYS)
 
 
 def is_simulation(head: str) -> bool:
-    has_content = any(_has_keys(head, (name,)) for name in ("messages", "ticks", "reward_info"))
-    return head.startswith("{") and _has_keys(head, ("task_id", "termination_reason")) and has_content
+    has_content = _has_any_key(head, ("messages", "ticks", "reward_info"))
+    return head.startswith("{") and has_content and _has_keys(head, ("task_id", "termination_reason"))
 
 
 def is_notes(head: str) -> bool:
@@ -129,12 +132,10 @@ def _make_version1_plan(path: Path) -> RunPlan:
 def _make_run(path: Path, main: Path | None, name: str) -> Run:
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main) if main is not None else ""
-    agent = _find_text(r'"agent_info"\s*:\s*\{[^{}]*?"llm"', head)
-    known = agent or _find_text(r'"agent_info"\s*:\s*\{[^{}]*?"implementation"', head)
-    if known:
-        run.model = redact_keys_in_text(known)
-    domain = _find_text('"domain_name"', head)
-    if domain:
+    agents = (_find_text(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{name}"', head) for name in ("llm", "implementation"))
+    if agent := next(filter(None, agents), ""):
+        run.model = redact_keys_in_text(agent)
+    if domain := _find_text('"domain_name"', head):
         run.settings["domain"] = domain
     return run
 
@@ -166,3 +167,30 @@ def _make_folder_plan(main: Path | None, simulations: list[Path]) -> RunPlan:
     else:
         plan.data.append(main)
     return plan
+
+
+def is_task_id(value: Any) -> bool:
+    return (isinstance(value, str) and value != "") or is_integer(value)
+
+
+class ItemIds:
+    """Assigns the ids `TASK_trial_N`. A missing or repeated trial gets another id and an issue."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+
+    def add(self, task: str, trial: Any, file: str, line: int, simulation: str = "") -> tuple[str, ImportIssue | None]:
+        """Return the id of a simulation, and an issue if its trial is missing or occurs twice.
+
+        In that case, the item id also contains `simulation` (the simulation's own id) or, without it, the line number.
+        """
+        item_id, is_known_trial = f"{task}_trial_{trial}", is_integer(trial)
+        if is_known_trial and item_id not in self.known:
+            self.known.add(item_id)
+            return item_id, None
+        what = f"trial {trial} of task {task} occurs more than once" if is_known_trial else f"task {task} has no trial"
+        item_id = f"{task}_{simulation}" if simulation else f"{item_id if is_known_trial else task}#{line}"
+        while item_id in self.known:
+            item_id += f"#{line}"
+        self.known.add(item_id)
+        return item_id, ImportIssue(file, line, f"{what}; imported as {item_id}", item=item_id)

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import comb
 from typing import Any
 
+from fcreview.importers.common.records import is_integer
 from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
-from fcreview.importers.tau.item_ids import is_trial
+from fcreview.importers.tau.read import PLANNED_TRIALS
 from fcreview.importers.tau.reward import ERROR_TYPES, is_success, read_number
-from fcreview.importers.tau.version2 import PLANNED_TRIALS
 from fcreview.model.address import ITEM
 from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS, derive_reward_part
 from fcreview.model.item import Run
@@ -100,7 +100,7 @@ def was_run(item: ScoredItem) -> bool:
 
 def find_max_k(items: Sequence[ScoredItem]) -> int:
     """Return the largest k for pass^k: the number of planned trials, or else the smallest number per task."""
-    planned = [each for item in items if is_trial(each := item.metadata.get(PLANNED_TRIALS))]
+    planned = [each for item in items if is_integer(each := item.metadata.get(PLANNED_TRIALS))]
     counts = [total for _, total in count_successes(items).values()]
     return min([*counts, *planned[:1]], default=0)
 

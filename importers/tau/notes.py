@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.json_document import read_document
-from fcreview.importers.tau.conversation import list_objects
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.model.address import ITEM, is_address
 from fcreview.model.item import ImportIssue, RecordedReview
 from fcreview.model.review import CORRECT, FAULTS
@@ -47,9 +47,8 @@ def read_notes(paths: Sequence[Path]) -> tuple[dict[str, list[RecordedReview]], 
         for note in _list_notes(document.fields, [record.value for record in document.records]):
             simulation = note.get("simulation_id")
             if not isinstance(simulation, str) or not isinstance(note.get("note"), str):
-                issues.append(
-                    ImportIssue(str(path), None, "a note has no simulation_id or no text, and is not imported")
-                )
+                what = "a note has no simulation_id or no text, and is not imported"
+                issues.append(ImportIssue(str(path), None, what))
                 continue
             found[simulation].append(_to_review(note))
     for reviews in found.values():
@@ -64,8 +63,7 @@ def _list_notes(fields: Mapping[str, Any], records: Sequence[Any]) -> Iterator[d
 
 
 def _to_review(note: Mapping[str, Any]) -> RecordedReview:
-    own = note.get(OWN_FIELD)
-    own = own if isinstance(own, dict) else {}
+    own = as_object(note.get(OWN_FIELD))
     target, fault, events = own.get("target"), own.get("fault"), own.get("events")
     source, kind, identifier = note.get("error_source"), note.get("error_type"), note.get("id")
     texts = [own["note"] if isinstance(own.get("note"), str) else str(note["note"]) if not own else ""]
@@ -83,7 +81,7 @@ def _to_review(note: Mapping[str, Any]) -> RecordedReview:
         _read_time(note.get("created_at")),
         [str(event) for event in (events if isinstance(events, list) else [identifier]) if event],
         fault if own and fault in FAULTS else FAULT_OF_SOURCE.get(str(source)) if not own else None,
-        [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else [],
+        [tag for tag in as_list(tags) if isinstance(tag, str)],
     )
 
 

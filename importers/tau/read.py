@@ -1,14 +1,388 @@
-"""Read the items of a run of tau-bench v1 or tau2-bench."""
+"""Read the items of a run. An item of tau2-bench is a simulation, from one result file or a folder.
+
+`version1.py` reads the items of tau-bench v1.
+
+Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The files do not state their version.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+from fcreview.errors import MALFORMED_DATA
+from fcreview.importers.common.json_document import JsonDocument, read_document
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
+from fcreview.importers.common.records import (
+    as_list,
+    as_object,
+    fill_safely,
+    first_question,
+    is_integer,
+    list_objects,
+    read_tools,
+    shorten_question,
+)
+from fcreview.importers.tau.checks import GRADED_ENDINGS, add_verdicts
+from fcreview.importers.tau.conversation import (
+    ConversationMessage,
+    ToolCall,
+    add_conversation,
+    add_instruction,
+    add_unreadable_issue,
+    content_text,
+    read_role,
+    spoken_text,
+    ticks_to_messages,
+)
+from fcreview.importers.tau.discovery import ItemIds, is_task_id
+from fcreview.importers.tau.notes import read_notes
+from fcreview.importers.tau.reward import read_number
 from fcreview.importers.tau.version1 import read_version1
-from fcreview.importers.tau.version2 import read_version2
-from fcreview.model.item import ImportIssue, Item
+from fcreview.model.address import ITEM, turn_address
+from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
+from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
+
+FAULTS = {"agent": "model", "user": "simulator"}
+"""Source of an error in the file -> fault in fcreview."""
+ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
+REVIEWS = {"review": "review", "user_only_review": "review of the user"}
+"""Field of a simulation -> name of the judge."""
+
+
+def add_reviews(item: Item, simulation: Mapping[str, Any], turn_of: Mapping[str, Mapping[int, int]]) -> None:
+    """Add the verdicts of the reviews of a simulation.
+
+    `turn_of` maps `turn_idx` and `tick` numbers to turns, from 0.
+    """
+    counts: Counter[str] = Counter()
+    for name, judge in REVIEWS.items():
+        review = simulation.get(name)
+        if not isinstance(review, dict):
+            continue
+        summary = review.get("summary")
+        for flag in ITEM_FLAGS:
+            if isinstance(review.get(flag), bool):
+                rationale, summary = summary if isinstance(summary, str) else None, None
+                item.verdicts.append(Verdict("judge", review[flag], ITEM, flag, rationale=rationale, by=judge))
+        errors = list_objects(review.get("errors"))
+        _add_errors(item, errors, judge, turn_of)
+        counts.update(f"{each.get('source') or 'unknown'} {each.get('severity') or 'unknown'}" for each in errors)
+    if counts:
+        item.extra.metadata["errors found by the review"] = dict(counts)
+
+
+def _add_errors(item: Item, errors: list[dict[str, Any]], judge: str, turn_of: Mapping[str, Mapping[int, int]]) -> None:
+    by_place: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for error in errors:
+        criterion = "user_error" if error.get("source") == "user" else "agent_error"
+        by_place.setdefault((_find_target(error, turn_of), criterion), []).append(error)
+    for (target, criterion), found in by_place.items():
+        if target == ITEM and any(v.criterion == criterion and v.by == judge for v in item.verdicts):
+            criterion = f"{criterion}_without_turn"
+        kinds = list(dict.fromkeys(str(each.get("error_type") or "error") for each in found))
+        rationale = "\n".join(map(_describe_error, found))
+        item.verdicts.append(Verdict("judge", True, target, criterion, " + ".join(kinds), rationale, judge))
+
+
+def _find_target(error: dict[str, Any], turn_of: Mapping[str, Mapping[int, int]]) -> str:
+    for name, kind in (("turn_idx", "turn_idx"), ("tick_start", "tick")):
+        at = error.get(name)
+        turn = turn_of[kind].get(at) if isinstance(at, int) else None
+        if turn is not None:
+            return turn_address(turn)
+    return ITEM
+
+
+def _describe_error(error: dict[str, Any]) -> str:
+    parts = [f"fault: {FAULTS.get(str(error.get('source')), 'unknown')}"]
+    if tags := as_list(error.get("error_tags")):
+        parts.append(", ".join(map(str, tags)))
+    for name, label in (("severity", ""), ("reasoning", ""), ("correct_behavior", "correct: ")):
+        if isinstance(error.get(name), str) and error[name]:
+            parts.append(label + error[name])
+    return " · ".join(parts)
+
+
+SIMULATIONS = "simulations"
+UNKNOWN_DOMAIN = "unknown domain"
+PLANNED_TRIALS = "trials planned"
+"""Metadata key: number of trials of each task that the run was started with."""
+
+
+@dataclass(slots=True)
+class RunData:
+    """Data that all simulations of a run have in common."""
+
+    domain: str = UNKNOWN_DOMAIN
+    policy: str = ""
+    planned_trials: int | None = None
+    functions: list[dict[str, Any]] = field(default_factory=list)
+    tasks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: dict[str, list[RecordedReview]] = field(default_factory=dict)
+    """Simulation id -> reviews of the simulation, from the notes that annotators wrote in the viewer of tau2-bench."""
+
+
+@dataclass(slots=True)
+class Conversation:
+    messages: list[ConversationMessage]
+    turn_indices: list[int]
+    """`turn_idx` of each message."""
+    entry_of_tick: dict[int, int]
+    """Tick number -> index of the last message that began in this tick or an earlier one."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield from read_version1(plan.results[0], plan) if plan.run.generation == "v1" else read_version2(plan)
+
+
+def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+    """Yield the items of a run: one file, or `results.json` (in `plan.data`) with one file for each simulation."""
+    main = plan.data[0] if plan.data else plan.results[0]
+    is_folder = plan.importer_data is not None
+    has_main = not is_folder or bool(plan.data)
+    document = read_document(main, SIMULATIONS) if has_main else JsonDocument()
+    yield from document.issues
+    issues: list[ImportIssue] = []
+    data = read_run_data(document.fields, str(main), issues)
+    plan.run.settings |= read_settings(document.fields)
+    data.notes, noted = read_notes(plan.logs)
+    issues += noted
+    ids = ItemIds()
+    if not is_folder:
+        yield from issues
+        for record in document.records:
+            yield from _read_simulation(record, main, data, ids)
+        return
+    if document.records:
+        what = f"{SIMULATIONS} in this file are ignored, because there is a folder {SIMULATIONS}"
+        issues.append(ImportIssue(str(main), None, what, severity="notice"))
+    issues += compare_with_index(plan.results, document.fields, main)
+    yield from issues
+    for path in plan.results:
+        simulation = read_document(path)
+        yield from simulation.issues
+        if simulation.fields:
+            record = JsonRecord(1, 0, path.stat().st_size, simulation.fields)
+            yield from _read_simulation(record, path, data, ids)
+        elif not simulation.issues:
+            yield ImportIssue(str(path), 1, "not a simulation", severity="error")
+
+
+def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue]) -> RunData:
+    info = as_object(fields.get("info"))
+    environment = as_object(info.get("environment_info"))
+    definitions = environment.get("tool_defs")
+    functions = read_tools(list(definitions.values()) if isinstance(definitions, dict) else definitions)
+    data = RunData(
+        domain=content_text(environment.get("domain_name")) or UNKNOWN_DOMAIN,
+        policy=content_text(environment.get("policy")),
+        planned_trials=info["num_trials"] if is_integer(info.get("num_trials")) else None,
+        functions=SharedList(functions) if functions else [],
+    )
+    tasks = as_list(fields.get("tasks"))
+    if fields and not tasks:
+        what = "tasks is missing, empty or not a list, so golden answers are missing"
+        issues.append(ImportIssue(file, None, what, severity="error"))
+    for at, task in enumerate(tasks, 1):
+        if not isinstance(task, dict) or "id" not in task:
+            issues.append(ImportIssue(file, None, f"task {at} has no id", make_excerpt(str(task))))
+        elif data.tasks.setdefault(str(task["id"]), task) != task:
+            what = f"task {task['id']} occurs more than once, with different content. The first one is used"
+            issues.append(ImportIssue(file, None, what))
+    return data
+
+
+def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the run that `info` contains."""
+    info = as_object(fields.get("info"))
+    agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
+    settings = {
+        "agent": agent.get("implementation"),
+        "agent arguments": agent.get("llm_args") or None,
+        "user simulator": user.get("implementation"),
+        "user model": user.get("llm"),
+        "user simulator arguments": user.get("llm_args") or None,
+        "domain": as_object(info.get("environment_info")).get("domain_name"),
+    }
+    names = ("num_trials", "max_steps", "max_errors", "seed", "git_commit", "retrieval_config", "speech_complexity")
+    settings |= {name: info.get(name) for name in names}
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def compare_with_index(paths: Sequence[Path], fields: Mapping[str, Any], main: Path) -> Iterator[ImportIssue]:
+    """Yield an issue for the simulations that only the index or only the folder has."""
+    index = fields.get("simulation_index")
+    if not isinstance(index, list):
+        return
+    listed = {str(each.get("id")) for each in list_objects(index)}
+    present = {path.stem for path in paths}
+    for names, what in (
+        (listed - present, "simulations of the index have no file"),
+        (present - listed, "simulation files are not in the index"),
+    ):
+        if names:
+            yield ImportIssue(str(main), None, f"{len(names)} {what}: {', '.join(sorted(names)[:3])}")
+
+
+def _read_simulation(record: JsonRecord, path: Path, data: RunData, ids: ItemIds) -> Iterator[Item | ImportIssue]:
+    simulation = record.value
+    if not isinstance(simulation, dict) or not is_task_id(simulation.get("task_id")):
+        what = "simulation has no task_id" if isinstance(simulation, dict) else "simulation is not an object"
+        yield ImportIssue(str(path), record.line, what, make_excerpt(str(simulation)), severity="error")
+        return
+    task_id = str(simulation["task_id"])
+    name = str(simulation.get("id") or "")
+    item_id, issue = ids.add(task_id, simulation.get("trial"), str(path), record.line, name)
+    if issue is not None:
+        yield issue
+    item = Item(item_id, data.domain, group=f"task {task_id}", file=str(path), line=record.line)
+    item.offset, item.length = record.offset, record.length
+    task = data.tasks.get(task_id)
+    if task is not None:
+        item.golden_hash = answer_hash({key: value for key, value in task.items() if key != "issues"})
+    elif data.tasks:
+        what = f"task {task_id} is not in the file, so its golden answer is missing"
+        item.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+    yield fill_safely(item, partial(_fill_item, item, simulation, task, data))
+
+
+def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
+    item.functions = data.functions
+    _add_metadata(item, simulation, task, data)
+    conversation = _read_conversation(item, simulation)
+    found = conversation or Conversation([], [], {})
+    messages = found.messages
+    item.prediction_hash = answer_hash(
+        [[each.role, each.content, [[call.name, call.arguments, call.raw] for call in each.calls]] for each in messages]
+        if conversation is not None
+        else simulation.get("messages")
+    )
+    item.tokens_in, item.tokens_out = _count_tokens(simulation.get("messages"))
+    item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
+    turns = add_conversation(item, messages)
+    policy = content_text(simulation.get("policy")) or data.policy
+    if policy and not any(message.role == "system" for message in messages):
+        item.messages.insert(0, Message(0, -1, "system", policy))
+    question, instruction = describe_scenario(task or {})
+    add_instruction(item, instruction)
+    item.question = shorten_question(question) if question else item.question or first_question(item.messages)
+    criteria = (task or {}).get("evaluation_criteria")
+    graded = None if conversation is None else messages
+    add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, graded)
+    by_index = dict(zip(found.turn_indices, turns, strict=True))
+    by_tick = {tick: turns[at] for tick, at in found.entry_of_tick.items() if 0 <= at < len(turns)}
+    add_reviews(item, simulation, {"turn_idx": by_index, "tick": by_tick})
+
+
+def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:
+    """Read the messages or the ticks of a simulation. Returns None, with an issue, if they cannot be read."""
+    raw_messages, entry_of_tick = simulation.get("messages"), dict[int, int]()
+    try:
+        if not raw_messages and simulation.get("ticks"):
+            raw_messages, entry_of_tick = ticks_to_messages(simulation["ticks"])
+        if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
+            raise ValueError("there are neither messages nor ticks")
+        return Conversation(*_read_messages(raw_messages or []), entry_of_tick)
+    except MALFORMED_DATA as error:
+        add_unreadable_issue(item, error)
+        return None
+
+
+def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
+    metadata = item.extra.metadata
+    metadata |= {
+        "simulation": simulation.get("id"),
+        "trial": simulation.get("trial"),
+        PLANNED_TRIALS: data.planned_trials,
+        "ended": simulation.get("termination_reason"),
+    }
+    for name in ("agent_cost", "user_cost"):
+        if (cost := read_number(simulation.get(name))) is not None:
+            metadata[name.replace("_", " ")] = cost
+    item.latency = read_number(simulation.get("duration"))
+    authentication = simulation.get("auth_classification")
+    if isinstance(authentication, dict):
+        metadata["authentication"] = authentication.get("status")
+    info = as_object(simulation.get("info"))
+    if "had_unresponsive_period" in info:
+        metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
+    issues = [f"{each.get('status')}: {each.get('title')}" for each in list_objects((task or {}).get("issues"))]
+    if issues:
+        metadata["known issues of the task"] = issues
+
+
+def _count_tokens(messages: Any) -> tuple[int | None, int | None]:
+    """Return the prompt and completion tokens of the agent; None if they are not recorded."""
+    usages = [as_object(each.get("usage")) for each in list_objects(messages) if each.get("role") == "assistant"]
+
+    def total(name: str) -> int | None:
+        counts = [int(number) for usage in usages if (number := read_number(usage.get(name))) is not None]
+        return sum(counts) if counts else None
+
+    return total("prompt_tokens"), total("completion_tokens")
+
+
+def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int]]:
+    """Return the messages, and the `turn_idx` of each message."""
+    if not isinstance(value, list):
+        raise TypeError("messages is not a list")
+    messages: list[ConversationMessage] = []
+    indices: list[int] = []
+    names_of_calls: dict[str, str] = {}
+    for at, raw in enumerate(value):
+        if not isinstance(raw, dict):
+            raise TypeError(f"message {at + 1} is not an object")
+        index = raw.get("turn_idx")
+        for message in list_objects(raw.get("tool_messages")) or [raw]:
+            messages.append(_read_message(message, names_of_calls))
+            indices.append(index if isinstance(index, int) else at)
+    return messages, indices
+
+
+def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> ConversationMessage:
+    role = read_role(message)
+    calls = []
+    for raw in message.get("tool_calls") or ():
+        if not isinstance(raw, dict):
+            calls.append(ToolCall("", None, str(raw), "not a call"))
+            continue
+        name = str(raw.get("name"))
+        names_of_calls[str(raw.get("id"))] = name
+        calls.append(_read_call(name, raw.get("arguments")))
+    name_of_result = names_of_calls.get(str(message.get("id"))) if role == "tool" else None
+    return ConversationMessage(role, spoken_text(message), calls, name_of_result)
+
+
+def _read_call(name: str, arguments: Any) -> ToolCall:
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError) as error:
+            return ToolCall(name, None, arguments, f"arguments are not JSON: {error}")
+    if not isinstance(arguments, dict):
+        return ToolCall(name, None, json.dumps(arguments), "arguments are not an object")
+    return ToolCall(name, arguments)
+
+
+def describe_scenario(task: dict[str, Any]) -> tuple[str, str]:
+    """Return (the user's reason to contact the agent, the whole instruction to the simulated user)."""
+    scenario = as_object(task.get("user_scenario"))
+    instructions, persona = scenario.get("instructions"), scenario.get("persona")
+    lines = [f"persona: {content_text(persona)}"] if persona else []
+    question = content_text(task.get("ticket"))
+    if isinstance(instructions, dict):
+        question = content_text(instructions.get("reason_for_call")) or question
+        lines += [
+            f"{name}: {content_text(value)}" for name, value in instructions.items() if value and name != "domain"
+        ]
+    elif instructions:
+        question = content_text(instructions)
+        lines.append(question)
+    return question, "\n".join(lines) or question

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.records import is_number
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.derivation import REWARD_PARTS
@@ -28,13 +29,11 @@ def is_success(reward: float) -> bool:
 
 def read_number(value: Any) -> float | None:
     """Return a finite number as a float, or None for any other value."""
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            return None
-        return number if math.isfinite(number) else None
-    return None
+    try:
+        number = float(value) if is_number(value) else math.nan
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def read_part_value(value: Any) -> float | None:
@@ -83,10 +82,8 @@ class Parts:
         """
         if not self.values:
             return "nothing counts for the reward"
-        shown = " x ".join(
-            f"{part} {'unknown' if value is None else f'{value:g}'}" for part, value in self.values.items()
-        )
-        sentences = [f"reward = {shown}", *(self.explain_part(part) for part in self.failing)]
+        shown = [f"{part} {'unknown' if value is None else f'{value:g}'}" for part, value in self.values.items()]
+        sentences = [f"reward = {' x '.join(shown)}", *(self.explain_part(part) for part in self.failing)]
         if has_actions and "ACTION" not in self.values:
             sentences.append("golden actions are only one way to the goal and do not count for the reward")
         return "; ".join(sentences)
@@ -96,11 +93,8 @@ class Parts:
         if part == "DB":
             return "final database differs from the expected one"
         if part == "COMMUNICATE":
-            return (
-                f"agent never said {_quote(self.missing_texts)}"
-                if self.missing_texts
-                else "an expected text was not said"
-            )
+            texts = _quote(self.missing_texts)
+            return f"agent never said {texts}" if texts else "an expected text was not said"
         if part == "ACTION":
             names = ", ".join(dict.fromkeys(self.missing_actions))
             return f"no call matches the golden action {names}" if names else "a golden action was not made"
@@ -112,11 +106,7 @@ def _quote(texts: Sequence[str]) -> str:
 
 
 def record_reward(
-    item: Item,
-    reward: float | None,
-    parts: tuple[Parts, Parts] | None,
-    ended: str | None = None,
-    reason: str | None = None,
+    item: Item, reward: float | None, parts: tuple[Parts, Parts] | None, ended: str = "", reason: str | None = None
 ) -> None:
     """Set the official and the recomputed verdicts of an item.
 
@@ -147,10 +137,10 @@ def record_reward(
     item.extra.metadata[REWARD_PARTS] = {
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
     }
-    _add_source(
-        item, "official", reward, official, official.explain(has_actions=bool(item.golden)) if official.values else None
-    )
-    _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions=bool(item.golden)))
+    has_actions = bool(item.golden)
+    explanation = official.explain(has_actions=has_actions) if official.values else None
+    _add_source(item, "official", reward, official, explanation)
+    _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions=has_actions))
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
@@ -165,11 +155,9 @@ def _add_source(item: Item, source: SourceName, reward: float | None, parts: Par
         item.verdicts.append(Verdict(source, reward, criterion="reward", by=by))
     for part, number in parts.values.items():
         if number is not None:
-            reason = parts.explain_part(part) if part in parts.failing else None
-            error = ERROR_TYPES.get(part) if part in parts.failing else None
-            item.verdicts.append(
-                Verdict(source, to_verdict(number), "item", part.lower(), error, reason, "reward_info")
-            )
+            reason, error = (parts.explain_part(part), ERROR_TYPES.get(part)) if part in parts.failing else (None, None)
+            verdict = Verdict(source, to_verdict(number), "item", part.lower(), error, reason, "reward_info")
+            item.verdicts.append(verdict)
 
 
 def _set_first_difference(item: Item, parts: Parts) -> None:

@@ -21,7 +21,14 @@ from typing import Any
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.common.json_document import read_document
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
-from fcreview.importers.common.records import fill_safely, first_question, read_function_docs
+from fcreview.importers.common.records import (
+    add_issue,
+    as_object,
+    fill_safely,
+    first_question,
+    list_objects,
+    read_tools,
+)
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
     ToolCall,
@@ -29,11 +36,9 @@ from fcreview.importers.tau.conversation import (
     add_instruction,
     add_unreadable_issue,
     content_text,
-    function_doc,
-    list_objects,
     read_role,
 )
-from fcreview.importers.tau.item_ids import ItemIds, is_task_id
+from fcreview.importers.tau.discovery import ItemIds, is_task_id
 from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.pairing import GoldenAction, pair_actions
 from fcreview.importers.tau.reward import Parts, is_success, read_number, read_part_value, record_reward
@@ -41,6 +46,7 @@ from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 
+JsonObject = dict[str, Any]
 MARK = "Action:"
 RESULT = "API output: "
 TOOLS = "\n#Available tools\n"
@@ -53,13 +59,13 @@ def has_text_actions(messages: Sequence[ConversationMessage]) -> bool:
     return bool(messages) and TOOLS in messages[0].content and not any(message.calls for message in messages)
 
 
-def read_tools(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
+def read_text_tools(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
     """Return the function docs in the first message."""
     try:
         value, _ = json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS)[2])
     except (ValueError, RecursionError):
         return []
-    return [function_doc(each) for each in read_function_docs(value)]
+    return read_tools(value)
 
 
 def read_text_actions(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
@@ -131,9 +137,8 @@ def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for record in document.records:
         entry = record.value
         if not isinstance(entry, dict) or not is_task_id(entry.get("task_id")) or "reward" not in entry:
-            yield ImportIssue(
-                str(path), record.line, "entry has no task_id or no reward", make_excerpt(str(entry)), severity="error"
-            )
+            what = "entry has no task_id or no reward"
+            yield ImportIssue(str(path), record.line, what, make_excerpt(str(entry)), severity="error")
             continue
         task, trial = str(entry["task_id"]), entry.get("trial")
         item_id, issue = ids.add(task, trial, str(path), record.line)
@@ -146,27 +151,24 @@ def read_version1(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
 def guess_environment(entries: Sequence[Any]) -> str:
     """Return the environment whose tools the entries use most. The file does not state the environment."""
     names = Counter(name for entry in entries[:400] for name in _tool_names(entry))
-    counts = {
-        environment: sum(names[name] for name in tools) for environment, tools in ENVIRONMENT_TOOLS.items()
-    }  # fmt: skip
-    best = max(counts, key=lambda environment: counts[environment])
+    counts = {environment: sum(names[each] for each in tools) for environment, tools in ENVIRONMENT_TOOLS.items()}
+    best = max(counts, key=counts.__getitem__)
     return best if counts[best] else UNKNOWN_ENVIRONMENT
 
 
 def _tool_names(entry: Any) -> Iterator[str]:
-    for message in list_objects(entry.get("traj") if isinstance(entry, dict) else None):
+    for message in list_objects(as_object(entry).get("traj")):
         if (name := read_action_name(message.get("content"))) and message.get("role") == "assistant":
             yield name
         for call in list_objects(message.get("tool_calls")):
-            function = call.get("function")
-            if isinstance(function, dict) and isinstance(function.get("name"), str):
-                yield function["name"]
+            name = as_object(call.get("function")).get("name")
+            if isinstance(name, str):
+                yield name
 
 
 def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -> Item:
     entry = record.value
-    info = entry.get("info")
-    info = info if isinstance(info, dict) else {}
+    info = as_object(entry.get("info"))
     item = Item(item_id, environment, group=f"task {entry['task_id']}", file=str(path), line=record.line)
     item.offset, item.length = record.offset, record.length
     item.prediction_hash = answer_hash(entry.get("traj"))
@@ -179,16 +181,14 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
     metadata["trial"] = entry.get("trial")
     if (cost := read_number(info.get("user_cost"))) is not None:
         metadata["user cost"] = cost
-    task = info.get("task")
-    task = task if isinstance(task, dict) else {}
+    task = as_object(info.get("task"))
     messages = _read_conversation(item, entry.get("traj"), "error" in info)
     if messages is not None and has_text_actions(messages):
-        item.functions = read_tools(messages)
+        item.functions = read_text_tools(messages)
         messages = read_text_actions(messages)
     add_conversation(item, messages or [])
     add_instruction(item, content_text(task.get("instruction")))
-    if not item.question:
-        item.question = first_question(item.messages)
+    item.question = item.question or first_question(item.messages)
     if "error" in info:
         item.messages.append(Message(item.n_turns - 1, max(item.n_steps - 1, 0), "log", content_text(info["error"])))
     pair_actions(item, list(_read_actions(task.get("actions"))))
@@ -232,7 +232,7 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
 
 
 def _read_call(call: Any) -> ToolCall:
-    function = call.get("function") if isinstance(call, dict) else None
+    function = as_object(call).get("function")
     if not isinstance(function, dict):
         return ToolCall("", None, str(call), "not a call")
     name, arguments = str(function.get("name")), function.get("arguments")
@@ -249,63 +249,51 @@ def _read_call(call: Any) -> ToolCall:
 
 
 def _add_verdicts(
-    item: Item,
-    entry: dict[str, Any],
-    info: dict[str, Any],
-    task: dict[str, Any],
-    messages: Sequence[ConversationMessage] | None,
+    item: Item, entry: JsonObject, info: JsonObject, task: JsonObject, messages: list[ConversationMessage] | None
 ) -> None:
     reward, reward_info = read_number(entry.get("reward")), info.get("reward_info")
     if reward is None:
-        item.issues.append(ImportIssue(item.file, item.line, "reward is not a number", item=item.id))
+        add_issue(item, "reward is not a number")
     if "error" not in info and not isinstance(reward_info, dict) and (reward_info is not None or reward != 0):
         item.official = None if reward is None else is_success(reward)
         item.rule_note = "the checks are missing or unreadable"
-        item.issues.append(ImportIssue(item.file, item.line, item.rule_note, item=item.id))
+        add_issue(item, item.rule_note)
         return
     if "error" in info or not isinstance(reward_info, dict):
-        ended = "error" if "error" in info else "not_ended"
-        reason = (
-            "ended with an exception, which counts as a failure"
-            if "error" in info
-            else "did not end within the limit of steps; nothing was checked"
-        )
-        record_reward(item, reward, None, ended, reason)
+        if "error" in info:
+            record_reward(item, reward, None, "error", "ended with an exception, which counts as a failure")
+        else:
+            reason = "did not end within the limit of steps; nothing was checked"
+            record_reward(item, reward, None, "not_ended", reason)
         return
-    recorded = reward_info.get("info")
-    recorded = recorded if isinstance(recorded, dict) else {}
+    recorded = as_object(reward_info.get("info"))
     outputs = _read_outputs(item, task.get("outputs"), recorded)
     found_outputs = find_outputs(outputs or [], messages or [])
     official, recomputed = Parts(), Parts()
     if "r_actions" in recorded:
         official.values["DB"] = recomputed.values["DB"] = read_part_value(recorded["r_actions"])
     else:  # tau-bench writes only one of the two results. In two of three cases, the reward implies the other one.
-        implied = None
-        if reward is not None and is_success(reward):
-            implied = 1.0
-        elif read_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded:
-            implied = 0.0
+        is_implied_failure = read_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
+        implied = 1.0 if reward is not None and is_success(reward) else 0.0 if is_implied_failure else None
         official.values["DB"] = recomputed.values["DB"] = implied
     if outputs is None or outputs:
         is_known = outputs is not None and messages is not None
         recomputed.values["COMMUNICATE"] = float(all(found_outputs.values())) if is_known else None
         official.values["COMMUNICATE"] = read_part_value(recorded.get("r_outputs"))
         recomputed.missing_texts = [text for text, found in found_outputs.items() if not found]
-        found = recorded.get("outputs")
-        official.missing_texts = [str(text) for text, ok in found.items() if not ok] if isinstance(found, dict) else []
+        official.missing_texts = [str(text) for text, ok in as_object(recorded.get("outputs")).items() if not ok]
     record_reward(item, reward, (official, recomputed))
 
 
 def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[str] | None:
     """Return the outputs that the agent has to say, or None, with an issue, if the file does not contain them."""
-    checked = recorded.get("outputs")
-    checked = checked if isinstance(checked, dict) else {}
+    checked = as_object(recorded.get("outputs"))
     if isinstance(outputs, list) and all(isinstance(each, str) for each in outputs) and set(checked) <= set(outputs):
         return outputs
     if outputs is None and "r_outputs" not in recorded:
         return []
     what = "the field `outputs` of the task is not a list of texts, or a text that was checked is missing from it"
-    item.issues.append(ImportIssue(item.file, item.line, what, item=item.id))
+    add_issue(item, what)
     return None
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable
 from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
-from fcreview.importers.tau.conversation import list_objects
 from fcreview.importers.tau.leaderboard import get_reward
 from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.read import read_items
@@ -101,7 +101,7 @@ def _find_check(metadata: Mapping[str, Any], key: CriterionKey) -> tuple[str, in
 def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:
     """Change `reward_info` of a tau2-bench simulation to the reviewed values. Returns the number of reviews for which
     the file records no check."""
-    info = dict(simulation["reward_info"]) if isinstance(simulation.get("reward_info"), dict) else {}
+    info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
     n_lost = 0
     for key, value in item.overrides.items():
@@ -112,13 +112,12 @@ def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:
         if at is None:
             parts[part] = float(value)
         elif (ITEM, part.lower()) not in item.overrides:
-            parts[part] = float(
-                all(check.get(CHECKS[part][1]) is True for check in list_objects(info.get(CHECKS[part][0])))
-            )
+            name, field, _ = CHECKS[part]
+            parts[part] = float(all(check.get(field) is True for check in list_objects(info.get(name))))
         n_lost += not is_written and part not in (item.metadata.get(REWARD_PARTS) or {})
     _set_breakdown(info, parts, item.metadata.get(REWARD_PARTS))
     info["reward"] = get_reward(item)
-    info["info"] = {**(info["info"] if isinstance(info.get("info"), dict) else {}), **REMARK}
+    info["info"] = as_object(info.get("info")) | REMARK
     simulation["reward_info"] = info
     return n_lost
 
@@ -145,7 +144,7 @@ def _set_breakdown(info: JsonObject, parts: dict[str, float], counted: Any) -> N
     """Set the values of parts that count for the reward."""
     breakdown = info.get("reward_breakdown")
     if not isinstance(breakdown, dict) or not breakdown:
-        values = counted if isinstance(counted, dict) else {}
+        values = as_object(counted)
         breakdown = values if values and None not in (values | parts).values() else None
     if breakdown is not None and any(part in breakdown for part in parts):
         info["reward_breakdown"] = {part: parts.get(part, value) for part, value in breakdown.items()}
@@ -154,12 +153,11 @@ def _set_breakdown(info: JsonObject, parts: dict[str, float], counted: Any) -> N
 def _correct_version1(entry: JsonObject, item: ScoredItem) -> int:
     """Change the reward of a v1 entry to the reviewed value. Returns 0, because the file can represent each review."""
     entry["reward"] = get_reward(item)
-    info = entry.get("info")
-    reward_info = info.get("reward_info") if isinstance(info, dict) else None
+    reward_info = as_object(entry.get("info")).get("reward_info")
     if not isinstance(reward_info, dict):
         return 0
     reward_info["reward"] = entry["reward"]
-    recorded = reward_info["info"] = {**(reward_info.get("info") or {}), **REMARK}
+    recorded = reward_info["info"] = (reward_info.get("info") or {}) | REMARK
     for criterion, field in _VERSION1_PARTS.items():
         value = item.overrides.get((ITEM, criterion))
         if value is not None:
@@ -176,7 +174,7 @@ def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[
         main = json.loads(raw.decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError):
         return
-    index = list_objects(main.get("simulation_index")) if isinstance(main, dict) else []
+    index = list_objects(as_object(main).get("simulation_index"))
     known = [entry for entry in index if str(entry.get("id")) in rewards and "reward" in entry]
     for entry in known:
         entry["reward"] = rewards[str(entry["id"])]

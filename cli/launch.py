@@ -143,15 +143,15 @@ def show_app(
         selection: options that select items. In a browser, a reloaded page resumes their queue.
     """
     from fcreview.cli.wiring import build_golden_services, build_screen_services
-    from fcreview.tui.app import FcreviewApp
     from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
 
     config = load_config()
-    session.close()  # the app opens the store itself while it draws the first screen
+    session.close()
     services = build_screen_services(session)
     screens = Session(
         session.workspace, session.annotator, blind=blind, golden=build_golden_services(), services=services
     )
+    screens.open_in_background()  # while Textual is imported
     screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
     screens.team = start_team_sync(session)
     keys = config.keys
@@ -162,6 +162,8 @@ def show_app(
         screens.start_options = selection
     else:
         screens.shows_welcome, screens.save_theme = is_first_start(), save_theme
+    from fcreview.tui.app import FcreviewApp
+
     app = FcreviewApp(
         screens,
         view,

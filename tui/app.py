@@ -251,7 +251,6 @@ class FcreviewApp(App[int]):
             self._signal_shutdown = SignalShutdown(
                 lambda code: self.run_worker(self._quit_on_signal(code), group="leave", exclusive=True)
             )
-        self.call_later(self.session.open_in_background)
         if self._adjudicate:
             self.call_after_refresh(self._show_disagreements)
         elif self._run_watcher is not None or self.session.team is not None:

@@ -48,4 +48,4 @@ def test_a_module_that_comes_first_loads_little(module: str, may: set[str]) -> N
 @pytest.mark.sweep
 def test_a_command_without_a_screen_loads_no_screens(one_run: Path, environ: dict[str, str]) -> None:
     items = f"from fcreview.cli.app import run\nassert run(['items', {str(one_run)!r}]) == 0"
-    assert {"textual", "rich", "numpy"} & loaded(items, environ) == set()
+    assert {"textual", "rich", "numpy", "pydantic"} & loaded(items, environ) == set()

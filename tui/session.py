@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -218,7 +219,14 @@ class Session:
 
     def load_position(self, state: QueueState) -> QueuePosition | None:
         """Return the position at which this annotator left the queue. None if the position belongs to another queue."""
-        return load_position(self._annotator_state, state, self.start_options)
+        return load_position(self._annotator_state, state, self._can_open_queue_file, self.start_options)
+
+    def _can_open_queue_file(self, name: str) -> bool:
+        from fcreview.store.queues.queue_file import QueueError, read_queue
+
+        with suppress(QueueError):
+            return self._workspace is not None and bool(read_queue(self._workspace, name))
+        return False
 
     def save_position(self, state: QueueState, position: QueuePosition) -> None:
         """Save the position at which this annotator leaves the queue."""

@@ -36,6 +36,9 @@ DIFFERENCE_TEXTS = (
 NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 5
 """Smallest width, in cells, of a shortened value."""
+WORD_BOUNDARY = re.compile(r"[\W_]")
+MIN_COMMON_CHARS = 3
+"""Smallest length of a common beginning that both values lose when they are shortened."""
 
 
 def shown_error_type(row: QueueRow) -> str:
@@ -93,14 +96,23 @@ def split_difference(text: str) -> Line:
 
 
 def fit_difference(line: Line, size: int) -> Line:
-    """Shorten a line of `difference_line` to `size` cells. The golden and predicted value share the available width."""
+    """Shorten a line of `difference_line` to `size` cells. The golden and predicted value share the available width.
+
+    Both values lose their common beginning first, so that the difference is visible.
+    """
     if line_width(line) <= size:
         return line
     if len(line) < 3:
         text, style = line[0]
         return ((truncate_difference(text, size), style),)
     *head, (golden, _), arrow, (predicted, _) = line
+    start = _find_differing_word(golden, predicted, (size - line_width((*head, arrow))) // 2)
+    golden, predicted = (symbols().ellipsis + text[start:] if start else text for text in (golden, predicted))
     room = size - line_width((*head, arrow))
+    if room < MIN_VALUE_CELLS * 2 and head:
+        name_cells = max(line_width(tuple(head)) - 2 + room - MIN_VALUE_CELLS * 2, MIN_VALUE_CELLS)
+        head = [(truncate(head[0][0].rstrip(), name_cells) + "  ", "")]
+        room = size - line_width((*head, arrow))
     if room < MIN_VALUE_CELLS * 2:
         return fit_line((*head, (golden, "golden"), arrow, (predicted, "predicted")), size)
     half = room // 2
@@ -108,6 +120,19 @@ def fit_difference(line: Line, size: int) -> Line:
     golden = _fit_value(golden, min(golden_cells, display_width(golden)))
     predicted = _fit_value(predicted, room - display_width(golden))
     return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
+
+
+def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
+    """Return the start of the first word that differs, or a position in the word if the word does not fit into `cells`.
+
+    Returns 0 if the common beginning is short or the texts are equal.
+    """
+    if golden == predicted:
+        return 0
+    common = _common_prefix_length((golden, predicted))
+    start = max((found.end() for found in WORD_BOUNDARY.finditer(golden, 0, common)), default=0)
+    start = start if common - start + MIN_COMMON_CHARS < cells else common - 2  # two characters of context
+    return start if start >= MIN_COMMON_CHARS else 0
 
 
 def _fit_value(text: str, cells: int) -> str:
@@ -123,11 +148,11 @@ DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 SUSPICION_TITLE = "why the golden answer is suspect"
 MIN_DIFFERENCE_CELLS = 18
 """Smallest width, in cells, of the first difference beside a long id."""
-PREFERRED_DIFFERENCE_CELLS = 30
+PREFERRED_DIFFERENCE_CELLS = 36
 """Width, in cells, that the first difference must have before long ids are shown in full."""
 MIN_ID_CELLS = 12
 """Smallest width of an id, in cells."""
-COMFORTABLE_DIFFERENCE_CELLS = 24
+COMFORTABLE_DIFFERENCE_CELLS = 28
 """Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
 MIN_COLUMN_CELLS = 8
 """Minimum width, in cells, of a text column."""
@@ -160,7 +185,7 @@ class QueueColumns:
         names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
         least_model = min(MIN_COLUMN_CELLS, model)
-        least_id = min(max(widths.item, 4), (22, 30, 34)[size])
+        least_id = min(max(widths.item, 4), (18, 30, 34)[size])
         for name in ("", "rule", "judge", "official"):
             names.discard(name)
             verdicts = [(each, len(title)) for each, title in VERDICT_COLUMNS if each in names or each == "you"]

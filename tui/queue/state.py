@@ -4,13 +4,13 @@ Two JSON files for each annotator in the workspace save state between sessions:
 
 * `history`: {"filter": [text], "search": [text]}, the latest text last.
 * `positions`: {"scope": [run], "blind": bool, "start": options, "open": bool, "levels": [{where, search, queue, seed,
-  run, items, item, line, via}]}; the last level is the queue as the annotator left it, and `open` says whether its item
-  was open.
+  run, file, items, item, line, via}]}; the last level is the queue as the annotator left it. `open` is true if the item
+  under its cursor was open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -334,10 +334,8 @@ class QueueLevels:
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
-    """Convert a level to {where, search, queue, seed, run, items: [number], item: [id, run] or null, line}."""
-    fields = asdict(settings)
-    del fields["file"]  # another session may open another queue file
-    return {**fields, "item": cursor.key, "line": cursor.line}
+    """Convert a level to {where, search, queue, seed, run, file, items: [number], item: [id, run] or null, line}."""
+    return {**asdict(settings), "item": cursor.key, "line": cursor.line}
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
@@ -350,8 +348,10 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
     if item is not None:
         item_id, item_run = item
         key = str(item_id), int(item_run)
-    items = tuple(map(int, fields.get("items", ())))
-    settings = QueueSettings(**texts, seed=int(fields["seed"]), run=run, items=items)
+    file, items = fields.get("file"), tuple(map(int, fields.get("items", ())))
+    settings = QueueSettings(
+        **texts, seed=int(fields["seed"]), run=run, file=None if file is None else str(file), items=items
+    )
     return settings, CursorPosition(None, int(fields["line"]), key)
 
 
@@ -383,11 +383,13 @@ def save_position(annotator_state: AnnotatorState, state: QueueState, position: 
     annotator_state.try_write(POSITIONS_FOLDER, {**start_fields, "open": position.is_item_open, "levels": levels})
 
 
-def load_position(annotator_state: AnnotatorState, state: QueueState, start: str = "") -> QueuePosition | None:
-    """Return the saved position.
+def load_position(
+    annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start: str = ""
+) -> QueuePosition | None:
+    """Return the saved position. `can_open_file`: whether a queue file with this name can be read.
 
-    Returns None if there is none, if its runs, its blind mode or its options are different, or if one of its filters is
-    no longer valid.
+    Returns None if there is no position, if its runs, its blind mode or its options are different, or if one of its
+    filters or queue files is no longer valid.
     """
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
@@ -399,6 +401,8 @@ def load_position(annotator_state: AnnotatorState, state: QueueState, start: str
         for level in levels:
             state.parse_filter(level.settings.where)
         *above, current = levels
+        if not all(map(can_open_file, {level.settings.file for level in levels if level.settings.file})):
+            return None
     except (FilterError, ValueError, TypeError, KeyError):
         return None
     return QueuePosition(current.settings, current.cursor, above, saved_position.get("open") is True)

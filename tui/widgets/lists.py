@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rich.style import Style
@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.store.rows import ColumnWidths, QueueRow
 from fcreview.tui.actions import LIST_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
@@ -234,6 +235,7 @@ class QueueList(LineList):
         self._windows.move_to_end(window)
         while len(self._windows) > MAX_CACHED_WINDOWS:
             self._windows.popitem(last=False)
+        self._update_columns()
         self.refresh()
 
     @property
@@ -271,7 +273,10 @@ class QueueList(LineList):
         return self._short_ids[key]
 
     def move_cursor(self, index: int) -> None:
+        window = self.cursor // WINDOW
         super().move_cursor(index)
+        if self.cursor // WINDOW != window:
+            self._update_columns()
         for neighbour in (self.cursor - PREFETCH_ROWS, self.cursor + PREFETCH_ROWS):
             if 0 <= neighbour < self.total and neighbour // WINDOW not in self._windows:
                 self._request(neighbour // WINDOW)
@@ -286,7 +291,10 @@ class QueueList(LineList):
         self._update_columns()
 
     def _update_columns(self) -> None:
-        columns = QueueColumns.fit(self.size.width, self._extent, blind=self._blind)
+        ids = [sanitize(row.id) for row in self._windows.get(self.cursor // WINDOW, ())]
+        # The longest id of the view may be far away, and the column would stay empty here.
+        widths = replace(self._extent, item=max(map(display_width, ids))) if ids else self._extent
+        columns = QueueColumns.fit(self.size.width, widths, blind=self._blind)
         if columns != self.columns:
             self.columns = columns
             self.refresh()

@@ -16,6 +16,7 @@ from fcreview.store.queues.queue_file import QueueFile, read_queue, write_queue
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.state import QueueState
+from fcreview.tui.session import Session
 
 SHARE = View(queue="pilot", share=True)
 
@@ -51,6 +52,26 @@ async def test_another_queue_says_how_to_review_the_own_share(
         assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await settled(pilot))
         await pilot.press("v", "r")
         assert "queue pilot" in "\n".join(await settled(pilot))
+
+
+async def test_a_reloaded_page_shows_the_queue_that_was_picked(share: Callable[..., FcreviewApp], settled: Any) -> None:
+    app = share()
+    app._state = QueueState.from_view(View())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("v", "r")
+        await settled(pilot)
+        await pilot.press("j", "ctrl+q")
+        await settled(pilot)
+    workspace = app.session._workspace
+    assert workspace is not None
+    again = FcreviewApp(Session(workspace, "alice"), resume=True)
+    async with again.run_test(size=(80, 24)) as pilot:
+        assert "queue pilot · 2/8" in "\n".join(await settled(pilot))
+    (workspace.queues / "pilot.json").unlink()
+    without = FcreviewApp(Session(workspace, "alice"), resume=True)
+    async with without.run_test(size=(80, 24)) as pilot:
+        assert "order failures" in "\n".join(await settled(pilot))
 
 
 @pytest.mark.sweep

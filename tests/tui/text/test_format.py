@@ -16,6 +16,7 @@ from fcreview.tui.queue import header
 from fcreview.tui.queue.columns import (
     QueueColumns,
     difference_line,
+    fit_difference,
     queue_heading_line,
     queue_row_line,
     short_ids,
@@ -208,6 +209,21 @@ def test_a_first_difference_fits(argument, golden, predicted, size):
     assert line_width(queue_row_line(row, columns)) == size + 2
 
 
+@pytest.mark.parametrize(
+    ("golden", "predicted", "shown"),
+    [
+        ('["Monday", "Tuesday"]', '["Monday", "Friday"]', 'days  …Tuesday"] → …Friday"]'),
+        ("calculate_final_speed", "calculate_speed_v2", "days  …final_speed → …speed_v2"),
+        ("1234567890123456789034", "1234567890123456789099", "days  …9034 → …9099"),
+        ('"a" or "bbbbbbbbbbbbbbbbbbbb"', '"c"', 'days  "a" or "bbbbbbbbbbb… → "c"'),
+    ],
+)
+def test_shortened_values_begin_with_what_differs(golden, predicted, shown):
+    line = (("days  ", ""), (golden, "golden"), (" → ", "dim"), (predicted, "predicted"))
+    assert plain_text(fit_difference(line, 32)) == shown
+    assert fit_difference(line, 80) == line
+
+
 def test_columns_that_say_the_same_in_every_row_are_left_out():
     known = dataclasses.replace(extent_of(ROW), constant=frozenset({"official", "rule"}))
     assert [name for name, _ in QueueColumns.fit(80, known).columns] == ["item", "you", "difference"]
@@ -257,7 +273,7 @@ def test_the_first_difference_keeps_room_beside_ids_and_models():
     wide = ColumnWidths(
         item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
     )
-    assert dict(QueueColumns.fit(71, wide).columns)["difference"] >= 28
+    assert dict(QueueColumns.fit(71, wide).columns)["difference"] >= 34
     assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 16
 
 

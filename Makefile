@@ -1,11 +1,11 @@
-# make demo: set up and open the sample runs.  make quick: while you work.  make test: the tests.  make sweep: the long ones.  make check: all that CI asks.
-# make faults: what docs/reliability.md counts.
+# make demo: set up and open the sample runs.  make quick: fast checks.  make test: the tests.  make sweep: the long tests.
+# make check: all checks of CI except the wheel.  make faults: the counts in docs/reliability.md.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
-# Many tests wait for other processes, so more run at a time than there are processors.
-# Compiled tests are kept even where CI keeps none of its own: three processes read them, twice.
+# Many tests wait for other processes, so there are more test processes than processors.
+# CI sets PYTHONDONTWRITEBYTECODE. It is cleared here because every test process imports the same compiled tests.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
 
 .PHONY: packages cluster demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
@@ -13,7 +13,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf 
 demo: compiled
 	$(BIN)/fcreview demo
 
-# Half a minute on two cores: what needs no process, no app and no benchmark's files; mypy remembers from run to run.
+# Half a minute on two cores: the tests that need no other process, no app and no benchmark data.
 QUICK := tests/test_*.py tests/model tests/matching tests/stats tests/golden_audit tests/corrections tests/store/filters \
          tests/store/reviews tests/importers/bfcl tests/importers/common tests/tui/item_view tests/tui/text tests/tui/review
 quick: lint layers
@@ -22,16 +22,16 @@ quick: lint layers
 test: compiled
 	$(PYTEST) -m "not sweep"
 
-# Whole published runs and hundreds of random cases: what takes minutes and seldom finds more than `test` does. CI asks it too.
-# Hostile data in every field is hunted with `make faults` only.
+# Tests on whole published runs and with hundreds of random cases. They take minutes. CI runs them too.
+# The two ignored folders run with `make faults` only.
 sweep: compiled
 	$(PYTEST) -m sweep --ignore=tests/faults/hostile --ignore=tests/faults/kept
 
-# The programs of tests/faults in their long form, one after the other. docs/reliability.md has their counts.
+# The long form of tests/faults, one test after the other. docs/reliability.md has the counts.
 faults: compiled
 	FCREVIEW_FAULTS=long $(BIN)/python -m pytest -q -s tests/faults
 
-# Compiles the tests. `make test` reports what is wrong with them.
+# Compile the tests. `make test` reports errors in them.
 collected: $(STAMP)
 	-PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >/dev/null
 
@@ -47,16 +47,16 @@ layers: $(STAMP)
 
 check: lint types layers test sweep
 
-# The pictures of the screens as they are now; look at what changed before you commit them.
+# Update the screen snapshots. Look at the differences before you commit.
 snapshots: $(STAMP)
 	$(BIN)/python -m pytest -q tests/tui/test_snapshots.py --snapshot-update
 
-# The pictures of README and docs, from the sample runs.
+# Draw the pictures of README and docs from the sample runs.
 pictures: compiled
 	COLORTERM=truecolor $(BIN)/python docs/pictures/make.py
 
-# Exports, read by the packages they are for, in an environment of its own: Inspect logs by `inspect_ai`, trajectories by
-# `atif`, training rows by `datasets` and TRL. TRL needs PyTorch: the pinned release has a CPU build.
+# Read exported files with the packages that they are for, in a separate environment: Inspect logs with `inspect_ai`,
+# trajectories with `atif`, training rows with `datasets` and TRL. TRL needs PyTorch; the pinned release has a CPU build.
 PACKAGES := build/packages
 packages: compiled
 	mkdir -p $(PACKAGES)
@@ -71,7 +71,7 @@ packages: compiled
 	  --format $$each --trust-rule --force -o $(PACKAGES)/$$each.jsonl || exit 1; done
 	$(PACKAGES)/venv/bin/python tests/exporters/check_training_rows.py $(PACKAGES)/sft.jsonl $(PACKAGES)/preference.jsonl
 
-# Lakes in an object store (a server of moto) and on a Dask cluster of two processes, in an environment of its own.
+# Test lakes in an object store (a moto server) and on a Dask cluster of two processes, in a separate environment.
 CLUSTER := build/cluster
 cluster: compiled
 	mkdir -p $(CLUSTER)
@@ -84,11 +84,11 @@ cluster: compiled
 bench: compiled
 	$(BIN)/python benchmarks/run_all.py
 
-# What pip does for a package that is installed, and not for a tree that is worked on: without it every start compiles.
+# Compile the product. pip compiles an installed package, but not an editable one, and each start would compile again.
 compiled: $(STAMP)
 	$(BIN)/python -m compileall -q cli exporters fcreview importers store tui
 
-# Python compiles a library at its first import. Half of them are imported by no test.
+# --no-compile: Python compiles a library when it is first imported, and the tests import half of the libraries.
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip

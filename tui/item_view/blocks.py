@@ -16,9 +16,50 @@ from fcreview.matching.repeated_calls import RepeatedCalls
 from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, number_steps
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
-from fcreview.tui.item_view.decisive_mark import DecisiveStepMark, find_mark
+from fcreview.model.verdict import DECISIVE_STEP, agreed_verdict
 from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_head
 from fcreview.tui.text.theme import symbols
+
+
+@dataclass(frozen=True, slots=True)
+class DecisiveStepMark:
+    """Decisive step, chosen by annotators or guessed by fcreview."""
+
+    message: int
+    people: tuple[str, ...]
+    """Annotators who chose this message. The annotator of the session is `you`."""
+    guess: int | None = None
+    """Number of the message that fcreview guessed, from 1. None if there is no guess or if it is hidden."""
+    kind: str = ""
+    """Kind of the guessed step, such as `wrong_write`."""
+    reason: str = ""
+
+
+def find_mark(
+    item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
+) -> DecisiveStepMark | None:
+    """Return the adjudicated decisive step, else the annotator's own, else the agreed step, else the guessed step.
+
+    `opinions`: reviews that the annotator may see. `hide_verdicts`: whether the guess is hidden.
+    """
+    verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
+    guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
+    given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
+    chosen = [o.verdict for o in given if o.is_adjudication] or [o.verdict for o in given if o.annotator == annotator]
+    message = chosen[0] if chosen else agreed_verdict(o.verdict for o in given)
+    if not _is_number(message):
+        message = guess.value if guess else None
+    if message is None:
+        return None
+    people = tuple("you" if o.annotator == annotator else o.annotator for o in given if o.verdict == message)
+    if guess is None:
+        return DecisiveStepMark(int(message), people)
+    return DecisiveStepMark(int(message), people, int(guess.value), guess.error_type or "", guess.rationale or "")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
 
 UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
@@ -54,7 +95,6 @@ class Block:
     parent: str | None = None
     """Key of the block of the turn, or of the earlier dialogue, that contains this block. None at the top level."""
     title: str = ""
-    """Heading of the pager that shows the full text."""
     opens_pager: bool = False
     """Whether the block opens in the pager instead of unfolding in place."""
     full_text: Callable[[], str] | None = None
@@ -68,7 +108,6 @@ class Block:
     message: int | None = None
     """Number of the message that the block shows, from 1. None outside conversations."""
     is_decisive: bool = False
-    """Whether the block begins with the note on the decisive step."""
 
     @property
     def is_stop(self) -> bool:
@@ -112,17 +151,13 @@ class DisplayOptions:
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 
     def is_folded(self, key: str, default: bool) -> bool:
-        """Return whether a block is folded. `default` applies unless the reader folded or unfolded the block.
-
-        Printed output unfolds all turns.
-        """
+        """Whether a block is folded: as the reader left it, else `default`. Printed output unfolds all turns."""
         if self.unfold_all:
             return False
         return default and "/" in key if self.print_hint else self.folds.get(key, default)
 
     @property
     def unfold_hint(self) -> str:
-        """Hint that tells the reader how to see the full text, such as `enter to open`."""
         return self.print_hint or f"{self.open_key} to open"
 
     def row_limit(self, limit: int) -> int:
@@ -131,7 +166,6 @@ class DisplayOptions:
 
 
 def nest_blocks(blocks: Sequence[Block], parent: str) -> Sequence[Block]:
-    """Set the parent of all blocks to the block with the key `parent`. Return the blocks."""
     for block in blocks:
         block.parent = parent
     return blocks
@@ -147,7 +181,6 @@ class BlockSource:
         return len(self.blocks)
 
     def lines(self, index: int, cells: int) -> Sequence[Line]:
-        """Render the block at `index` for a width of `cells`."""
         return self.blocks[index].lines(cells)
 
 
@@ -185,15 +218,12 @@ class IndexedItem:
         """Reviews that the annotator may see."""
         self.opinions_by_target = _group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = _group_by(item.verdicts, lambda verdict: verdict.target)
-        """Maps a target to its verdicts. An index is needed because an item can have a verdict on each of a million
-        arguments."""
+        """Maps a target to its verdicts, of which an item can have one for each of a million arguments."""
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
         self.argument_verdicts = _group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
         """Maps the address of a call to the verdicts on its arguments."""
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
-        """Maps (turn, call index) to a golden call."""
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
-        """Maps (turn, call index) to a predicted call."""
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of pairs that are no error by the benchmark's rules."""
         pairs = [replace(p, state=" ") if p.state == "+" in self.uncounted_states else p for p in item.pairs]
@@ -236,15 +266,11 @@ class IndexedItem:
         return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
 
     def message_number(self, part: Message | Call | None) -> int | None:
-        """Return the number, from 1, of the chat message that a message or call of the item belongs to.
-
-        None outside conversations, and for the instruction to a simulated user.
-        """
+        """Return the number, from 1, of the chat message with this part. None outside conversations."""
         return self._message_numbers.get(id(part))
 
     @cached_property
     def decisive_step(self) -> DecisiveStepMark | None:
-        """The decisive step that the annotator may see."""
         return find_mark(self.item, self.opinions, self.annotator, hide_verdicts=self.hide_verdicts)
 
     @cached_property
@@ -268,7 +294,6 @@ class IndexedItem:
         return golden, predicted
 
     def turns_with_calls(self) -> list[int]:
-        """Turns with golden or predicted calls."""
         return [turn for turn in range(self.n_turns) if self.pairs.get(turn)]
 
     def turns_with_differences(self) -> list[int]:
@@ -295,7 +320,6 @@ class IndexedItem:
 
 
 def fold_mark(folded: bool) -> Line:
-    """Return the sign before the heading of a section that can be folded."""
     return (((symbols().folded if folded else symbols().unfolded) + " ", "primary"),)
 
 
@@ -305,10 +329,7 @@ def pad_label(label: str) -> str:
 
 
 def is_long(text: str, rows: int) -> bool:
-    """Estimate whether a text needs more than `rows` rows of 70 cells.
-
-    The time does not depend on the length of the text.
-    """
+    """Estimate, in constant time, whether a text needs more than `rows` rows of 70 cells."""
     return len(text) > rows * 70 or text.count("\n", 0, rows * 70) >= rows
 
 
@@ -348,7 +369,6 @@ def text_block(
 
 
 def _line_with_size(label: str, head: str, text: str, cells: int, style: str) -> Line:
-    """Return a line with the label, the beginning of a text, and the size of the whole text at the right edge."""
     size = f"  {format_size(text)}"
     room = max(cells - LABEL_CELLS, 8) - len(size)
     return justify_line(((pad_label(label), "dim"), (clip(head, room), style)), ((size, "dim"),), cells)
@@ -373,10 +393,7 @@ def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
 
 
 def note_block(key: str, label: str, text: str, *, style: str = "dim", suffix: str = "", title: str = "") -> Block:
-    """Return the block of a text that is cut to one line, such as a log entry.
-
-    `suffix` follows the text and is never cut.
-    """
+    """Return the block of a text that is cut to one line. `suffix` follows the text and is never cut."""
 
     def lines(cells: int) -> list[Line]:
         shown = clip(sanitize(text[: cells * 2]), cells - LABEL_CELLS - display_width(suffix))

@@ -32,11 +32,8 @@ Span = tuple[int, int]
 """(start, end) of a piece of the predicted text, as character offsets. `end` is exclusive."""
 WORD_PATTERN = re.compile(r"\s+|\w+|[^\w\s]")
 MIN_WORD_DIFF_CHARS = 40
-"""Smallest length of a difference, in characters, that is compared word by word."""
 MAX_WORD_DIFF_WORDS = 600
-"""Largest number of words that are compared word by word. Comparing more words would take too long."""
 MAX_ALTERNATIVES = 50
-"""Largest number of accepted golden values that are compared with the predicted text."""
 
 
 def changed_spans(golden: str, predicted: str) -> list[Span]:
@@ -78,10 +75,7 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length, in characters, of the common beginning of two texts.
-
-    Bisection makes this fast for texts of several megabytes.
-    """
+    """Return the length of the common beginning of two texts. Bisection is fast for several megabytes."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -120,7 +114,6 @@ def _mark_edge_blanks(text: str) -> str:
 
 
 MAX_COLUMN_ROWS = 3
-"""Largest number of rows for a value in its column. A longer value is shown below the name of its argument."""
 GOLDEN_COLUMN_CELLS = 44
 """Width of the golden column, in cells, on wide screens. The column is wider only for longer values."""
 MIN_NAME_CELLS = 24
@@ -132,8 +125,6 @@ OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) p
 SIDE_LABEL_CELLS = 15
 """Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
-"""Largest number of rows for a value that is shown below the name of its argument. A longer value is cut around its
-first difference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +137,6 @@ class Columns:
 
     @property
     def total(self) -> int:
-        """Width of the whole table, in cells."""
         return 2 + self.name + 2 + self.golden + 2 + self.predicted
 
 
@@ -175,8 +165,7 @@ def _widest_cells(heading: str, texts: Iterable[str]) -> int:
 
 
 def row_label(row: ArgumentRow) -> str:
-    """Return the name of the argument in a row, or the path inside it, such as `.price`, if the row shows a nested
-    value."""
+    """Return the name of the argument or, for a nested value, the path inside it, such as `.price`."""
     if row.depth == 0:
         return sanitize(row.path or "function")
     inside = re.search(r"[.\[]", row.path[1:])
@@ -194,8 +183,7 @@ def column_headings(widths: Columns, name: str = "argument") -> Line:
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
-    """Render one argument: golden and predicted value side by side, or stacked if a value is too long for its
-    column."""
+    """Render golden and predicted value side by side, or stacked if a value is too long for its column."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     left = wrap_visible(golden, widths.golden, MAX_COLUMN_ROWS + 1)
     right = wrap_visible(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
@@ -212,17 +200,13 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """Return the (golden, predicted) labels that replace missing values.
-
-    The label is empty for a side that has a value.
-    """
+    """Return the (golden, predicted) labels that replace missing values, empty for a side with a value."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
 def row_reasons(row: ArgumentRow) -> list[str]:
-    """Return the lines below a row: the reason for the difference, unless it is obvious, and any invisible
-    difference."""
+    """Return the reason for the difference, unless it is obvious, and any invisible difference."""
     if row.state not in "!~" and not row.is_required_by_function:
         return []
     reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
@@ -232,7 +216,6 @@ def row_reasons(row: ArgumentRow) -> list[str]:
 
 
 def _difference_style(row: ArgumentRow) -> str:
-    """Return the style of a difference: an error only if the difference remains after the benchmark's normalisation."""
     return "near" if row.state == "~" else "diff"
 
 
@@ -303,16 +286,11 @@ def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Sp
 
 
 def _side_label(side: Side, row: int) -> str:
-    """Return the label `golden` or `predicted` for row 0 of a value, and blanks of the same width for the other
-    rows."""
     return f"    {side if row == 0 else '':<{SIDE_LABEL_CELLS - 4}}"
 
 
 def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
-    """Cut a text to a window of at most `cells` that contains `position`, with `…` at each cut.
-
-    Returns (window, offset): `window[i]` is `text[i + offset]`.
-    """
+    """Return (window, offset): at most `cells` around `position`, where `window[i]` is `text[i + offset]`."""
     if display_width(text) <= cells:
         return text, 0
     before = cells // 4
@@ -329,10 +307,7 @@ def pair_place(pair: CallPair, label: str) -> str:
 
 
 def pair_heading(pair: CallPair, place: str, cells: int, remarks: Sequence[str] = ()) -> Line:
-    """Return the heading of an unfolded pair, with remarks at its end: `── turn 1 · call 1 of 2 · get_weather ──`.
-
-    `place`: result of `pair_place`. Empty if the frame of the pair shows it.
-    """
+    """Return `── turn 1 · call 1 of 2 · get_weather ──` with remarks. `place` is empty if the frame shows it."""
     place = f"{place} · " if place else ""
     state: list[StyledText] = []
     if pair.state in ONE_SIDED_LABELS:
@@ -381,7 +356,6 @@ def folded_pair_lines(
 
 
 def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
-    """Return the rows as lines, with the label `golden` or `predicted` before them."""
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 

@@ -32,9 +32,7 @@ from fcreview.tui.item_view.verdicts import needs_attention, target_verdict_bloc
 from fcreview.tui.text.lines import Line, format_json_text, make_line, rule_line, wrap_visible
 
 NOT_DECODED = "(not decoded)"
-"""Text that replaces the arguments of an undecoded call. Only the raw text of such a call may contain arguments."""
 MAX_EQUAL_ROWS = 8
-"""Largest number of equal arguments that each have a row. If there are more, they are folded to one line."""
 
 
 def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
@@ -63,10 +61,7 @@ def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> 
 
 
 def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of one pair: heading, arguments, verdicts, and the function docs if the reader opened them.
-
-    `position` is the index of the pair in its turn.
-    """
+    """Return the blocks of the pair at index `position` of its turn: heading, arguments, verdicts and function docs."""
     label, address = call_label(indexed.pairs[pair.turn], position), call_address(pair.turn, position)
     golden, predicted = indexed.calls_of(pair)
     folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
@@ -143,7 +138,6 @@ class PairTable:
     lines_above: Callable[[int], list[Line]]
     """Returns the lines above the rows, with the raw text of undecoded calls. The argument is the width in cells."""
     undecoded: Call | None = None
-    """Undecoded call of the pair. None if both calls could be decoded."""
 
 
 def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: DisplayOptions) -> PairTable:
@@ -160,8 +154,6 @@ def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: Dis
 
 
 def _undecoded_golden_table(golden: Call, predicted: Call | None, options: DisplayOptions) -> PairTable:
-    """Return a table with both calls as text, because arguments cannot be compared with an undecoded golden call."""
-
     def lines_above(cells: int) -> list[Line]:
         lines = undecoded_call_lines(golden, cells, options)
         if predicted is None:
@@ -175,21 +167,13 @@ def _undecoded_golden_table(golden: Call, predicted: Call | None, options: Displ
 
 
 def compared_golden_call(indexed: IndexedItem, pair: CallPair, address: str) -> Call | None:
-    """Return the golden call that the benchmark compared with an unmatched predicted call.
-
-    None if unknown or hidden.
-    """
+    """Return the golden call that the benchmark compared with an extra call. None if unknown or hidden."""
     compared = {} if indexed.hide_verdicts else indexed.item.extra.compared_with or {}
     return indexed.golden_calls.get((pair.turn, compared[address])) if address in compared else None
 
 
 def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str]:
-    """Return the remarks for the heading of a pair.
-
-    A remark states that the simulated user made the call, that the golden call does not count, how the predicted call
-    spells the function name, where the model made the same call earlier, or with which golden call the benchmark
-    compared the predicted call.
-    """
+    """Return the remarks for the heading of a pair, such as `by the simulated user` or `duplicate of turn 1 step 2`."""
     golden, predicted = indexed.calls_of(pair)
     remarks: list[str] = []
     if predicted is not None and (pair.turn, predicted.index) in indexed.user_calls:
@@ -207,7 +191,6 @@ def pair_remarks(indexed: IndexedItem, pair: CallPair, address: str) -> list[str
 
 
 def _pair_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> list[ArgumentRow]:
-    """Return the rows of the table. The row for the call as a whole is included only if both calls exist."""
     rows = build_argument_rows(golden, predicted, pair.diff)
     if pair.state == " ":
         rows = [replace(row, state="=") for row in rows]
@@ -215,7 +198,6 @@ def _pair_rows(pair: CallPair, golden: Call | None, predicted: Call | None) -> l
 
 
 def _split_equal_rows(rows: list[ArgumentRow], fold: bool) -> tuple[list[ArgumentRow], list[ArgumentRow]]:
-    """Split rows into (rows to show, equal rows to fold to one line)."""
     equal = [row for row in rows if row.state == "="]
     if not fold or len(equal) <= MAX_EQUAL_ROWS:
         return rows, []
@@ -239,10 +221,6 @@ def argument_block(
 
 
 def _full_values(row: ArgumentRow) -> str:
-    """Return both values as indented JSON and the reasons why they differ.
-
-    A list of accepted values stays on one line.
-    """
     golden, predicted = (format_json_text(value) if value else "(none)" for value in (row.golden, row.predicted))
     return "\n".join(["golden", golden, "", "predicted", predicted, "", *row_reasons(row)])
 
@@ -257,7 +235,6 @@ def _equal_rows_block(key: str, rows: list[ArgumentRow]) -> Block:
 
 
 def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
-    """Return the block of a turn that has neither golden nor predicted calls."""
     text = f"turn {turn + 1} · no golden or predicted calls"
     return Block(
         f"{turn_address(turn)}/calls",
@@ -266,10 +243,7 @@ def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
 
 
 def call_to_json(call: Call | None) -> Any:
-    """Convert a call to JSON: `{name: {argument: value}}`, where a golden value is a list of accepted values.
-
-    An undecoded call is converted to its raw text, and None to None.
-    """
+    """Convert a call to `{name: {argument: value}}`, with lists of accepted values, or to its raw text if undecoded."""
     if call is None:
         return None
     if call.arguments is None:

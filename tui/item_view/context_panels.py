@@ -23,11 +23,9 @@ from fcreview.tui.text.lines import Line, StyledText, fit_line, make_line, pad_t
 from fcreview.tui.text.theme import symbols, verdict_style
 
 MAX_NAME_CELLS = 30
-"""Largest width, in cells, of the name of a parameter or a model."""
 MAX_TYPE_CELLS = 18
 MIN_PANEL_ROWS = 3
 SUMMARY_ROWS = 3
-"""Largest number of rows for the description of a function."""
 
 
 def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, cells: int, free_rows: int) -> list[Line]:
@@ -41,7 +39,6 @@ def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, ce
 
 
 def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
-    """Return the docs of a function as a table. A parameter has one row, or several rows if all fit."""
     inner = cells - FRAME_CELLS
     properties = read_declared_parameters(document).properties
     required, optional = split_parameters(document)
@@ -78,7 +75,6 @@ def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free
 
 
 def _cut(lines: Sequence[Line], cells: int) -> Line:
-    """Return the first line, with an ellipsis if there are more lines."""
     return fit_line((*lines[0], (f" {symbols().ellipsis}", "dim")), cells) if len(lines) > 1 else lines[0]
 
 

@@ -15,10 +15,8 @@ from fcreview.model.item import Item
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.rows import ItemDetail
-from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, fold_mark
-from fcreview.tui.item_view.decisive_note import add_decisive_note
+from fcreview.tui.item_view.blocks import Block, DecisiveStepMark, DisplayOptions, IndexedItem, LineRenderer, fold_mark
 from fcreview.tui.item_view.function_docs import available_function_blocks
-from fcreview.tui.item_view.reasons import reason_blocks, suspicion_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
 from fcreview.tui.item_view.verdicts import (
     RATIONALE_ROWS,
@@ -27,7 +25,10 @@ from fcreview.tui.item_view.verdicts import (
     import_issue_blocks,
     judge_blocks,
     mark_reviewed_blocks,
+    paragraph_lines,
+    reason_blocks,
     review_blocks,
+    suspicion_blocks,
     verdict_blocks,
 )
 from fcreview.tui.text.graphics import FRAME_CELLS, frame_bottom, frame_side, frame_top, verdict_badge
@@ -52,7 +53,6 @@ SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "
 
 
 def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
-    """Draw a frame around each unfolded call and, with `sections`, around the other sections."""
     framed, at = list(blocks), 0
     while at < len(blocks):
         head, border = blocks[at], CALL_BORDER
@@ -70,7 +70,6 @@ def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
 
 
 def _last_row_of_call(blocks: Sequence[Block], at: int) -> int | None:
-    """Return the index of the last row of the unfolded call at `at`. None if the block is not an unfolded call."""
     head = blocks[at]
     part = parse_address(head.key)
     if part is None or part.call is None or part.argument is not None or head.folded:
@@ -99,7 +98,7 @@ def _last_row_of_section(blocks: Sequence[Block], at: int) -> int:
 
 
 def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, border: str, cells: int) -> list[Line]:
-    """Return lines with a border. `facts`: text in the border below the lines. None if there is no border below."""
+    """Return lines with a border, which is closed below the lines unless `facts` is None."""
     lines = render(max(cells - FRAME_CELLS, 8))
     framed: list[Line] = []
     if is_first:
@@ -112,24 +111,19 @@ def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, bord
 
 
 def _without_rule(line: Line) -> Line:
-    """Return the text of a heading without the horizontal rule around it."""
     rule = symbols().rule
     parts = [part for part in line if part[1] != "dim" or set(part[0].strip()) - {rule}]
     return tuple(parts) if line and set(line[0][0].strip()) == {rule} else line
 
 
 def _with_difference_sign(line: Line) -> Line:
-    """Show the state `!` of an argument as `≠`."""
     if line and line[0] == ("! ", "differs"):
         return ((f"{symbols().differs} ", "differs"), *line[1:])
     return line
 
 
 METADATA_LABEL_CELLS = 18
-"""Number of cells in the metadata heading that the summary cannot use."""
 MAX_FIELD_CHARS = 48
-"""Largest length, in characters, of a metadata value on its line. A longer value shows its size and opens in the
-pager."""
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
@@ -172,7 +166,6 @@ def _plain_metadata_heading(cells: int) -> list[Line]:
 
 
 def _metadata_heading(detail: ItemDetail, folded: bool, has_fields: bool, cells: int) -> list[Line]:
-    """Return the line `▸ metadata  simple_python · 420+38 tokens · maple-8b`, which folds and unfolds the fields."""
     ((summary, style),) = summary_lines(detail, max(cells - METADATA_LABEL_CELLS, 1))[0]
     line: Line = (
         *(fold_mark(folded) if has_fields else (("  ", ""),)),
@@ -205,11 +198,8 @@ def _metadata_lines(label: str, text: str, unfold_hint: str, cells: int) -> list
 
 
 MIN_ID_CELLS = 20
-"""Smallest width, in cells, of an item's id in the header."""
 MIN_GROUP_CELLS = 13
-"""Smallest width, in cells, of the name of a conversation, so that similar names remain distinct."""
 HIDDEN = "hidden"
-"""Text that replaces a verdict that blind review hides."""
 
 
 def header_line(
@@ -252,7 +242,6 @@ def header_line(
 
 
 def _header_facts(detail: ItemDetail, cells: int) -> str:
-    """Return category, turns and latency, as many as fit into `cells`."""
     item = detail.item
     facts = [sanitize(item.category)]
     facts += [format_count(item.n_turns, "turn")] if item.n_turns > 1 else []
@@ -262,7 +251,6 @@ def _header_facts(detail: ItemDetail, cells: int) -> str:
 
 
 def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> StyledText:
-    """Return a verdict as a badge or a symbol. If the annotator reviewed only parts of the item, it is a symbol."""
     if value == HIDDEN:
         return HIDDEN, "dim"
     if name == "you" and (not badge or (value is None and your_parts)):
@@ -271,10 +259,7 @@ def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> S
 
 
 def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
-    """Return one dim line with category, conversation, turns, tokens, latency, model and benchmark.
-
-    If the line is too long, first the middle of a long conversation name is cut, then the end of the line.
-    """
+    """Return the dim line with category, conversation, turns, tokens, latency, model and benchmark."""
     run, item = detail.run, detail.item
     parts = []
     if item.n_turns > 1 or item.n_steps > 1:
@@ -292,14 +277,10 @@ def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
 
 
 TRAJECTORY_REASON_ROWS = 3
-"""Largest number of rows for a reason above a trajectory, so that the first difference is visible without scrolling."""
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item.
-
-    In a trajectory, and where only a judge gives a verdict, the reasons come first; otherwise they follow the answer.
-    """
+    """Build the blocks of an item. The reasons come first in a trajectory and where only a judge gives a verdict."""
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     only_judged = item.official is None and item.rule is None and not item.pairs and bool(judge_blocks(indexed))
@@ -357,12 +338,10 @@ def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> i
 
 
 def find_decisive_step(blocks: Sequence[Block]) -> int | None:
-    """Return the index of the block of the decisive step. None if no step is known or if its turn is folded."""
     return next((at for at, block in enumerate(blocks) if block.is_decisive), None)
 
 
 def _mentions(text: str, function: str) -> bool:
-    """Whether a text contains the name of a function as a word."""
     return re.search(rf"(?<![\w.]){re.escape(function)}(?!\w)", text) is not None
 
 
@@ -372,10 +351,7 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
 
 
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the first difference inside the block at `at`: the first argument, else the first call.
-
-    Returns `at` if nothing inside the block differs.
-    """
+    """Return the index of the first differing argument, else call, inside the block at `at`, else `at`."""
     head = blocks[at].key
     if blocks[at].differs:
         at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
@@ -410,8 +386,7 @@ def first_difference(blocks: Sequence[Block]) -> int | None:
 
 
 def target_at(blocks: Sequence[Block], at: int) -> str:
-    """Return the target of a verdict given at a block: its own target, else the turn that contains it, else the
-    item."""
+    """Return the target of a verdict given at a block: its own, else that of its turn, else the item."""
     if not 0 <= at < len(blocks):
         return ITEM
     block = blocks[at]
@@ -419,18 +394,15 @@ def target_at(blocks: Sequence[Block], at: int) -> str:
 
 
 class RawRecord(NamedTuple):
-    """Record of the item in a file of the run."""
+    """Record of the item in a file of the run (`result` or `score`), with its location as `FILE:LINE`."""
 
     name: str
-    """Kind of record: `result` or `score`."""
     location: str
-    """Location of the record as `FILE:LINE`. Empty if unknown."""
     text: str
     """Content of the record as in the file, or the reason why the record cannot be read."""
 
 
 def format_location(file: object, line: object) -> str:
-    """Format a location as `FILE:LINE`, without the line if it is unknown."""
     return f"{file}:{line}" if file and line else str(file or "")
 
 
@@ -441,13 +413,49 @@ def score_location(item: Item) -> str:
 
 
 def join_records(records: Sequence[RawRecord], *, indented: bool) -> str:
-    """Join records into one text, each below a heading with its location.
-
-    `indented`: spread JSON over several lines.
-    """
+    """Join records into one text, each below its location. `indented`: spread JSON over several lines."""
     dash = symbols().rule * 2
     parts = []
     for record in records:
         head = f"{dash} {record.name} {dash}" + (f"\n{record.location}" if record.location else "")
         parts.append(f"{head}\n{indent_json(record.text.strip()) if indented else record.text.rstrip()}\n")
     return "\n".join(parts)
+
+
+NOTE_ROWS = 3
+
+
+def add_decisive_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str) -> list[Block]:
+    """Add the note above the first block of the message, or of the nearest earlier message that is shown."""
+    mark = indexed.decisive_step
+    numbered = [(block.message, -at) for at, block in enumerate(blocks) if block.message is not None]
+    earlier = [each for each in numbered if mark is not None and each[0] <= mark.message]
+    if mark is None or not earlier:
+        return [*blocks]
+    at = -max(earlier)[1]
+    render = partial(_lines_with_note, blocks[at].lines, mark, confirm_key)
+    step = replace(blocks[at], lines=render, is_decisive=True, is_heading=True, message=mark.message)
+    return [*blocks[:at], step, *blocks[at + 1 :]]
+
+
+def _lines_with_note(render: LineRenderer, mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
+    return [*_note_lines(mark, confirm_key, cells), *render(cells)]
+
+
+def _note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
+    is_guess = mark.message == mark.guess
+    if is_guess:
+        hint = f" · {confirm_key} to confirm" if confirm_key else ""
+        source = f"confirmed by {', '.join(mark.people)}" if mark.people else f"guess from facts{hint}"
+    else:
+        source = f"marked by {', '.join(mark.people)}"
+    left: Line = (
+        ("decisive step", "warn"),
+        (sanitize(f" · message {mark.message} · {source}"), "dim"),
+    )
+    if is_guess or not mark.reason:
+        kind: Line = ((f"{sanitize(mark.kind)} ", "dim"),)
+        lines = [justify_line(left, kind if line_width(left) + line_width(kind) < cells else (), cells)]
+        return [*lines, *paragraph_lines("", mark.reason, cells, "", NOTE_ROWS)]
+    guess = paragraph_lines(f"guess: message {mark.guess}  ", mark.reason, cells, "dim", NOTE_ROWS)
+    return [justify_line(left, (), cells), *guess]

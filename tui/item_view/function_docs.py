@@ -39,17 +39,13 @@ MAX_PARAMETERS = 200
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Return the function doc of a called function. None if no function has this name.
-
-    If no name is equal, names that differ only in dots and underscores match.
-    """
+    """Return the doc of a called function. If no name is equal, dots and underscores count as equal."""
     exact = (document for document in functions if document.get("name") == name)
     similar = (document for document in functions if _plain_name(str(document.get("name"))) == _plain_name(name))
     return next(exact, next(similar, None))
 
 
 def _plain_name(name: str) -> str:
-    """Return the name with underscores in place of dots, because some model interfaces replace the dots."""
     return name.replace(".", "_")
 
 
@@ -68,7 +64,6 @@ def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
 def function_lines(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
 ) -> list[Line]:
-    """Render the docs of a function below a heading. See `function_sections`."""
     head = rule_line((("docs of ", ""), (sanitize(name), "strong")), cells)
     sections = function_sections(name, document, argument, cells, available)
     return [head, *(line for _, lines in sections for line in lines)]
@@ -122,7 +117,6 @@ def _json_text(value: Any, indent: int | None = None) -> str:
 
 
 def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells: int) -> list[Line]:
-    """Render a parameter: the line `→ city  string, required`, its description, accepted values, default and fields."""
     arrow = symbols().arrow if marked else " "
     head: Line = ((f"  {arrow} ", "strong"), (sanitize(name), "strong" if marked else ""))
     kind: Line = ((f"  {sanitize(type_name(schema))}{', required' if required else ''}", "dim"),)
@@ -134,7 +128,6 @@ def _parameter_lines(name: str, schema: Any, required: bool, marked: bool, cells
 
 
 def parameter_texts(schema: Any) -> list[str]:
-    """Return the description, the accepted values, the default and the fields of a parameter."""
     if not isinstance(schema, dict):
         return []
     texts = [str(schema.get("description") or "")]
@@ -174,14 +167,10 @@ class RelevantFunctions:
 
 NO_FUNCTIONS = RelevantFunctions()
 MAX_AVAILABLE_DOCS = 20
-"""Largest number of available functions whose docs are shown for an item without a call."""
 
 
 def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
-    """Return the functions of the call at a block key or target address, which may also be that of an argument.
-
-    The result is empty if `key` is neither that of a call nor of an argument.
-    """
+    """Return the functions of the call, or of the argument of a call, with this block key or target address."""
     part = parse_address(key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
@@ -202,10 +191,7 @@ def available_functions(indexed: IndexedItem) -> RelevantFunctions:
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return the function names as `{"golden": name, "predicted": name}`.
-
-    A missing call has the name of its counterpart.
-    """
+    """Return `{"golden": name, "predicted": name}`. A missing call has the name of its counterpart."""
     golden, predicted = indexed.calls_of(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -213,7 +199,6 @@ def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str
 
 
 def _top_level_name(path: str | None) -> str | None:
-    """Return the name of the top-level argument in a path: `filter` for `filter.price`."""
     return str(split_path(path)[0]) if path else None
 
 
@@ -225,10 +210,8 @@ class FunctionDocsSource:
     """Document of function docs: one block for each function, and one for each of its parameters."""
 
     functions: Sequence[dict[str, object]]
-    """Documents of the available functions."""
     shown: RelevantFunctions
     cells: int
-    """Width in cells of the current layout."""
     _sections: list[tuple[str | None, list[Line]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -245,7 +228,6 @@ class FunctionDocsSource:
 
     @property
     def marked_block(self) -> int | None:
-        """Index of the block with the parameter under the cursor."""
         argument = self.shown.argument
         return next((at for at, (name, _) in enumerate(self._sections) if name is not None and name == argument), None)
 
@@ -288,10 +270,7 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
-    """Return the `DOCS_CHOICES` that apply to a call. Without a call, only `all` applies.
-
-    `predicted` is omitted if both calls use the same function, and `all` if only one function is available.
-    """
+    """Return the `DOCS_CHOICES` that differ for a call. Without a call, only `all` applies."""
     part = parse_address(address) if address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
@@ -302,10 +281,7 @@ def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
 
 
 def next_docs_choice(choices: Sequence[str], current: str) -> str:
-    """Return the choice that follows `current`, where an empty string means no docs.
-
-    If `current` does not apply to the call, return the last choice.
-    """
+    """Return the choice after `current`: empty for no docs, the last choice if `current` does not apply."""
     if current in choices:
         at = choices.index(current) + 1
         return choices[at] if at < len(choices) else ""
@@ -337,11 +313,6 @@ def footer_lines(
 
 
 def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, cells: int) -> list[Line]:
-    """Render the docs of one parameter in the footer.
-
-    The heading is `── city · string, required ──`. A line such as `enum: ["a", "b"] · default: "a"` and the description
-    follow.
-    """
     schema = (read_declared_parameters(document).properties or {}).get(argument)
     if schema is None:
         warning = f" · not a parameter of {sanitize(name)}"
@@ -358,8 +329,6 @@ def _footer_parameter_lines(name: str, document: dict[str, Any], argument: str, 
 
 
 MAX_LISTED_FUNCTIONS = 8
-"""Largest number of available functions that each have a line. If there are more, only called functions have one by
-default."""
 OTHER_FUNCTIONS_KEY = "offer/others"
 
 
@@ -410,18 +379,13 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
 
 
 def _call_states(indexed: IndexedItem) -> dict[str, str]:
-    """Map the plain name of each called function to its state.
-
-    The state is `=` if golden and predicted calls use the function, `-` for golden calls only, `+` for predicted calls
-    only.
-    """
+    """Map the plain name of each called function to `=` (both sides), `-` (golden only) or `+` (predicted only)."""
     golden = {_plain_name(call.name) for call in indexed.item.golden}
     predicted = {_plain_name(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
 def _function_state(document: dict[str, Any], states: dict[str, str]) -> str:
-    """Return the state of a function from `states` (see `_call_states`). Empty if no call uses the function."""
     return states.get(_plain_name(str(document.get("name"))), "")
 
 
@@ -429,7 +393,6 @@ CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
 
 
 def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
-    """Return the block of a signature and the calls that use it: `- get_weather(day, [city])  golden`."""
     name, (required, optional) = str(document.get("name")), split_parameters(document)
 
     def lines(cells: int) -> list[Line]:
@@ -448,8 +411,6 @@ def _signature_block(key: str, document: dict[str, Any], state: str) -> Block:
 
 
 def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, folded: bool) -> Block:
-    """Return a block with the names of the functions that have no line. If unfolded, it ends with a hint to fold it."""
-
     def lines(cells: int) -> list[Line]:
         if not folded:
             return [] if options.print_hint else [((f"  … {options.open_key} to fold", "dim"),)]

@@ -80,17 +80,14 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the first step of the judged model. The result is infinite if the benchmark supplied the whole turn."""
+    """Return the first step of the judged model; infinite if the benchmark supplied the whole turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
 def _missing_calls(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Map the index of a predicted call to the missing golden calls that are shown after it.
-
-    The key None has the golden calls that are shown before all predicted calls.
-    """
+    """Map the index of a predicted call, or None for the start, to the missing golden calls shown after it."""
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -145,7 +142,6 @@ def _step_events(
 
 
 MIN_REPEATS = 3
-"""Smallest number of equal events in a row that are folded to one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +152,10 @@ class RepeatedEvents:
 
     @property
     def has_equal_results(self) -> bool:
-        """Whether the environment returned the same result every time."""
         return len({event.observation.content if event.observation else "" for event in self.events}) == 1
 
 
 def group_repeats(events: Sequence[TimelineEvent]) -> list[TimelineEvent | RepeatedEvents]:
-    """Combine equal consecutive events into `RepeatedEvents`."""
     grouped: list[TimelineEvent | RepeatedEvents] = []
     at = 0
     while at < len(events):
@@ -177,7 +171,6 @@ def group_repeats(events: Sequence[TimelineEvent]) -> list[TimelineEvent | Repea
 
 
 def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
-    """Whether two events are equal calls without a golden call, or equal messages of the assistant."""
     if first.call is not None and second.call is not None:
         extra = first.pair is not None and second.pair is not None and first.pair.state == second.pair.state in "+ "
         return extra and is_same_call(first.call, second.call)
@@ -190,15 +183,10 @@ def _is_repeat(first: TimelineEvent, second: TimelineEvent) -> bool:
 REPLY_ROWS = 10
 NO_REPLY = "(no reply: the model made a call)"
 REPLY_LABEL_CELLS = 6
-"""Width, in cells, of the labels `labels` and `reply` before the two columns."""
 
 
 def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = "") -> list[Block]:
-    """Return the blocks of the model's reply, next to the golden reply if there is one.
-
-    The labels of the reply, the judge verdicts and the reviews are included. `reply` is None if the model made a call
-    instead.
-    """
+    """Return the blocks of the reply, next to the golden reply. `reply` is None if the model made a call instead."""
     golden = indexed.item.extra.golden_reply
     if golden is None:
         body = [_reply_block(reply or "", options)]
@@ -225,7 +213,6 @@ def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOption
 
 
 def _reply_columns(cells: int) -> Columns:
-    """Return two columns of equal width for the labels and the replies below them."""
     half = max((cells - REPLY_LABEL_CELLS - 6) // 2, 8)
     return Columns(REPLY_LABEL_CELLS, half, half)
 
@@ -237,8 +224,6 @@ def _reply_block(reply: str, options: DisplayOptions) -> Block:
 
 
 def _label_blocks(indexed: IndexedItem) -> list[Block]:
-    """Return blocks with the golden labels and the labels that a judge gave the reply, as a row of an argument
-    table."""
     golden = indexed.item.extra.golden_labels
     if golden is None:
         return []
@@ -253,16 +238,11 @@ def _label_blocks(indexed: IndexedItem) -> list[Block]:
 
 
 def _lines_without_state(render: LineRenderer, cells: int) -> list[Line]:
-    """Render a row without its state symbol, for values that were not compared."""
     first, *rest = render(cells)
     return [(("  ", ""), *first[1:]), *rest]
 
 
 def _label_row(indexed: IndexedItem, golden: list[str], verdict: Verdict) -> ArgumentRow:
-    """Compare the golden labels with the judge's labels.
-
-    The state is `~` if they differ but the benchmark passes the item.
-    """
     predicted = [str(label) for label in verdict.value]
     passes = indexed.item.official if indexed.item.official is not None else indexed.item.rule
     state: DiffState = "=" if set(predicted) == set(golden) else "~" if passes else "!"
@@ -307,8 +287,6 @@ def _two_replies_block(golden: str, reply: str | None, options: DisplayOptions) 
 USER_ROWS = 6
 RESULT_ROWS = 4
 BRIEF_RESULT_ROWS = 1
-"""Largest number of rows for the result of a call that is equal to the golden call, repeated, or in supplied
-dialogue."""
 
 
 def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
@@ -330,7 +308,6 @@ def event_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> li
 
 
 def _final_reply(indexed: IndexedItem, turn: int, events: Sequence[TimelineEvent]) -> TimelineEvent | None:
-    """Return the model's reply in the last step of the item. None if the model made a call in that step."""
     if turn != indexed.n_turns - 1:
         return None
     own = [e for e in events if not e.is_context and not (e.message and e.message.role in ("log", "state"))]
@@ -361,11 +338,6 @@ def _single_event_blocks(indexed: IndexedItem, turn: int, event: TimelineEvent, 
 
 
 def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of repeated events.
-
-    If folded, they are one line, such as `+ calls 3-21 · 19x diff(...)`, and the result. If unfolded, each event has
-    its own blocks.
-    """
     first, last = repeated.events[0], repeated.events[-1]
     is_call = first.kind == "call"
     start, end = (first.position, last.position) if is_call else (first.step, last.step)

@@ -39,10 +39,7 @@ OVERVIEW_ROWS = 3
 
 
 def turn_overview_blocks(indexed: IndexedItem) -> list[Block]:
-    """Return the block with the outcome of every turn, such as `turns 1 = 2 = 3 -+ fails here`.
-
-    The list is empty if the benchmark judges only one turn.
-    """
+    """Return the line `turns 1 = 2 = 3 -+ fails here`. Empty if the benchmark judges only one turn."""
     if indexed.n_turns < 2 or indexed.only_last_turn_judged:
         return []
     entries = [_turn_outcome(indexed, turn) for turn in range(indexed.n_turns)]
@@ -74,10 +71,7 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
 
 
 def conversation_blocks(siblings: Sequence[Sibling], item: int, keys: str) -> list[Block]:
-    """Return the block with the items of the conversation: `group 1 ✓ 2 ✗ [3 ✗] 4 ·`.
-
-    `item`, a row number, is in brackets. `keys` names the keys that move to the other items.
-    """
+    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·`, with the item of this number in brackets."""
     if len(siblings) < 2:
         return []
     at = next((n for n, sibling in enumerate(siblings) if sibling.item == item), 0)
@@ -98,7 +92,6 @@ def _conversation_line(siblings: Sequence[Sibling], at: int, keys: str, cells: i
 
 
 def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) -> Line:
-    """Return the numbers and verdicts of the items from index `first` to `last`, with `…` where items are omitted."""
     parts: list[StyledText] = [("… ", "dim")] if first > 0 else []
     for n in range(first, last + 1):
         verdict = siblings[n].mark
@@ -110,14 +103,12 @@ def _sibling_marks(siblings: Sequence[Sibling], first: int, last: int, at: int) 
 
 UNKNOWN_QUESTION = "question unknown: not found in any dataset"
 NAMED_MESSAGE_ROWS = 1
-"""Largest number of rows for a named message, such as a user profile or the instruction to a simulated user."""
 UNNAMED_MESSAGE_ROWS = 4
 FULL_DIALOGUE_ROWS = 40
 
 
 def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the messages before the model's first step: the request, and instructions to model or
-    user."""
+    """Return the blocks of the messages before the model's first step: the request and instructions."""
     blocks: list[Block] = []
     unknown = turn == 0 and not has_question(indexed.item)
     if unknown:
@@ -154,13 +145,11 @@ def has_question(item: Item) -> bool:
 
 
 def _sender_label(message: Message) -> str:
-    """Return the name of a message's sender, or the role if the name does not fit the label column."""
     name = message.name or message.role
     return name if len(name) < LABEL_CELLS or message.role == "user" else message.role
 
 
 def _is_opening_shown(indexed: IndexedItem, turn: int, at: int, message: Message, options: DisplayOptions) -> bool:
-    """Whether an opening message is shown. The full dialogue shows every opening message."""
     if options.full_dialogue or message.role == "user":
         return True
     if message.role == "state":  # Several snapshots are shown in the full dialogue only.
@@ -171,7 +160,6 @@ def _is_opening_shown(indexed: IndexedItem, turn: int, at: int, message: Message
 
 
 def belongs_to_question(indexed: IndexedItem, turn: int, at: int) -> bool:
-    """Whether a user message follows the message at index `at` before the model's first step of the turn."""
     return any(m.role == "user" and m.step < 0 for m in indexed.messages[turn][at + 1 :])
 
 
@@ -213,7 +201,6 @@ def earlier_dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 FIELD_PATH_SHARE = 0.5
-"""Largest share of the width for the paths of state fields, which are longer than names of arguments."""
 
 
 def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
@@ -239,8 +226,6 @@ def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
 
 
 def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
-    """Return the table row of a field: `-` if only the golden state has the field, `+` if only the predicted state has
-    it."""
     state: DiffState = "-" if difference.predicted == ABSENT else "+" if difference.golden == ABSENT else "!"
     golden, predicted = (
         value if isinstance(value, str) else to_json_text(value) for value in (difference.golden, difference.predicted)
@@ -249,11 +234,9 @@ def _state_row(path: str, difference: StateDifference) -> ArgumentRow:
 
 
 MAX_OPEN_MESSAGES = 12
-"""Largest number of messages of a trajectory whose turns are all unfolded by default."""
 
 
 def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of all turns of an item, with their calls and replies."""
     if not indexed.is_trajectory:
         return [
             *opening_blocks(indexed, 0, options),
@@ -315,10 +298,7 @@ def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unf
 
 
 def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int) -> list[Line]:
-    """Render the heading of a turn: `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`.
-
-    The heading of a folded turn also shows the request.
-    """
+    """Render `── turn 2 of 4 · calls: 2 golden, 3 predicted · =1 !1 · FAILS HERE ──`, with the request if folded."""
     pairs = indexed.pairs.get(turn, [])
     parts: list[StyledText] = [(f"turn {turn + 1} of {indexed.n_turns}", "strong")]
     parts += [(" · judged", "strong")] if indexed.only_last_turn_judged else []
@@ -345,8 +325,6 @@ def turn_heading_lines(indexed: IndexedItem, turn: int, folded: bool, cells: int
 
 
 def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the model's reply if the model made no call, a golden reply exists, or the full dialogue is
-    shown."""
     messages = indexed.messages.get(0, [])
     replies = [
         message.content
@@ -362,6 +340,5 @@ def _single_turn_reply_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
 
 
 def _has_lost_arguments(indexed: IndexedItem) -> bool:
-    """Whether decoding dropped the arguments of a call, so that only the raw reply shows what the model meant."""
     calls = [indexed.calls_of(pair) for pair in indexed.pairs.get(0, [])]
     return any(golden and golden.arguments and predicted and predicted.arguments == {} for golden, predicted in calls)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from fcreview.model.item import Erratum, ImportIssue, Item, RecordedReview, Verd
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA, decides
-from fcreview.model.wording import format_count, format_verdict
+from fcreview.model.wording import describe_error_type, format_count, format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
 from fcreview.tui.text.lines import (
     Line,
@@ -26,6 +26,7 @@ from fcreview.tui.text.lines import (
     line_width,
     rule_line,
     truncate,
+    truncate_error_type,
     wrap_head,
     wrap_text,
 )
@@ -33,10 +34,7 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return blocks with the golden answers and the model's final answer.
-
-    Empty if the benchmark judges no final answer.
-    """
+    """Return the golden answers and the final answer. Empty if the benchmark judges no final answer."""
     accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
         return []
@@ -76,7 +74,6 @@ def _marked_lines(render: LineRenderer, opinions: Sequence[Opinion], cells: int)
 
 
 def _review_mark(opinion: Opinion) -> StyledText:
-    """Return the verdict of a review as a symbol. A value without a symbol is written out, such as `no` or a label."""
     value, criterion = opinion.verdict, opinion.criterion
     text = (
         symbols().verdict_symbol(value)
@@ -87,7 +84,6 @@ def _review_mark(opinion: Opinion) -> StyledText:
 
 
 def _has_symbol(value: Any, criterion: str) -> bool:
-    """Whether a symbol can show the value. Labels, yes and no are written out."""
     return not isinstance(value, list) and not (isinstance(value, bool) and criterion not in PASS_FAIL_CRITERIA)
 
 
@@ -96,27 +92,21 @@ def _verdict_symbol(value: Any, criterion: str) -> str:
 
 
 def _value_style(value: Any, criterion: str, neutral: str = "") -> str:
-    """Return the style of a verdict's value. Only criteria where true means pass get green and red."""
     return verdict_style(value) if value is None or criterion in PASS_FAIL_CRITERIA else neutral
 
 
 RATIONALE_ROWS = 8
 SOURCE_LABELS = {"official": "official", "rule": "recomputed"}
-"""Maps a verdict source to its name on screen."""
 
 
 def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list[Block]:
-    """Return the block with the official and the recomputed verdict. Each reason has at most `max_rows` rows."""
     if indexed.hide_verdicts:
         return []
     return [Block("verdicts", partial(verdict_lines, indexed.item, max_rows), title="verdicts")]
 
 
 def criteria_text(item: Item, source: str) -> str:
-    """Return the verdicts of a source on all criteria, such as `func_ok ✓ · args_ok ✗`.
-
-    `correct` and the decisive step are omitted, because they are shown elsewhere.
-    """
+    """Return `func_ok ✓ · args_ok ✗`: the verdicts of a source, except `correct` and the decisive step."""
     verdicts = [
         v
         for v in item.verdicts
@@ -185,10 +175,7 @@ def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
 
 
 def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
-    """Render an indented, labelled text in at most `max_rows` rows, with `…` if it was cut.
-
-    No lines for an empty text.
-    """
+    """Render an indented, labelled text in at most `max_rows` rows. No lines for an empty text."""
     if not text:
         return []
     rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
@@ -198,7 +185,6 @@ def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows
 
 
 def review_blocks(indexed: IndexedItem) -> list[Block]:
-    """Return the blocks of the reviews that the annotator may see."""
     recorded = [] if indexed.hide_verdicts else indexed.item.extra.recorded_reviews
     blocks = []
     if indexed.opinions:
@@ -210,7 +196,6 @@ def review_blocks(indexed: IndexedItem) -> list[Block]:
 
 
 def _recorded_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
-    """Render the human reviews that the run's own files contain. fcreview does not count them as reviews."""
     hint = " not counted as reviews until you import them with import-labels"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
@@ -243,7 +228,6 @@ def _review_lines(opinions: Sequence[Opinion], annotator: str, cells: int) -> li
 
 
 def _review_texts(opinion: Opinion) -> list[str]:
-    """Return the verdict, criterion, fault, override reason and error tags of a review, each as a text."""
     parts = [format_verdict(opinion.verdict, opinion.criterion)] if opinion.verdict is not None else []
     if opinion.criterion == DECISIVE_STEP and decides(opinion.verdict):
         parts = [f"decisive step: message {part}" for part in parts]
@@ -261,7 +245,6 @@ def _annotator_label(opinion: Opinion, annotator: str) -> str:
 
 
 def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
-    """Return a block with the warnings that the import recorded for the item."""
     if not issues:
         return []
 
@@ -276,10 +259,7 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
-    """Return blocks about the erratum that changed the golden answer: authors, date, reasons and the old answer.
-
-    The list is empty for blind annotators, because an erratum reveals what other annotators found.
-    """
+    """Return the erratum that changed the golden answer. Blind review hides it, because it shows what others found."""
     if erratum is None or options.hide_verdicts:
         return []
     block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
@@ -302,14 +282,10 @@ def _erratum_lines(erratum: Erratum, cells: int) -> list[Line]:
 
 
 VERDICT_WORDS = ("true", "false", "yes", "no", "1", "0", "correct", "incorrect", "pass", "fail")
-"""Rationales, in lower case, that only repeat the verdict."""
 
 
 def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIONALE_ROWS) -> list[Block]:
-    """Return blocks with the judge verdicts on the item or on the response.
-
-    Verdicts without a rationale share one line. Each verdict with a rationale has its own block.
-    """
+    """Return the judge verdicts on the item or response. Verdicts without a rationale share one line."""
     if indexed.hide_verdicts:
         return []
     verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
@@ -326,7 +302,6 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIO
 
 
 def _has_rationale(verdict: Verdict) -> bool:
-    """Whether a judge gave an error type, or a rationale that does not only repeat the value."""
     rationale = (verdict.rationale or "").strip().strip(".").casefold()
     value = ", ".join(map(str, verdict.value)) if isinstance(verdict.value, list) else str(verdict.value)
     return bool(verdict.error_type or (rationale and rationale not in (*VERDICT_WORDS, value.casefold())))
@@ -337,7 +312,6 @@ def _judge_name(verdict: Verdict) -> str:
 
 
 def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
-    """Return a judge's criterion and value, such as `args_ok_llm ✓`. The criterion `correct` is not named."""
     criterion = "" if verdict.criterion == "correct" else f"{sanitize(verdict.criterion)} "
     text = f"{criterion}{format_verdict_value(verdict.value, verdict.criterion)}{suffix}"
     return text, _value_style(verdict.value, verdict.criterion)
@@ -402,10 +376,7 @@ ARGUMENT_FLAGS = ("hallucinated",)
 
 
 def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
-    """Return one block with the automatic verdicts of `sources` and the reviews on a target.
-
-    Empty if there are none.
-    """
+    """Return the automatic verdicts of `sources` and the reviews on a target as one block, if there are any."""
     verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
@@ -421,10 +392,7 @@ def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[s
 
 
 def _target_verdicts(indexed: IndexedItem, target: str) -> list[Verdict]:
-    """Return the automatic verdicts to show below a target, and the verdicts on its arguments by `ARGUMENT_FLAGS`.
-
-    A judge's pass without a rationale is omitted.
-    """
+    """Return the automatic verdicts to show below a target. A judge's pass without a rationale is omitted."""
     verdicts = [v for v in indexed.verdicts.get(target, ()) if v.source != "human"]
     flags = [v for v in indexed.argument_verdicts.get(target, ()) if v.criterion in ARGUMENT_FLAGS and v.value is True]
     return [v for v in verdicts if v.source != "judge" or v.rationale or v.value is False] + flags
@@ -469,3 +437,114 @@ def _target_review_lines(opinion: Opinion, annotator: str, cells: int) -> list[L
     symbol = _verdict_symbol(opinion.verdict, opinion.criterion)
     label = f"{_annotator_label(opinion, annotator)} {symbol}  "
     return paragraph_lines(label, " · ".join(parts), cells, "strong", TARGET_REASON_ROWS)
+
+
+HIDDEN_REASONS = "  verdicts and reasons: hidden until you submit"
+SUSPICION_ROWS = 3
+SOURCE_LABEL_CELLS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Reason for the verdict of one source."""
+
+    source: str
+    value: bool | None
+    sentence: str
+    code: str
+    """Error type. Empty if there is none or if the sentence is the error type."""
+
+
+def read_reason(item: Item, source: str) -> Reason:
+    official = source == "official"
+    value, error_type = (item.official, item.error_type) if official else (item.rule, item.rule_error_type)
+    verdict = main_verdict(item, source)
+    code = (verdict.error_type if verdict else None) or error_type or ""
+    sentence = verdict_reason(verdict, error_type).removeprefix(code).removeprefix(":").strip()
+    sentence = sentence or describe_error_type(code) or code
+    return Reason(source, value, sentence, "" if sentence == code else code)
+
+
+def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
+    """Return the panel with the reasons. Empty if it would only repeat the badges in the header.
+
+    Blind review hides the reasons. `has_heading`: whether the panel always has a title. Otherwise it has a title only
+    if the verdicts differ.
+    """
+    item = indexed.item
+    if indexed.hide_verdicts:
+        return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
+    official, recomputed = read_reason(item, "official"), read_reason(item, "rule")
+    criteria = [text for source in SOURCE_LABELS if (text := criteria_text(item, source))]
+    fails = False in (official.value, recomputed.value)
+    if item.rule is not None and not fails and not (official.sentence or recomputed.sentence or criteria):
+        return []
+    lines = partial(_reason_lines, item, official, recomputed, max_rows, has_heading)
+    return [Block("verdicts", lines, title="verdicts")]
+
+
+def _reason_lines(
+    item: Item, official: Reason, recomputed: Reason, max_rows: int, has_heading: bool, cells: int
+) -> list[Line]:
+    known = official.value is not None and recomputed.value is not None
+    differ = known and official.value != recomputed.value
+    first, second = (
+        (recomputed, official) if recomputed.value is not None or not official.sentence else (official, recomputed)
+    )
+    fails = False in (first.value, second.value)
+    title = "Official and recomputed verdicts differ" if differ else "Why it fails" if fails else "Verdicts"
+    lines = [rule_line(((title, "warn" if differ else "strong"),), cells)] if has_heading or differ else []
+    if differ:
+        for reason in (first, second):
+            lines += _labelled_lines(reason, cells, max_rows)
+    else:
+        lines += _sentence_lines(first, cells, max_rows)
+        if second.sentence and second.sentence != first.sentence:
+            rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
+            lines += _labelled_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
+    if item.extra.failing_turn is not None and "turn" in f"{first.sentence} {second.sentence}":
+        text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
+        lines += paragraph_lines("", text, cells, "dim")
+    for source, label in SOURCE_LABELS.items():
+        lines += paragraph_lines(f"{label}: ", criteria_text(item, source), cells, "dim")
+    if item.rule is None:
+        note = f": {item.rule_note}" if item.rule_note else ""
+        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", 1)
+    return lines
+
+
+def _sentence_lines(reason: Reason, cells: int, max_rows: int) -> list[Line]:
+    return _with_code(paragraph_lines("", reason.sentence, cells, "differs", max_rows), reason.code, cells)
+
+
+def _labelled_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:
+    sign = f" {symbols().verdict_symbol(reason.value)}" if with_verdict else ""
+    label = f"{SOURCE_LABELS[reason.source]}{sign}  "
+    text = reason.sentence or ("pass" if reason.value else "fail (no reason given)")
+    style = verdict_style(reason.value) if with_verdict else ""
+    lines = paragraph_lines(label.ljust(SOURCE_LABEL_CELLS + (2 if with_verdict else 0)), text, cells, style, max_rows)
+    return _with_code(lines, reason.code, cells)
+
+
+def _with_code(lines: list[Line], code: str, cells: int) -> list[Line]:
+    code = sanitize(code)
+    if not code or not lines:
+        return lines
+    used = sum(display_width(text) for text, _ in lines[-1])
+    if used + 3 + display_width(code) <= cells:
+        return [*lines[:-1], (*lines[-1], ("   ", ""), (code, "dim"))]
+    return [*lines, (("  ", ""), (truncate_error_type(code, cells - 2), "dim"))]
+
+
+def suspicion_blocks(suspicions: Sequence[str], *, has_heading: bool) -> list[Block]:
+    """Return the panel with the reasons why the golden answer looks wrong. Empty without reasons."""
+    if not suspicions:
+        return []
+
+    def lines(cells: int) -> list[Line]:
+        rendered = [rule_line((("Why the golden answer is suspect", "strong"),), cells)] if has_heading else []
+        for text in suspicions:
+            rendered += paragraph_lines(f"{symbols().separator} ", text, cells, "golden", SUSPICION_ROWS)
+        return rendered
+
+    return [Block("suspicions", lines, title="why the golden answer is suspect")]

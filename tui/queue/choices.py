@@ -48,10 +48,7 @@ from fcreview.tui.text.theme import symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:
-    """Return the table of available orders with the current order selected.
-
-    The value of a row is the name of the order.
-    """
+    """Return the table of available orders with the current order selected."""
     orders = available_orders(state.blind, state.file)
     names = list(orders)
     return ChoiceTable(
@@ -66,10 +63,7 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
 
 
 def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
-    """Return the table of import issues.
-
-    The value of a row is the filter that selects the item of the issue, or empty if the issue concerns a file.
-    """
+    """Return the table of import issues. A row selects the filter of its item, or "" if it concerns a file."""
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -92,23 +86,14 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 
 SHARES_MIN_CELLS = 96
-"""Minimum width of the list, in cells, for showing percentages and long bars."""
 BAR_CELLS = (6, 10)
-"""Widths of a bar, in cells: on narrow and on wide screens."""
 SENTENCE_CELLS = (20, 42, 50)
-"""Minimum widths, in cells, of an error type's explanation on narrow, usual and wide screens. It becomes narrower only
-if all other columns have their minimum width."""
+"""Minimum widths, in cells, of an error type's explanation on narrow, usual and wide screens."""
 USUAL_CELLS = 76
-"""Smallest width of the list on a usual screen, in cells."""
 CODES_MIN_CELLS = 136
-"""Minimum width of the list, in cells, for a column of error types beside their explanations."""
 MOSTLY_CELLS = (12, 16, 26)
-"""Smallest widths, in cells, of the column with the most frequent values of a group's items, on narrow, usual and wide
-screens."""
 EXAMPLES_MIN_CELLS = 150
-"""Minimum width of the list, in cells, for showing example ids."""
 MIN_ERROR_TYPE_CELLS = 16
-"""Minimum width, in cells, of an error type that is shortened to make room for its explanation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +102,6 @@ class ClusterRow:
 
     group: ClusterGroup
     cluster: Cluster | None = None
-    """Cluster of the line. None on the line of a group."""
 
     @property
     def count(self) -> int:
@@ -126,12 +110,10 @@ class ClusterRow:
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Filter terms that select the failing items of the group or cluster."""
         return (self.group.term,) if self.cluster is None else tuple(filter(None, self.cluster.terms))
 
 
 def cluster_rows(groups: Sequence[ClusterGroup], unfolded: set[str]) -> list[ClusterRow]:
-    """Return one line for each group. A group whose filter term is in `unfolded` is followed by its clusters."""
     rows = []
     for group in groups:
         rows.append(ClusterRow(group))
@@ -166,13 +148,11 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str
 
 
 def explain_in_words(name: str) -> str:
-    """Return the explanation of an error type as a sentence, or the sanitized error type if it has none."""
     meaning = describe_error_type(name)
     return meaning[:1].upper() + meaning[1:] if meaning else sanitize(name)
 
 
 def _cut_value_pair(text: str, cells: int) -> str:
-    """Cut both values after the fold sign: `"Eiffel To… -> "Eiffel To…`."""
     sides = text[2:].split(VALUE_ARROW)
     if display_width(text) <= cells or len(sides) != 2:
         return truncate_middle(text, cells)
@@ -263,7 +243,6 @@ def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
 
 
 def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: int) -> list[StyledText]:
-    """Return the cells of a row, in the order of `_cluster_columns`."""
     by_error, code = grouping == BY_ERROR_TYPE, ""
     if row.cluster is None:
         sign = symbols().unfolded if row.group.term in unfolded else symbols().folded
@@ -286,7 +265,7 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: in
 
 
 def _tell_apart(parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int) -> list[list[StyledText]]:
-    """Put the first word of the error type before sentences that several groups have, unless the code has a column."""
+    """Put the first word of the error type before sentences that several groups have."""
     counts = Counter(each[0][0] for each in parts)
     for each, row in zip(parts, rows, strict=True):
         text, style = each[0]
@@ -304,12 +283,9 @@ Facets = Mapping[str, Sequence[tuple[str, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Proposed completion of a word in a filter."""
-
     text: str
     """Text that replaces the word: `official:` or `category:live_simple`."""
     description: str
-    """Description of the filter key, or the number of items with the filter value."""
 
     @property
     def label(self) -> str:
@@ -330,7 +306,6 @@ class CompletionContext:
 
     facets: Facets = field(default_factory=dict)
     saved: Mapping[str, str] = field(default_factory=dict)
-    """Saved filters by name."""
     blind: bool = False
 
 

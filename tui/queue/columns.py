@@ -25,7 +25,6 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 EQUAL_CALLS = "calls are equal"
 CALLED_FUNCTION = re.compile(r"(.+) called \(golden (.+)\)")
-"""Text of a first difference in the called function."""
 DIFFERENCE_TEXTS = (
     re.compile(r"(?P<predicted>\S+) called \(golden (?P<golden>.+)\)"),
     re.compile(r"(?P<predicted>\S+) called, not in golden"),
@@ -35,7 +34,6 @@ DIFFERENCE_TEXTS = (
 """Patterns for the text of a first difference whose row is unknown. The first pattern that matches is used."""
 NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 5
-"""Smallest width, in cells, of a shortened value."""
 WORD_BOUNDARY = re.compile(r"[\W_]")
 MIN_COMMON_CHARS = 3
 """Smallest length of a common beginning that both values lose when they are shortened."""
@@ -47,10 +45,7 @@ def shown_error_type(row: QueueRow) -> str:
 
 
 def fails_with_equal_calls(row: QueueRow) -> bool:
-    """Whether the benchmark fails the item although it has golden and predicted calls.
-
-    The result is only meaningful for an item without a first difference, whose calls are therefore equal.
-    """
+    """Whether the benchmark fails an item whose calls are equal. The item must have no first difference."""
     return row.official is False and row.n_golden > 0 and row.n_predicted > 0
 
 
@@ -136,32 +131,25 @@ def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
 
 
 def _fit_value(text: str, cells: int) -> str:
-    """Shorten a value at its end. A dotted function name keeps its end."""
     if NAME.fullmatch(text) and display_width(text) > cells:
         return truncate_middle(text, cells, 0)
     return truncate(text, cells)
 
 
 VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
-"""(field of `QueueRow`, title) of each verdict column."""
 DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 SUSPICION_TITLE = "why the golden answer is suspect"
 MIN_DIFFERENCE_CELLS = 18
-"""Smallest width, in cells, of the first difference beside a long id."""
 PREFERRED_DIFFERENCE_CELLS = 36
 """Width, in cells, that the first difference must have before long ids are shown in full."""
 MIN_ID_CELLS = 12
-"""Smallest width of an id, in cells."""
 COMFORTABLE_DIFFERENCE_CELLS = 28
 """Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
 MIN_COLUMN_CELLS = 8
-"""Minimum width, in cells, of a text column."""
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the first column."""
 MIN_TAIL_CELLS = 3
-"""Smallest width, in cells, of the end of a shortened id whose beginning is long."""
 CATEGORY_MIN_CELLS = 90
-"""Minimum width of the list, in cells, for showing the category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +202,6 @@ class QueueColumns:
 
 
 _WORD_END = re.compile("[-_ /:@]")
-"""Pattern of the characters before which the name of a run may be cut."""
 EMPTY_COLUMNS = QueueColumns(())
 NO_LABELS: Mapping[str, str] = {}
 
@@ -259,7 +246,6 @@ def _format_cell(row: QueueRow, column: str, size: int, labels: Mapping[str, str
 
 
 def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
-    """Return the question, or the first difference and the error type, padded to `size`."""
     if shows_question:
         return (pad_text(truncate(sanitize(row.question), size), size, "dim"),)
     line = difference_line(row)
@@ -311,7 +297,6 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
 
 
 def _starts_one(texts: Sequence[str], head: str) -> bool:
-    """Whether one of the sorted texts starts with `head`, and no other does."""
     second = bisect_left(texts, head) + 1
     return second >= len(texts) or not texts[second].startswith(head)
 

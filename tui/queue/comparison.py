@@ -32,7 +32,6 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import symbols
 
 SOURCE_NAMES: dict[VerdictSource, str] = {"official": "official", "rule": "recomputed", "effective": "effective"}
-"""Maps a verdict source to its name on screen."""
 LAYOUTS = (
     (True, ("both pass", "both fail", "only A", "only B", "p")),
     (True, ("only A", "only B", "p")),
@@ -42,11 +41,8 @@ LAYOUTS = (
 )
 """(has_intervals, columns of counts and of the p-value), from the widest to the narrowest screen."""
 WHISKER_CELLS = (12, 50)
-"""Smallest and largest width of the line with an interval, in cells."""
 GAP = 2
-"""Width between two parts of a line, in cells."""
 ID_CELLS = (14, 40)
-"""Smallest and largest width of an item's id, in cells."""
 
 
 def source_text(a: VerdictSource, b: VerdictSource) -> str:
@@ -55,10 +51,7 @@ def source_text(a: VerdictSource, b: VerdictSource) -> str:
 
 
 def comparison_facts(comparison: RunComparison, cells: int) -> str:
-    """Return the counts of all items: `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`.
-
-    The last counts are omitted if they do not fit into `cells`.
-    """
+    """Return `4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1`, cut to `cells`."""
     overall = comparison.overall
     counts = overall.counts
     parts = [
@@ -116,7 +109,7 @@ def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledTe
 
 
 def _item_count(group: ComparisonGroup) -> str:
-    """Return the number of items with verdicts of both sides: `3`, or `2 of 3` if not all items have them."""
+    """Return `3`, or `2 of 3` if only two of three items have verdicts of both sides."""
     return f"{group.counts.n:,}" + (f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else "")
 
 
@@ -150,10 +143,7 @@ def _whiskers(groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cel
 
 
 def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: int) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the items that differ: id, both verdicts and the cause.
-
-    `rows`: rows of the failing items, by number.
-    """
+    """Return (heading, lines) of the items that differ. `rows`: rows of the failing items, by number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
     size = max(min(longest, ID_CELLS[1], cells // 3), ID_CELLS[0])
@@ -168,18 +158,15 @@ def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: 
 
 
 def failing_item(flip: Flip) -> int:
-    """Return the number of the item in the failing run."""
     return (flip.b if flip.passing_side == "a" else flip.a).item
 
 
 def _cause_parts(flip: Flip, rows: Mapping[int, QueueRow], cells: int) -> Line:
-    """Return the first difference of the failing item, or the cause if the difference alone does not explain it."""
     row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
     line = difference_line(row) if row is not None else ()
     return fit_difference(line or make_line(sanitize(flip.cause)), cells)
 
 
 def flip_facts(flips: Sequence[Flip], side: str) -> str:
-    """Return the number of items that differ. `side`: `a` or `b` if only this run passes them, empty for both."""
     words = "" if not side else f"only {side.upper()} passes {symbols().separator} "
     return words + format_count(len(flips), "item")

@@ -25,14 +25,10 @@ from fcreview.tui.text.lines import Line, StyledText, make_line, truncate
 from fcreview.tui.text.theme import symbols
 
 MAX_ESTIMATED_ITEMS = 20_000
-"""Largest number of items in a run whose pass rate is estimated."""
 MIN_BAR_CELLS = 12
 NARROW_CELLS = 66
-"""Width of the list of runs, in cells, below which the column of needed labels has a short heading."""
 SAMPLE_SIZE, SHARED_ITEMS = 50, 10
-"""Initial values in the form: the number of items in a sample, and the number of items that every annotator reviews."""
 FIRST_FIELDS = ("size", "annotators", "overlap", "stratify")
-"""Fields of the form that come first, because they are changed most."""
 Z95 = 1.96
 AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
 
@@ -48,18 +44,14 @@ class OutcomeCounts:
     unsure: int
     """Number of drawn items whose reviews are unsure or that were skipped."""
     open: int
-    """Number of drawn items on which annotators disagree."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSample:
-    """Sample of a run, and the pass rate that is estimated from it."""
-
     run: int
     estimate: PassRateEstimate | None = None
     outcomes: Sequence[OutcomeCounts] = ()
     queues: Sequence[QueueProgress] = ()
-    """Progress in the queue files that contain the sample."""
     problems: Sequence[str] = ()
 
     @property
@@ -128,10 +120,7 @@ def format_needed(estimate: PassRateEstimate | None) -> str:
 def accuracy_lines(
     runs: Sequence[RunRow], samples: Mapping[int, RunSample], reading: frozenset[int], cells: int
 ) -> tuple[Line, list[Line]]:
-    """Return (heading, one line for each run): official rate, estimate with its interval, and labels needed.
-
-    `reading`: numbers of the runs whose samples are not read yet.
-    """
+    """Return (heading, one line for each run). `reading`: numbers of the runs whose samples are not read yet."""
     labels = label_runs(runs)
     longest = max((display_width(label) for label in labels.values()), default=0)
     needed = f"labels for {symbols().plus_minus} 2" if cells >= NARROW_CELLS else "more"

@@ -29,13 +29,10 @@ if TYPE_CHECKING:
     from fcreview.stats.estimation import PassRateEstimate
 
 TARGET_HALF_WIDTH = 0.02
-"""Target half-width of the 95 % confidence interval of the estimated pass rate, as a fraction."""
 NO_DATASET_SHORT = "no dataset: --data DIR"
 COLUMN_GAP: StyledText = ("   ", "")
 MAX_PATH_CELLS = 40
-"""Largest width, in cells, of a filter in the top line."""
 WIDE_TOP_LINE = 100
-"""Smallest width of a top line, in cells, that has a long bar and the word `reviewed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +41,14 @@ class RateTotals:
 
     items: int
     official: tuple[int, int]
-    """(passes, verdicts): number of items that pass by official verdict, and number of items with an official
-    verdict."""
+    """(passes, verdicts): numbers of items that pass, and of items with a verdict, here by official verdict."""
     rule: tuple[int, int]
-    """(passes, verdicts): number of items that pass by recomputed verdict, and number of items with a recomputed
-    verdict."""
     judge: tuple[int, int]
-    """(passes, verdicts): number of items that pass by judge verdict, and number of items with a judge verdict."""
     effective: tuple[int, int]
-    """(passes, verdicts): number of items that pass by effective verdict, and number of items with an effective
-    verdict."""
     reviewed: int
-    """Number of items reviewed by any annotator."""
     yours: int
-    """Number of items reviewed by this annotator."""
     issues: int
     disputed: int = 0
-    """Number of items on which annotators disagree."""
 
 
 def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
@@ -82,11 +70,9 @@ def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
 
 
 UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
-"""Filter terms that select only items without a review."""
 
 
 def run_title(run: RunRow) -> str:
-    """Return the run's title: benchmark, version and language, sanitized."""
     return sanitize(run.info.full_title)
 
 
@@ -118,10 +104,7 @@ def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:
-    """Format the titles of several runs on one line.
-
-    Titles that differ only in the language are combined, such as `ACEBench v1 en, zh`.
-    """
+    """Format run titles on one line. Titles that differ only in the language are joined: `ACEBench v1 en, zh`."""
     languages = {run.info.language for run in runs}
     common = {run_title(run).removesuffix(f" {sanitize(run.info.language)}") for run in runs}
     if len(common) == 1 and len(languages) > 1:
@@ -130,10 +113,7 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 
 
 def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: str, search: str) -> tuple[str, ...]:
-    """Return the path of the queue for the top line: folder, model or number of runs, then the filter or the order.
-
-    `folder`: name of the folder that contains the workspace. `runs` is None until the runs are read.
-    """
+    """Return the path for the top line: folder, model or number of runs (None while opening), filter or order."""
     names = [f"{sanitize(folder)}/"] if folder else []
     if runs is None:
         return (*names, "opening")
@@ -241,7 +221,6 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
 
 
 def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
-    """Return (long, short) forms of the number of open disagreements. The long form has the key that lists them."""
     if not n:
         return (), ()
     long: Line = (COLUMN_GAP, (format_count(n, "disagreement"), "disputed"))
@@ -250,7 +229,6 @@ def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
-    """Return variants of the warning on the right, the longest first."""
     issues = [format_count(total.issues, "import issue")] if total.issues else []
     if not lacks_dataset:
         return [*issues, format_count(total.issues, "issue")] if issues else [""]

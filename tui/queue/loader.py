@@ -73,10 +73,7 @@ class QueueLoader:
         self._estimate: PassRateEstimate | None = None
 
     async def load_view(self, request: QueueRequest) -> QueuePage:
-        """Load the page that contains the cursor.
-
-        Raises: FilterError if the filter is invalid, SessionError if the store cannot be opened.
-        """
+        """Load the page with the cursor. Raises FilterError, or SessionError if the store cannot be opened."""
         if request.refresh:
             await self._session.query(lambda store: store.refresh_reviews())
         return await self._session.query(partial(load_page, request), interruptible=True)
@@ -106,10 +103,7 @@ class QueueLoader:
         return self._facets[view.runs]
 
     async def load_estimate(self, run: RunRow, *, in_background: bool = False) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run. `in_background`: let other queries interrupt this one.
-
-        Returns None if the run has no random sample or more than `MAX_ESTIMATED_ITEMS` items.
-        """
+        """Estimate the pass rate of a run. None without a random sample, or above `MAX_ESTIMATED_ITEMS`."""
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
@@ -175,7 +169,6 @@ def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
 
 
 def count_progress(view: View, store: Store) -> tuple[int, int] | None:
-    """Return (reviewed, all), the numbers of the annotator's items in the queue file. None without a queue file."""
     progress = store.measure_progress(view.queue_file, store.annotator) if view.queue_file else []
     return (progress[0].done, progress[0].total) if progress else None
 
@@ -220,10 +213,6 @@ def find_unfinished_share(store: Store) -> tuple[str, int] | None:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
-    """Estimate the pass rate of a run.
-
-    Returns None in blind mode, and without queue files, because only a queue file can contain a random sample.
-    """
     from fcreview.store.queues.queue_file import queue_names
 
     if store.blind or not queue_names(store.workspace):
@@ -235,11 +224,7 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """Return warnings about the store and the journals.
-
-    In blind mode, only warnings about the annotator's own journal are returned, because the warnings about the journals
-    of other annotators contain their names.
-    """
+    """Return warnings about store and journals. In blind mode, the names in those of other annotators are hidden."""
     warnings = store.reviews.warnings
     if store.blind:
         warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
@@ -247,9 +232,7 @@ def _visible_warnings(store: Store) -> list[str]:
 
 
 FIRST_BATCH = 50
-"""Number of rows in the first batch of a search for unreviewed items. Further batches have `MAX_REMAINING` rows."""
 MAX_REMAINING = 1000
-"""Largest number of unreviewed items that are counted."""
 
 
 class RowSource(Protocol):
@@ -264,19 +247,14 @@ class RowSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
-    """Position of an item in a queue. Methods find the next and the previous item.
-
-    If a verdict removes the item from the queue, the next item takes its position.
-    """
+    """Position of an item in a queue. If a verdict removes the item, the next item takes its position."""
 
     view: View
     item: int
     count: int
-    """Number of items in the queue."""
     position: int | None
     """Index of the item in the queue. None if the queue does not contain the item, or no longer contains it."""
     last_position: int = 0
-    """Last known index of the item in the queue."""
 
     @classmethod
     def locate(cls, source: RowSource, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
@@ -315,10 +293,6 @@ class QueueNavigator:
             size = MAX_REMAINING
 
     def _has_verdict(self, row: QueueRow) -> bool:
-        """Whether the annotator gave a verdict on the item or, in the queue `judged`, on one of its parts.
-
-        In a queue file, a bulk review does not count as a verdict.
-        """
         if row.your_bulk and self.view.queue_file:
             return False
         return row.you is not None or (self.view.queue == "judged" and row.your_parts > 0)
@@ -331,7 +305,6 @@ class RemainingItems:
     count: int
     """Number of items, at most `MAX_REMAINING`."""
     first: int | None
-    """Number of the first item, or None if no item remains."""
 
     def __str__(self) -> str:
         return f"{self.count:,} or more" if self.count >= MAX_REMAINING else f"{self.count:,}"

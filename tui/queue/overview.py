@@ -37,23 +37,17 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 MAX_REASONS = 60
-"""Largest number of reasons that are listed."""
 MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
-"""Smallest and largest width of a run's name, in cells."""
 RATE_CELLS, RATE_BAR_CELLS, HEAT_CELLS = 8, 14, 12
-"""Widths of the overall rate, of its bar and of the rate of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
 MANY_SUSPECTS = 100
 """Number of suspects above which the next action does not suggest checking all of them."""
 REASON_BAR_CELLS = 14
 REASON_LINES = 2
-"""Number of lines of a reason: the sentence, then the code and an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
-    """Progress of one annotator in one queue file."""
-
     queue: str
     share: ShareProgress
 
@@ -61,7 +55,6 @@ class QueueProgress:
 @dataclass(frozen=True, slots=True)
 class NextAction:
     key: str
-    """Id of the action whose key starts this next action."""
     text: str
     facts: str = ""
     facts_style: str = "dim"
@@ -75,7 +68,6 @@ class Overview:
     annotator: str
     blind: bool = False
     reasons: Sequence[ClusterGroup] | None = None
-    """Failures by error type."""
     queues: Sequence[QueueProgress] | None = None
     n_disagreements: int | None = None
     """Number of targets with an unresolved disagreement."""
@@ -95,7 +87,6 @@ class Overview:
 # -- reading
 
 OverviewReader = Callable[[Overview, View, "Store"], Overview]
-"""Function that reads a part of the overview from the store."""
 
 
 def read_reasons(overview: Overview, view: View, store: Store) -> Overview:
@@ -123,10 +114,7 @@ def read_progress(overview: Overview, view: View, store: Store) -> Overview:
 
 
 def read_suspects(overview: Overview, view: View, store: Store, report: Callable[[int, int], object]) -> Overview:
-    """Count the questions whose golden answer looks wrong. Takes a second or more.
-
-    `report` is called with (checked, all), the numbers of checked questions and of all questions.
-    """
+    """Count the questions with a suspect golden answer, in seconds. `report` gets (checked, all) questions."""
     store.load_suspects(view, report)
     return replace(overview, n_suspects=store.count_items(replace(view, queue=SUSPECTS_QUEUE, where="")))
 
@@ -135,7 +123,6 @@ def read_suspects(overview: Overview, view: View, store: Store, report: Callable
 
 
 def list_categories(runs: Sequence[RunRow]) -> list[str]:
-    """Return the categories of all runs, the one with the most items first."""
     sizes: Counter[str] = Counter()
     for run in runs:
         sizes.update({row["category"]: row["n"] for row in run.categories})
@@ -143,7 +130,6 @@ def list_categories(runs: Sequence[RunRow]) -> list[str]:
 
 
 def _overall(run: RunRow) -> tuple[int, int]:
-    """Return (passes, verdicts) by official verdict, else by recomputed verdict, else by the judge's verdict."""
     if run.is_judged:
         return run.judge_pass, run.judge_known
     official = run.official_pass, run.official_known
@@ -151,14 +137,13 @@ def _overall(run: RunRow) -> tuple[int, int]:
 
 
 def _overall_rate(run: RunRow) -> str:
-    """Return the overall pass rate, with the number of verdicts if not all items have one."""
     passes, known = _overall(run)
     rate = format_pass_rate(passes, known, run.n_items) if known else symbols().none
     return f"{rate} judge" if run.is_judged else rate
 
 
 def _category_rate(run: RunRow, category: str) -> float | None:
-    """Return the pass rate of a category, from 0 to 1. None if an item of the category has no verdict."""
+    """Return the pass rate of a category, 0 to 1. None if an item of the category has no verdict."""
     row = next((each for each in run.categories if each["category"] == category), None)
     if row is None:
         return None
@@ -177,7 +162,6 @@ def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
 
 
 ORDERS = ("overall", "corrected", "model", "date", "items", "reviewed", "issues")
-"""Orders of the runs. A key switches to the next order."""
 BLIND_ORDERS = ("model", "date", "items")
 
 
@@ -209,12 +193,9 @@ class RunArrangement:
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
-    """Lines of the panel of runs."""
-
     heading: Line
     lines: list[Line]
     hidden_categories: int
-    """Number of categories to the right of the last visible category."""
 
 
 def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int) -> RunTable:
@@ -255,7 +236,6 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
 
 
 def _fit_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
-    """Return the labels of runs, each `cells` wide. Different labels stay different."""
     shortened = short_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
     return [pad(shortened.get(labels[run.run], labels[run.run]), cells) for run in runs]
 
@@ -285,7 +265,6 @@ def runs_facts(overview: Overview, hidden_categories: int) -> str:
 
 
 def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
-    """Return two lines for each reason, the most frequent first: the sentence, then the code and an example."""
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), 3)
     bar_cells = REASON_BAR_CELLS if cells >= 60 else 8
@@ -343,7 +322,6 @@ def queues_complete(overview: Overview) -> str:
 
 
 def queue_progress_line(progress: QueueProgress, cells: int) -> Line:
-    """Return the progress of one annotator in a queue file: `pilot · alice ━━━━ 31 / 50`."""
     share = progress.share
     name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
     return progress_line(name, share.done, share.total, cells)
@@ -386,7 +364,6 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
 
 
 def _estimate_cells(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> Line:
-    """Return the estimate and its interval, or the range if too many sampled items are undecided."""
     low, high = estimate.low, estimate.high
     text = f"{100 * estimate.estimated:.1f} {symbols().plus_minus} {50 * (high - low):.1f}"
     if estimate.is_bounds_headline and estimate.bounds is not None:
@@ -435,7 +412,6 @@ def next_actions(overview: Overview) -> list[NextAction]:
 
 
 def _estimate_action(overview: Overview) -> NextAction:
-    """Return the action that draws a sample, or the action that shows the estimate and the number of needed labels."""
     target = f"for {symbols().plus_minus} 2 points"
     estimates = [each for each in overview.estimates.values() if each is not None]
     needed = max((each.needed or 0 for each in estimates), default=0)

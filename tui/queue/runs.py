@@ -50,17 +50,12 @@ from fcreview.tui.text.lines import StyledText as Cell
 from fcreview.tui.text.theme import symbols
 
 COLUMNS_MIN_CELLS = 120
-"""Minimum width, in cells, for showing golden answer and both predictions in three columns. On narrower screens they
-are stacked."""
+"""Minimum width, in cells, for showing golden answer and both predictions in three columns."""
 MAX_QUESTION_LINES = 8
-"""Largest number of lines for the question of a flip."""
 
 
 def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
-    """Return the lines of a flip: question, cause, golden answer and both predictions.
-
-    `a` and `b` are the item as it is in run A and in run B.
-    """
+    """Return question, cause, golden answer and both predictions. `a`, `b`: the item in run A and in run B."""
     questions = [message.content for message in a.messages if message.role == "user"]
     lines = [make_line(row) for row in wrap_text("\n".join(questions) or a.question, cells, MAX_QUESTION_LINES)]
     lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
@@ -80,13 +75,11 @@ def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
 
 
 def golden_lines(item: Item) -> list[Line]:
-    """Return the golden calls with the accepted values of their arguments."""
     return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
 
 
 def predicted_lines(item: Item) -> list[Line]:
-    """Return the lines of the call pairs, with the state of each argument, followed by the predicted calls without a
-    pair."""
+    """Return the call pairs with the state of each argument, then the predicted calls without a pair."""
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
     lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]
     for call in item.predicted:
@@ -115,7 +108,6 @@ def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
 
 
 def _call_heading(call: Call, state: str, item: Item) -> list[Line]:
-    """Return the function's name, with the turn if the item has several, and an error if the call is unreadable."""
     has_turns = any(each.turn for each in (*item.golden, *item.predicted))
     turn = f"  turn {call.turn + 1}" if has_turns else ""
     lines = [make_line(f"{state} {sanitize(call.name)}{turn}", "strong" if state in " =~" else "diff")]
@@ -129,13 +121,11 @@ def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | No
 
 
 def _side_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    """Wrap the lines of the golden answer or of a prediction below their title."""
     wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
     return [rule_line(((title, "strong"),), cells), *wrapped]
 
 
 def _join_columns(row: Sequence[Line], size: int) -> Line:
-    """Join lines side by side into one line, each padded to `size` cells."""
     spans: list[Cell] = []
     for at, line in enumerate(row):
         text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
@@ -144,13 +134,11 @@ def _join_columns(row: Sequence[Line], size: int) -> Line:
 
 
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
-"""Orders of the list of runs. A key switches to the next order in this sequence."""
 GROUPINGS = ("", *GROUP_LABELS)
 """Groupings of the list of runs. A key switches to the next grouping in this sequence. "" means no groups."""
 
 
 def available_run_orders(*, blind: bool) -> list[str]:
-    """Return the orders of the list of runs. In blind mode, orders by a pass rate are omitted."""
     return [name for name in RUN_ORDERS if name in SORT_KEYS and not (blind and name in VERDICT_ORDERS)]
 
 
@@ -159,13 +147,10 @@ class RunListState:
     """Order, grouping, search and folds of the list of runs."""
 
     order: str = "run"
-    """Current order, one of `RUN_ORDERS`."""
     is_reversed: bool = False
     grouping: str = ""
-    """Current grouping, one of `GROUPINGS`."""
     search: str = ""
     unfolded: set[str] = field(default_factory=set)
-    """Names of the unfolded groups."""
 
     def next_order(self, *, blind: bool) -> None:
         names = available_run_orders(blind=blind)
@@ -182,10 +167,7 @@ class RunListState:
 
     @property
     def description(self) -> str:
-        """Order and grouping as text, such as `by official, grouped by model`.
-
-        Empty for the default order without groups.
-        """
+        """Order and grouping, such as `by official, grouped by model`. Empty for the default."""
         order = f"by {self.order}" if self.order != "run" or self.is_reversed else ""
         parts = [order + " reversed" * self.is_reversed, f"grouped by {self.grouping}" if self.grouping else ""]
         return ", ".join(filter(None, parts))
@@ -196,13 +178,9 @@ class RunListRow:
     """Line of the list of runs, which stands for all runs, for a group, or for one run."""
 
     runs: Sequence[RunRow]
-    """Runs that the line stands for."""
     group: RunGroup | None = None
-    """Group of the line. None on the line of a run or of all runs."""
     run: RunRow | None = None
-    """Run of the line. None on the line of a group or of all runs."""
     is_in_group: bool = False
-    """Whether the run belongs to a group with a line of its own."""
 
     @property
     def value(self) -> int | str:
@@ -213,10 +191,7 @@ class RunListRow:
 
 
 def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
-    """Return the lines of the list: the line for all runs, then groups and runs.
-
-    During a search, the line for all runs is omitted and all groups are unfolded.
-    """
+    """Return the line for all runs, then groups and runs. A search omits that line and unfolds all groups."""
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(matching, state.grouping):
@@ -230,7 +205,6 @@ def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
 
 MIN_MODEL_CELLS = 12
 MARGIN_CELLS = 3
-"""Number of cells in each line of the list that the table does not use."""
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
 """Priorities of columns that are never omitted: fixed columns and the sorted column."""
 COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
@@ -275,7 +249,6 @@ def run_choices(
 
 
 def _drop_columns(columns: list[RunColumn], rows: Sequence[RunListRow], cells: int) -> list[RunColumn]:
-    """Omit columns of low priority until no model name is cut."""
     texts = [[each.cell(row)[0] for each in columns] for row in rows]
     sizes = compute_column_widths([each.column.title for each in columns], texts)
     kept = dict(zip(columns, sizes, strict=True))
@@ -317,8 +290,6 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
 
 
 def _count_column(title: str, name: str, priority: int, style: str = "") -> RunColumn:
-    """Return the column with the sum of a field of `RunRow` over the runs of a line."""
-
     def cell(row: RunListRow) -> Cell:
         return f"{sum(getattr(run, name) for run in row.runs):,}", style
 
@@ -326,11 +297,6 @@ def _count_column(title: str, name: str, priority: int, style: str = "") -> RunC
 
 
 def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
-    """Return the function that makes the cells of the first column.
-
-    The cell is the model, or benchmark and folder for a run inside the group of a model.
-    """
-
     def cell(row: RunListRow) -> Cell:
         if row.group is not None:
             is_unfolded = state.search or row.group.name in state.unfolded
@@ -348,7 +314,6 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
 
 
 def _single_run_cell(cell: Callable[[RunRow], Cell]) -> Callable[[RunListRow], Cell]:
-    """Convert a function that formats a run to one that formats a row. Lines of groups and of all runs are empty."""
     return lambda row: ("", "") if row.run is None else cell(row.run)
 
 
@@ -383,10 +348,6 @@ def _corrected_cell(row: RunListRow) -> Cell:
 
 
 def _rate_range_cell(row: RunListRow, source: str) -> Cell:
-    """Return the cell with the lowest and the highest pass rate of a group's runs.
-
-    Only runs with a verdict on every item are included.
-    """
     if row.group is None:
         return "", ""
     complete = [run for run in row.runs if getattr(run, f"{source}_known") == run.n_items > 0]

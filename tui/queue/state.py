@@ -25,14 +25,10 @@ from fcreview.store.workspace import AnnotatorState
 HISTORY_FOLDER = "history"
 HISTORY_KINDS = ("filter", "search")
 MAX_HISTORY = 100
-"""Largest number of saved texts of each kind."""
 
 
 class FilterHistory:
-    """Filters and searches that an annotator entered, and filters that the annotator saved under a name.
-
-    In blind mode, filters that would reveal verdicts are omitted.
-    """
+    """Filters and searches of an annotator. In blind mode, filters that would reveal verdicts are omitted."""
 
     def __init__(self, annotator_state: AnnotatorState, *, blind: bool = False) -> None:
         self._annotator_state = annotator_state
@@ -40,8 +36,6 @@ class FilterHistory:
         self._texts: dict[str, list[str]] | None = None
 
     def texts(self, kind: str) -> list[str]:
-        """Return the entered texts of a kind (`filter` or `search`), the latest last."""
-
         def reveals_verdicts(text: str) -> bool:
             return bool(saved.find_filter_problem(text, blind=True)) and not saved.find_filter_problem(text)
 
@@ -49,7 +43,6 @@ class FilterHistory:
         return [text for text in texts if not (self.blind and kind == "filter" and reveals_verdicts(text))]
 
     def remember(self, kind: str, text: str) -> None:
-        """Add an entered text and save the history."""
         texts = self._read().setdefault(kind, [])
         texts[:] = [*(each for each in texts if each != text), text][-MAX_HISTORY:]
         self._annotator_state.try_write(HISTORY_FOLDER, dict(self._read()))
@@ -76,10 +69,7 @@ class FilterHistory:
         return saved.find_filter_problem(text, blind=self.blind)
 
     def expand(self, text: str) -> str:
-        """Replace each `@name` by the saved filter with this name.
-
-        Raises: FilterError with the position of an error.
-        """
+        """Replace each `@name` by the saved filter of this name. Raises FilterError with the position of an error."""
         return saved.expand_saved_filters(text, self.saved_filters, blind=self.blind)
 
     def save_filter(self, name: str, text: str) -> None:
@@ -87,15 +77,11 @@ class FilterHistory:
         saved.save_filter(self._annotator_state, name, text)
 
     def delete_filter(self, name: str) -> bool:
-        """Delete a saved filter.
-
-        Return False if no filter has this name. Raises: SavedFilterError if it cannot be deleted.
-        """
+        """Delete a saved filter. Return whether it existed. Raises SavedFilterError if it cannot be deleted."""
         return saved.delete_filter(self._annotator_state, name)
 
 
 def _valid_texts(value: object) -> list[str]:
-    """Return the valid texts in `value`, which comes from a file that a user may have edited."""
     if not isinstance(value, list):
         return []
     return [text for text in value if isinstance(text, str) and 0 < len(text) <= MAX_FILTER_LENGTH][-MAX_HISTORY:]
@@ -147,9 +133,7 @@ class QueueState:
     search: str = ""
     """Text that an item must contain. Empty for no search."""
     queue: str = "failures"
-    """Name of the order, or of the opened queue file."""
     seed: int = 0
-    """Random seed of a shuffled order."""
     run: int | None = None
     """Number of the selected run, or None for all opened runs."""
     blind: bool = False
@@ -158,15 +142,11 @@ class QueueState:
     file: str | None = None
     """Name of the opened queue file. None if no queue file is open."""
     items: tuple[int, ...] = ()
-    """Numbers of the selected items, such as the items of a statistic. Filters apply to these items only. Empty for all
-    items."""
+    """Numbers of the selected items, to which filters apply, such as the items of a statistic. Empty for all items."""
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view.
-
-        An order that is not available is replaced by the order of the dataset.
-        """
+        """Return the state that shows a view. The order of the dataset replaces an order that is not available."""
         queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
@@ -178,7 +158,6 @@ class QueueState:
 
     @property
     def settings(self) -> QueueSettings:
-        """Settings of the current level."""
         return QueueSettings(self.where, self.search, self.queue, self.seed, self.run, self.file, self.items)
 
     def restore(self, settings: QueueSettings) -> None:
@@ -217,10 +196,7 @@ class QueueState:
         return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *terms))
 
     def apply_issue(self, where: str) -> None:
-        """Show the item of an import issue.
-
-        `where`: filter that selects the item, or empty if the issue concerns a file.
-        """
+        """Show the item that `where` selects. It is empty if the import issue concerns a file."""
         if where:
             self.apply_filter(where)
 
@@ -238,8 +214,7 @@ class QueueState:
         self.run = None if run == ALL_RUNS else run
 
     def apply_order(self, queue: str) -> None:
-        """Set the order. Selecting a random order a second time reshuffles it. Ignores an order that is not
-        available."""
+        """Set an available order. Selecting a random order a second time reshuffles it."""
         if queue not in available_orders(self.blind, self.file):
             return
         if queue == self.queue and queue in SHUFFLED:
@@ -254,15 +229,12 @@ class CursorPosition:
     item: int | None = None
     """Number of the item in the store. None if unknown. An import may change the number."""
     line: int = 0
-    """Index of the line in the view, from 0."""
     key: tuple[str, int] | None = None
     """(id, run number) of the item. Another session finds the item with this key."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterCounts:
-    """Clusters of the failing items of a view."""
-
     clusters: Sequence[Cluster]
     failures: int
     """Number of failing items, including items without a cluster."""
@@ -275,9 +247,7 @@ class ClusterListState:
     grouping: int = 0
     """Index in `fcreview.matching.clusters.GROUPINGS`."""
     unfolded: set[str] = field(default_factory=set)
-    """Filter terms of the unfolded groups."""
     terms: tuple[str, ...] = ()
-    """Filter terms of the line under the cursor."""
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
     """Latest counts, by the grouping that `computed_grouping` returns. They are shown until new counts arrive."""
 
@@ -288,7 +258,6 @@ class ListStates:
 
     clusters: ClusterListState = field(default_factory=ClusterListState)
     selections: dict[str, Any] = field(default_factory=dict)
-    """Latest selection in each list, by the name of the list."""
 
 
 @dataclass(slots=True)
@@ -298,8 +267,7 @@ class QueueLevel:
     settings: QueueSettings
     cursor: CursorPosition
     opened_from: str = ""
-    """Name of the list where the next level was selected. `queue.back` opens this list again. Empty if there was no
-    list."""
+    """Name of the list, if any, where the next level was selected. `queue.back` opens this list again."""
     lists: ListStates = field(default_factory=ListStates)
 
 
@@ -310,7 +278,6 @@ class QueueLevels:
         self._state = state
         self.above = list(above)
         self.lists = ListStates()
-        """State of the lists that were opened from the current level."""
 
     def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
         """Add a level with the previous settings above the current level, unless the settings did not change."""
@@ -367,9 +334,7 @@ class QueuePosition:
     settings: QueueSettings
     cursor: CursorPosition
     levels: Sequence[QueueLevel] = ()
-    """Levels of the queue above the current level, outermost first."""
     is_item_open: bool = False
-    """Whether the item under the cursor is open."""
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:

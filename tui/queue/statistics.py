@@ -71,15 +71,11 @@ class FigureRow:
     """Numbers of the items that open when the row is chosen. Empty if the row opens nothing."""
     interval: Interval | None = None
     explanation: str = ""
-    """Sentence that explains the statistic. Empty if there is none."""
     group: int = 0
-    """Index of the group that the row belongs to."""
     cell: ConfusionCell | None = None
-    """Cell of a confusion matrix that the row shows."""
 
 
 WHISKER_CELLS = (12, 60)
-"""Smallest and largest width of the line with an interval, in cells."""
 
 
 @dataclass(slots=True)
@@ -115,7 +111,6 @@ BLINDNESS_LABELS: dict[BlindStatus, str] = {
     "all": "all",
 }
 LABELS_MIN_CELLS = 100
-"""Minimum width of the table, in cells, for showing the number of labels."""
 
 
 CHANCE = "0 means agreement by chance, 1 full agreement"
@@ -137,7 +132,6 @@ class AgreementCell:
 
 
 def agreement_columns(cells: int) -> list[TextColumn]:
-    """Return the columns of the agreement table for a table that is `cells` wide."""
     columns = [
         TextColumn("reviews and coefficient", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=7),
@@ -263,7 +257,6 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
 
 
 def _explain_measure(calibration: Calibration, measure: MeasureName, source: str) -> str:
-    """Explain a measure in a sentence: `official verdict is pass on 26 of the 27 pairs with human verdict pass`."""
     passed, failed = (format_verdict(value, calibration.criterion) for value in (True, False))
 
     def count(automatic: bool | None, human: bool | None) -> int:
@@ -304,8 +297,7 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
-    """Return the rows of each source: a row that opens all items with a wrong verdict, then the kinds of error by
-    frequency."""
+    """Return a row for each source, which opens all items with a wrong verdict, and its kinds of error by frequency."""
     rows: list[FigureRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(group, key=lambda kind: -kind.wrong)
@@ -326,13 +318,9 @@ def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
 
 
 MATRIX_CELLS = 14
-"""Width of a confusion matrix's cell with the blank on its right, in cells of the terminal."""
 PAIR_CELLS = 8
-"""Width of a heat map's cell with the blank on its right, in cells of the terminal."""
 LABEL_CELLS = 10
-"""Largest width of the names on the left of a matrix, in cells of the terminal."""
 GAP = 2
-"""Additional width between two matrices, in cells of the terminal."""
 
 
 def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells: int, *, tall: bool) -> list[Line]:
@@ -378,12 +366,10 @@ def _matrix_lines(calibration: Calibration, here: ConfusionCell | None, *, tall:
 
 
 def _rank(value: Any) -> tuple[int, Any]:
-    """Return the sort key of a verdict: numbers in ascending order, then labels."""
     return (0, value) if isinstance(value, (int, float)) else (1, repr(value))
 
 
 def _matrix_cell(cell: ConfusionCell | None, total: int, *, is_equal: bool) -> StyledText:
-    """Return the count of a cell and its share of `total`, on a background from red (errors) to green."""
     sign = symbols().equal if is_equal else symbols().differs
     if cell is None:
         return pad(f"{sign}{0:>4}", MATRIX_CELLS - 2), "dim"
@@ -393,10 +379,7 @@ def _matrix_cell(cell: ConfusionCell | None, total: int, *, is_equal: bool) -> S
 
 
 def pair_maps(members: Sequence[AgreementCell], cells: int, rows: int) -> tuple[list[Line], int]:
-    """Return (lines, number of annotators shown) of the heat maps of a group: equal labels, and Cohen's kappa.
-
-    `rows`: largest number of lines.
-    """
+    """Return (lines, number of annotators shown) of the heat maps of a group in at most `rows` lines."""
     pairs = [each.coefficient for each in members if len(each.coefficient.annotators) == 2]
     names = sorted({name for each in pairs for name in each.annotators})
     left = min(max(display_width(sanitize(name)) for name in ("equal %", *names)), LABEL_CELLS) + 1
@@ -428,11 +411,9 @@ def _pair_map(title: str, names: Sequence[str], values: Mapping[frozenset[str], 
 
 
 NOTE_MIN_CELLS = 100
-"""Minimum width of the table, in cells, for showing notes."""
 
 
 def convention_columns(cells: int) -> list[TextColumn]:
-    """Return the columns of the table for a table that is `cells` wide."""
     columns = [
         TextColumn("run, figure and convention", truncate=truncate_middle, min_width=20),
         TextColumn("value", align_right=True, min_width=8),

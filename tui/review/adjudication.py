@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 CaseKey = tuple[int, str, str]
-"""(item number, target, criterion) of a case."""
 
 
 @dataclass(slots=True)
@@ -46,14 +45,12 @@ class AdjudicationCase:
     """Disagreement of annotators on a target and criterion, resolved or not."""
 
     item: int
-    """Item number, as in `QueueRow.item`."""
     disagreement: Disagreement
     """Reviews of the annotators who disagree. They do not change when the case is resolved."""
     resolved: bool = False
 
     @property
     def key(self) -> CaseKey:
-        """(item number, target, criterion), which identifies the case."""
         return self.item, self.disagreement.target, self.disagreement.criterion
 
 
@@ -66,7 +63,6 @@ class CaseList:
 
     cases: list[AdjudicationCase] = field(default_factory=list)
     at: int = 0
-    """Index of the displayed case."""
 
     @classmethod
     def from_disagreements(cls, found: Iterable[tuple[int, Disagreement]]) -> CaseList:
@@ -77,7 +73,6 @@ class CaseList:
 
     @property
     def case(self) -> AdjudicationCase | None:
-        """Displayed case, or None if the list is empty."""
         return self.cases[self.at] if self.cases else None
 
     @property
@@ -89,10 +84,7 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Update the cases of an item from its unresolved disagreements.
-
-        New cases go after the other cases of the item.
-        """
+        """Update the cases of an item. New cases go after its other cases."""
         displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
@@ -114,7 +106,6 @@ class CaseList:
         return False
 
     def step(self, by: int) -> bool:
-        """Move to the next (1) or previous (-1) case. Return False at the end or beginning of the list."""
         if not 0 <= self.at + by < len(self.cases):
             return False
         self.at += by
@@ -157,7 +148,6 @@ def remaining_text(cases: CaseList) -> str:
 
 SEARCHING = "searching for disagreements"
 MARK_KEY = "disputed"
-"""Key of the block above the disputed part."""
 
 
 @dataclass(slots=True)
@@ -218,14 +208,12 @@ class Adjudicator:
     def __init__(self, session: Session, view: View, screen: AdjudicationView, key: KeyLookup) -> None:
         self.cases = CaseList()
         self.detail: ItemDetail | None = None
-        """Item of the displayed case."""
         self.is_loaded = False
         """Whether the cases and the item of the first case have been read from the store."""
         self._session, self._view, self._screen, self._key = session, view, screen, key
         self._runner = ActionRunner(session, screen.show_message, screen.run)
 
     def load_cases(self) -> None:
-        """Read the cases and show the first case."""
         self._runner.queue_action(self._open, SEARCHING)
 
     def accept_answer(self, number: int) -> None:
@@ -280,7 +268,6 @@ class Adjudicator:
         self._runner.queue_action(self._undo)
 
     def step(self, by: int) -> None:
-        """Show the next (1) or previous (-1) case."""
         self._runner.queue_action(partial(self._step, by))
 
     def call_when_done(self, done: Callable[[], Any]) -> None:
@@ -303,7 +290,6 @@ class Adjudicator:
         return next((o for o in current if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted), None)
 
     def allowed_values(self) -> str:
-        """Values that the criterion of the displayed case accepts, as text."""
         return self._scale(self.cases.case).describe_answers() if self.cases.case else ""
 
     def _scale(self, case: AdjudicationCase) -> Scale:
@@ -313,7 +299,6 @@ class Adjudicator:
         return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
     def _review(self, case: AdjudicationCase, **fields: Any) -> None:
-        """Record a review of the case that was on screen when the key was pressed."""
         act = Annotation(
             act="adjudicate", target=case.disagreement.target, criterion=case.disagreement.criterion, **fields
         )

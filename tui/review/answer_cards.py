@@ -40,15 +40,11 @@ from fcreview.tui.text.lines import (
 from fcreview.tui.text.theme import symbols
 
 MIN_CARD_CELLS = 19
-"""Minimum width of a card, in cells. Cards that do not fit side by side continue below."""
 MIN_CARD_ROWS = 3
-"""Minimum height of a card, in rows: two for the border and one for the verdict."""
 MAX_NOTE_ROWS = 6
-"""Maximum number of rows for a note on a card. The pager shows the whole note."""
 BOX_MIN_CELLS, BOX_MIN_ROWS = 100, 30
 """Minimum screen size, in columns and rows, for a border around the automatic verdicts."""
 BAR_CELLS = 12
-"""Width of the bar of resolved cases, in cells."""
 
 _PARTS = {"item": "item", "turn": "turn", "call": "call", "arg": "argument", "response": "response"}
 _QUESTIONS = {
@@ -120,7 +116,6 @@ def answer_lines(
 
 
 def _cards(case: AdjudicationCase, cells: int, rows: int, hint: str, *, spaced: bool) -> list[Line]:
-    """Return the cards, or one line for each answer if there are too many answers for cards."""
     answers = case.disagreement.answers
     per_row = max(min(len(answers), (cells + 1) // (MIN_CARD_CELLS + 1)), 1)
     n_rows = -(-len(answers) // per_row)
@@ -151,14 +146,12 @@ def _card_title(at: int, answer: Opinion, *, named: bool) -> str:
 
 
 def _badge(value: Any, criterion: str) -> StyledText:
-    """Return the badge of a verdict. Only criteria where true means pass have green and red badges."""
     if value is None or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA) or value == "unsure":
         return verdict_badge(value)
     return f" {format_verdict(value, criterion)} ", "unsure_badge"
 
 
 def _card_content(answer: Opinion, cells: int, *, spaced: bool) -> list[Line]:
-    """Return the verdict and fault, tags and note of an answer, each line at most `cells` wide."""
     badge = _badge(answer.verdict, answer.criterion)
     lines: list[Line] = [fit_line((badge,), cells)]
     if answer.fault:
@@ -185,10 +178,6 @@ def _compact_line(at: int, answer: Opinion, cells: int, *, named: bool) -> Line:
 
 
 def _verdict_lines(case: AdjudicationCase, item: Item, mine: Opinion | None, cells: int) -> list[Line]:
-    """Return the adjudicator's review, the majority and the automatic verdicts on the target.
-
-    An error type that does not fit into `cells` is omitted.
-    """
     disagreement = case.disagreement
     rows: list[tuple[str, list[StyledText]]] = []
     if mine is not None and (mine.verdict is not None or mine.fault or mine.note):
@@ -231,7 +220,6 @@ def _source_name(verdict: Verdict) -> str:
 
 
 def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
-    """Return the badge and the reason of an automatic verdict, with its criterion if that is not `criterion`."""
     other = sanitize(verdict.criterion) if verdict.criterion != criterion else ""
     reason = sanitize(verdict.rationale or "")
     code = sanitize(verdict.error_type or "")
@@ -241,8 +229,7 @@ def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
 """Beginnings of the labels of the key hints that come first, in this order."""
 OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
-"""(label, gap) of each hint that may be omitted, in this order. A hint is omitted if the line has no room for gaps of
-`gap` cells."""
+"""(label, gap) of the hints that may be omitted, in this order, if the line has no room for gaps of `gap` cells."""
 
 
 def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:

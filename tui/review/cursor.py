@@ -45,7 +45,6 @@ def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]
 
 
 def _folds_showing(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
-    """Return {block key: False} for each block that must be unfolded so that the hit is visible."""
     block = next(block for block in blocks if block.key == hit.key)
     opens_in_place = hit.row >= 0 and block.foldable and not block.opens_pager
     keys = {block.parent, enclosing_call(hit.key), hit.key if opens_in_place else None}
@@ -57,7 +56,6 @@ class SearchResult:
     """Search hit that the cursor moved to."""
 
     number: int
-    """Number of the hit, from 1."""
     count: int
     row: int
     """Index of the line in the block under the cursor, or -1 if only the pager shows the text."""
@@ -74,7 +72,6 @@ class Cursor:
     options: DisplayOptions = field(default_factory=DisplayOptions)
     blocks: list[Block] = field(init=False)
     index: int = field(init=False)
-    """Index of the block under the cursor."""
     in_arguments: bool = False
     last_search: str = ""
     """Text of the last search, in the displayed item or an earlier item."""
@@ -115,7 +112,6 @@ class Cursor:
             self.rebuild()
 
     def refresh(self, detail: ItemDetail) -> None:
-        """Show the same item with its current reviews."""
         self.detail = detail
         self.rebuild()
 
@@ -156,10 +152,7 @@ class Cursor:
         )
 
     def index_of(self, key: str, default: int | None = None) -> int:
-        """Return the index of the block with this key, or of the nearest block that encloses it.
-
-        If neither exists, return `default` or, if that is None, the block where the cursor starts.
-        """
+        """Return the index of the block with this key, else of an enclosing block, else `default` or the start."""
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while key:
             if key in indexes:
@@ -172,12 +165,10 @@ class Cursor:
         return self._move_among(cursor_stops(self.blocks, arguments=self.in_arguments), step)
 
     def move_to_turn(self, step: int) -> bool:
-        """Move to the next (1) or previous (-1) turn."""
         turns = [n for n, block in enumerate(self.blocks) if block.key.startswith("turn:") and "/" not in block.key]
         return self._move_among(turns, step)
 
     def _move_among(self, stops: Sequence[int], step: int) -> bool:
-        """Move to the nearest of the blocks `stops` (indices) in the direction of `step`."""
         reachable = [stop for stop in stops if (stop > self.index if step > 0 else stop < self.index)]
         if reachable:
             self.index = reachable[0] if step > 0 else reachable[-1]
@@ -218,7 +209,6 @@ class Cursor:
         return True
 
     def toggle_dialogue(self) -> None:
-        """Switch between the full and the short dialogue."""
         self.options = replace(self.options, full_dialogue=not self.options.full_dialogue)
         self.rebuild()
 
@@ -243,8 +233,7 @@ class Cursor:
 
     @property
     def nearest_call_address(self) -> str | None:
-        """Address of the call under the cursor, else of the first call of the turn, else of the first call of the
-        item."""
+        """Address of the call under the cursor, else of the first call of the turn, else of the item."""
         target = self.target
         part = parse_address(target)
         if part is not None and part.call is None:

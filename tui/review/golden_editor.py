@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 EMPTY_GOLDEN = "{\n}"
-"""Initial text of the editor if the golden answer is not known in the benchmark's format."""
 JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
 
 
@@ -33,10 +32,8 @@ class CheckedText:
     """Result of checking a text: the parsed golden answer, or the problem of an invalid text."""
 
     golden_fix: dict[str, Any] | None
-    """The golden answer in the benchmark's format, or None if the text is invalid."""
     problem: str = ""
     position: int = 0
-    """Position of the problem in the text, in characters."""
 
 
 def initial_text(golden: GoldenSupport, run: Run, item: Item) -> str:
@@ -94,13 +91,10 @@ class RecheckSummary:
     this_verdict: bool | None = None
     """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be recomputed."""
     runs_checked: int = 0
-    """Number of runs with a recomputed verdict."""
     to_pass: int = 0
-    """Number of verdicts that change to pass."""
+    """Number of verdicts that change to pass. `to_fail` is the number that change to fail."""
     to_fail: int = 0
-    """Number of verdicts that change to fail."""
     runs_left: int = 0
-    """Number of runs still to check."""
 
     def describe(self) -> str:
         """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
@@ -151,7 +145,6 @@ async def _recheck_run(
 def _recompute_verdict(
     store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]
 ) -> tuple[bool | None, bool | None]:
-    """Return (before, after): the recomputed verdict with the golden answer of the dataset, and with `fix`."""
     detail = store.read_detail(item)
     return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _read_record(store, item))
 

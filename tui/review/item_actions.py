@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 COPY_WIDTH = 100
-"""Width of a copied comparison of calls, in cells."""
 
 
 def calls_text(detail: ItemDetail, target: str) -> str:
@@ -112,10 +111,6 @@ def json_text(detail: ItemDetail) -> str:
 
 
 def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Convert calls to [{"call": {name: {argument: value}}, "turn", "step"}].
-
-    A golden value is a list of accepted values.
-    """
     return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
 
 
@@ -130,9 +125,7 @@ def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
 
 NO_CALL = "(no call)"
 MAX_PREFIX = 24
-"""Maximum length, in characters, of a common prefix of all predictions that is shown in full."""
 PREFIX_TAIL = 8
-"""Number of characters that are shown at the end of a longer prefix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +133,6 @@ class RunPrediction:
     row: QueueRow
     calls: str
     same_count: int
-    """Number of runs with this prediction, including this run."""
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
@@ -162,10 +154,7 @@ def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
 
 
 def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool = False) -> ChoiceTable[int]:
-    """List the runs with their predictions. The value of a row is the item's number in that run.
-
-    `blind`: whether the verdicts of items that the annotator has not reviewed are hidden.
-    """
+    """List the runs with their predictions. `blind`: hide the verdicts of items that the annotator has not reviewed."""
     distinct = list(dict.fromkeys(each.calls for each in runs))
     prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MAX_PREFIX]
     prefix = distinct[0][: min(prefixes, default=0)]
@@ -188,11 +177,7 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool 
 
 
 def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str, blind: bool) -> list[StyledText]:
-    """Return the cells of a run.
-
-    `is_first`: whether this is the first run with its prediction. `prefix`: text that is cut from the prediction,
-    because all predictions begin with it.
-    """
+    """Return the cells of a run without the common `prefix`. `is_first`: the first run with its prediction."""
     row, calls = prediction.row, prediction.calls or NO_CALL
     if prefix and calls.startswith(prefix):
         calls = symbols().ellipsis + calls[len(prefix) - PREFIX_TAIL :]
@@ -207,18 +192,12 @@ def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str, bl
 
 @dataclass(frozen=True, slots=True)
 class LabelChoices:
-    """Labels of a response, in the order of the prompt."""
-
     labels: list[str]
     selected: list[str]
-    """Labels that are selected when the prompt opens."""
 
 
 def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
-    """Return the labels to choose from for a criterion: the known labels, then the labels of this item.
-
-    The annotator's own labels are selected. If there are none, the benchmark's labels are selected.
-    """
+    """Return the labels to choose from. The annotator's own labels are selected, else the benchmark's."""
     verdicts = [v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)]
     automatic = next((value for value in verdicts if isinstance(value, list)), [])
     own_key = (annotator, RESPONSE, criterion)
@@ -231,10 +210,7 @@ def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelCh
 
 
 async def read_raw_records(session: Session, number: int, item: Item) -> list[RawRecord]:
-    """Return the item's record in the result file and, if it exists, its entry in the score file.
-
-    `number`: number of the item in the store.
-    """
+    """Return the records of item `number` in the result file and, if it exists, in the score file."""
     result = await _read_or_error(session, lambda store: store.read_raw_record(number)) or ""
     records = [RawRecord("result", format_location(item.file, item.line), result)]
     entry = await _read_or_error(session, lambda store: store.read_score_record(number))
@@ -242,7 +218,6 @@ async def read_raw_records(session: Session, number: int, item: Item) -> list[Ra
 
 
 async def _read_or_error(session: Session, read: Callable[[Store], str | None]) -> str | None:
-    """Return the result of a query, or the error message if the query fails."""
     try:
         return await session.query(read)
     except Exception as error:  # the file may be gone, changed or unreadable

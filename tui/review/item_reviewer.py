@@ -43,11 +43,9 @@ if TYPE_CHECKING:
 
 
 SUMMARY_SECONDS = 20.0
-"""Number of seconds to show the summary of a complete queue."""
 SLOW_ACTION_DELAY = 0.4
 """Seconds after which the status line shows that an action is waiting."""
 NAME_CELLS = 24
-"""Width, in cells, of the name of the item or part in the key line."""
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SCORE_VALUES = (0, 1, 2)
@@ -107,12 +105,6 @@ class ActionRunner:
         show_message: Callable[[StatusMessage], None],
         run_coroutine: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
-        """Create a runner.
-
-        Args:
-            show_message: Shows a message in the status line.
-            run_coroutine: Runs a coroutine that is cancelled when the screen is removed.
-        """
         self._session, self._show_message, self._run_coroutine = session, show_message, run_coroutine
         self._last_message = NO_MESSAGE
 
@@ -122,7 +114,6 @@ class ActionRunner:
             self._run_coroutine(self._run_all())
 
     def show_message(self, text: str, style: str = "good") -> None:
-        """Show a message in the status line."""
         self._last_message = StatusMessage(text, style)
         self._show_message(self._last_message)
 
@@ -157,7 +148,6 @@ class Override:
     """{source, by, value} of the automatic verdict, as in `Annotation.overrules`."""
 
     def annotation(self, reason: str) -> Annotation:
-        """Return an annotation with the reason for the override and without a verdict."""
         overrules = {**self.contradicted, "reason": reason}
         return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
 
@@ -182,16 +172,12 @@ class OverrideReasons:
 
     @property
     def unavailable_message(self) -> str:
-        """Message for a key that selects no reason."""
         if self.override is None:
             return "the last verdict overrides no automatic verdict"
         return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
 
     def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs for the key line: the prompt for a reason, then the reasons.
-
-        `scored`: whether the item has scores, so that digits select no reasons. Without an override, the list is empty.
-        """
+        """Return (key, label) pairs for the key line. Digits select no reasons if the item is `scored`."""
         if self.override is None:
             return []
         label = f"why {truncate_middle(self.override.subject.name, NAME_CELLS)}"
@@ -227,7 +213,6 @@ class ItemReviewer:
         self.pace = Pace()
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._reviewed_ids: dict[int, str] = {}
-        """Number and id of each item reviewed in this session."""
         self.newly_reviewed: set[ItemKey] = set()
         """Keys of the items that had no verdict by the annotator before this pane was opened and have one now."""
         self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
@@ -235,10 +220,8 @@ class ItemReviewer:
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """Item to show after the queued actions on the displayed item, as (item number, message). None if no item is
-        pending."""
+        """(number, message) of the item to show after the queued actions on the displayed item."""
         self._requested: RequestedItem | None = None
-        """Item that the list requested and that is not displayed yet. None if there is no such item."""
 
     # -- the displayed item
 
@@ -249,12 +232,11 @@ class ItemReviewer:
 
     @property
     def is_gone(self) -> bool:
-        """Whether the displayed item is no longer in the store."""
         return self._displayed is not None and self._displayed.navigator.item == GONE_ITEM
 
     @property
     def displayed(self) -> DisplayedItem:
-        """The displayed item. Raises: RuntimeError before an item was read."""
+        """The displayed item. Raises RuntimeError before an item was read."""
         if self._displayed is None:
             raise RuntimeError("no item was read yet")
         return self._displayed
@@ -299,12 +281,10 @@ class ItemReviewer:
         self.record(subject, lambda latest: self.recorder.record_verdict(latest, key))
 
     def record(self, subject: ReviewSubject, action: RecordAction) -> None:
-        """Queue an action that records a review."""
         self.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
-        """Record a review of the subject with its latest detail, because an earlier queued review may have changed
-        it."""
+        """Record a review of the latest detail, which an earlier queued review may have changed."""
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._latest_detail(subject))
         outcome = await action(subject)
@@ -355,7 +335,6 @@ class ItemReviewer:
         self.queue_action(self._show_pending_item)  # runs after the actions that were queued meanwhile
 
     async def _show_summary(self) -> None:
-        """Show the verdicts, the pace and what to do next, because every item of the queue is reviewed."""
         session, view = self._session, self.displayed.navigator.view
         lines = await session.query(
             lambda store: summarize_queue(
@@ -427,7 +406,6 @@ class ItemReviewer:
         return True
 
     def record_override_reason(self, number: int) -> None:
-        """Record the reason with this number, from 1, for the last override."""
         self.queue_action(lambda: self._record_override_reason(number))
 
     async def _record_override_reason(self, number: int) -> bool:
@@ -496,7 +474,6 @@ class ItemReviewer:
         return True
 
     def set_request(self, requested: RequestedItem) -> None:
-        """Set the item that `show_requested` displays."""
         self._requested = requested
 
     @queued
@@ -586,7 +563,6 @@ class ItemReviewer:
         self._view.refresh_item(self._displayed, StatusMessage(message))
 
     def queue_action(self, action: QueuedAction) -> None:
-        """Add an action to the session's queue."""
         self._runner.queue_action(action)
 
     def _show_message(self, text: str, style: str = "good") -> None:

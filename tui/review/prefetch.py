@@ -32,7 +32,6 @@ class DisplayedItem:
     other_runs: Sequence[QueueRow] | None = None
     """Rows of the item in other runs. None if they were not prefetched."""
     suspicions: tuple[str, ...] = ()
-    """Reasons why the golden answer looks wrong. Empty outside the queue of suspects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,7 @@ class Neighbours:
     next_unreviewed: int | None
     """Number of the next item without a verdict by the annotator. None if there is no such item."""
     step: int
-    """Direction of `neighbour`: 1 for the next item, -1 for the previous one."""
     neighbour: int | None
-    """Number of the adjacent item in this direction. None at the end or beginning of the queue."""
 
 
 class ItemPrefetcher:
@@ -67,7 +64,6 @@ class ItemPrefetcher:
         """Whether the rows of an item in other runs are read too."""
         self._session = session
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
-        """Prefetched items and running prefetches, by item number."""
         self._neighbours: Neighbours | None = None
         self._generation = 0
         """Number of times that the session switched to another store. Results from an earlier store are dropped."""
@@ -90,7 +86,6 @@ class ItemPrefetcher:
         return None
 
     async def reread(self, displayed: DisplayedItem) -> DisplayedItem:
-        """Return the displayed item with its current reviews."""
         return replace(displayed, detail=await self.read_detail(displayed.navigator.item))
 
     async def read_detail(self, item: int) -> ItemDetail:
@@ -99,10 +94,7 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
-        """Read the items that are likely to be displayed next. `direction`: 1 if the user moves forward, else -1.
-
-        Errors are ignored, because the item is read again when it is displayed.
-        """
+        """Read the items that are likely to be displayed next, if possible. `direction`: 1 or -1."""
         with suppress(Exception):
             generation = self._generation
             neighbours = await self._session.query(
@@ -145,7 +137,6 @@ class ItemPrefetcher:
         self._generation += 1
 
     async def find_next_unreviewed(self, displayed: DisplayedItem) -> int | None:
-        """Return the number of the next item without a verdict by the annotator. None if there is no such item."""
         if self._neighbours is not None and self._neighbours.item == displayed.navigator.item:
             return self._neighbours.next_unreviewed
         return await self._session.query(lambda store: displayed.navigator.find_next_unreviewed(store))
@@ -162,12 +153,10 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
 
     async def count_unreviewed(self) -> int:
-        """Count the items of the queue without a verdict by the annotator."""
         view = replace(self.view, where=add_terms(self.view.where, "you:none"))
         return await self._session.query(lambda store: store.count_items(view))
 
     async def read_used_tags(self) -> list[str]:
-        """Return the error tags of earlier reviews, the most used first."""
         return await self._session.query(lambda store: store.fetch_used_tags())
 
     async def read_other_runs(self, displayed: DisplayedItem) -> Sequence[QueueRow]:
@@ -178,10 +167,7 @@ class ItemPrefetcher:
         return displayed.other_runs
 
     async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
-        """Return the number of the item with this key. None if the store does not contain the item.
-
-        `repetition`: 2 for a hidden duplicate, else 1.
-        """
+        """Return the number of the item with this key, or None. `repetition`: 2 for a hidden duplicate."""
         number = self._numbers.get((key, repetition))
         if number is None:
             number = await self._session.query(lambda store: find_item_number(store, key))
@@ -202,14 +188,10 @@ def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neig
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
-    """Return the number of the item with this key. None if the store does not contain the item.
-
-    The key is needed because several runs may contain the same id.
-    """
+    """Return the number of the item with this key, or None. Several runs may contain its id."""
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 
 def _ignore_error(future: asyncio.Future[DisplayedItem]) -> None:
-    """Retrieve the error of a failed prefetch, so that asyncio does not report it."""
     if not future.cancelled():
         future.exception()

@@ -9,13 +9,13 @@ before its outcome is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, RESPONSE, describe_address
 from fcreview.model.item import Item, Verdict
 from fcreview.model.review import CORRECT, UNSURE, Annotation, Event, Fault, Opinion
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.verdict import (
     DECISIVE_STEP,
     JUDGE_NOTE_CRITERIA,
@@ -26,9 +26,15 @@ from fcreview.model.verdict import (
 )
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.store.rows import ItemDetail
+from fcreview.tui.queue.columns import difference_line, fit_difference
+from fcreview.tui.text.graphics import verdict_badge
+from fcreview.tui.text.lines import Line, StyledText, line_width, make_line, truncate_middle
+from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
     from fcreview.model.review import ItemKey
+    from fcreview.store.rows import QueueRow, View
+    from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 
@@ -45,17 +51,11 @@ class PendingQuestion:
     target: str = ITEM
     criterion: str = CORRECT
     automatic: Any = None
-    """Automatic verdict on the target and criterion. None if there is none."""
     score_question: str = ""
-    """Target and criterion that a score key answers, such as `response completeness`. Empty if the item has no
-    scores."""
+    """Target and criterion that a score key answers, such as `response completeness`. Empty without scores."""
 
     def stored_value(self, verdict: Any) -> Any:
-        """Convert a verdict (True for pass, False for fail, or unsure) to the value to store for the criterion.
-
-        Returns None if the criterion has labels and the verdict is False, because the annotator must then choose
-        labels.
-        """
+        """Convert pass (True), fail or unsure to the stored value. None if the annotator must choose labels."""
         if not decides(verdict):
             return verdict
         if isinstance(self.automatic, list):
@@ -86,10 +86,7 @@ def is_answerable(verdict: Verdict) -> bool:
 def unanswered_judge_verdicts(
     detail: ItemDetail, annotator: str, answered: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """Return (target, criterion) of each judge verdict that the annotator has not answered, the response last.
-
-    `answered`: (target, criterion) pairs that the annotator answered after `detail` was read.
-    """
+    """Return (target, criterion) of each judge verdict without an answer in `detail` or `answered`, response last."""
     own = {(o.target, o.criterion) for o in detail.opinions if _is_current(o, annotator)} | set(answered)
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
     left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own]
@@ -121,10 +118,7 @@ KeyLookup = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ReviewSubject:
-    """Item and target on screen when a key was pressed.
-
-    The review is about this target, even if another item is shown now.
-    """
+    """Item and target on screen when a key was pressed. The review is about them, whatever is shown now."""
 
     item: int
     detail: ItemDetail
@@ -157,7 +151,6 @@ class ReviewOutcome:
     """Result of a review action."""
 
     text: str
-    """Message for the annotator."""
     subject_name: str = ""
     """Name of the item or part that the message is about."""
     style: str = "good"
@@ -165,22 +158,18 @@ class ReviewOutcome:
     completes_item: bool = False
     """Whether the item has its verdict, so that the next item can be shown."""
     event: Event | None = None
-    """Event that was written to the journal. None if no review was recorded."""
     undone: ItemKey | None = None
     """Item whose review was undone. None for other actions."""
     repetition: int = 1
     """2 if the undone review was about a hidden duplicate, else 1."""
     is_bulk: bool = False
-    """Whether the undone review was a bulk review."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether a review was recorded or undone."""
         return self.style == "good"
 
     @property
     def message(self) -> str:
-        """Message text followed by the name of its item or part."""
         return f"{self.text} · {self.subject_name}" if self.subject_name else self.text
 
 
@@ -244,11 +233,7 @@ class ReviewRecorder:
         return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
 
     def next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
-        """Return (target, criterion) of the first criterion that the annotator has not scored.
-
-        If the annotator scored every criterion, return the criterion after the last scored criterion. None if the item
-        has no scores.
-        """
+        """Return (target, criterion) of the first unscored criterion, else the one after the last, if any."""
         criteria = score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
         item, last = self._last_score or (None, "")
@@ -259,7 +244,6 @@ class ReviewRecorder:
     async def record_override_reason(
         self, subject: ReviewSubject, annotation: Annotation, reason: str
     ) -> ReviewOutcome:
-        """Record why an earlier verdict overrides an automatic one."""
         return await self._save(subject, annotation, lambda: f"override reason: {sanitize(reason)}")
 
     async def record_decisive_step(self, subject: ReviewSubject, message: int) -> ReviewOutcome:
@@ -277,10 +261,6 @@ class ReviewRecorder:
         return replace(outcome, completes_item=outcome.succeeded and self._is_complete(response, criterion, True))
 
     def _is_complete(self, subject: ReviewSubject, criterion: str, completes_item: bool) -> bool:
-        """Whether the verdict completes the item.
-
-        In the queue `judged`, this requires an answer to every judge verdict.
-        """
         if not self.is_judged_queue:
             return completes_item
         answers = [(subject.target, criterion)]
@@ -301,10 +281,7 @@ class ReviewRecorder:
         return await self._save(subject, subject.annotation(note=note), lambda: "note")
 
     async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
-        """Record a corrected golden answer of the item.
-
-        No verdict is recorded, because the prediction may be wrong too.
-        """
+        """Record a corrected golden answer, without a verdict, because the prediction may be wrong too."""
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
         return await self._save(
@@ -312,7 +289,6 @@ class ReviewRecorder:
         )
 
     def _missing_verdict(self, subject: ReviewSubject) -> str:
-        """Return a hint such as ` (no verdict yet: p f u)`. Empty if the annotator has given a verdict."""
         own = self.find_own_opinion(subject)
         if own is not None and own.verdict is not None:
             return ""
@@ -320,7 +296,6 @@ class ReviewRecorder:
         return f" (no verdict yet{keys and ': ' + keys})"
 
     async def undo(self) -> ReviewOutcome:
-        """Retract the annotator's latest review."""
         try:
             events = await self._session.undo()
         except Exception as error:  # the annotator must see that nothing was undone
@@ -333,10 +308,7 @@ class ReviewRecorder:
         return ReviewOutcome(text, name, undone=event.key, repetition=repetition, is_bulk=bool(event.bulk))
 
     async def _save(self, subject: ReviewSubject, annotation: Annotation, describe: Callable[[], str]) -> ReviewOutcome:
-        """Write the annotation.
-
-        `describe` returns the message; it is called after the annotation is on disk, or after an error.
-        """
+        """Write the annotation. `describe` returns the message, once the outcome is known."""
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved
@@ -360,10 +332,7 @@ def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
 
 
 def verdict_words(value: Any, criterion: str) -> str:
-    """Format a verdict: `pass` for the criterion `correct`, else with the criterion, such as `hallucinated no`.
-
-    A decisive step is `decisive step: message 5`.
-    """
+    """Format a verdict with its criterion: `pass`, `hallucinated no` or `decisive step: message 5`."""
     text = format_verdict(value, criterion) or "none"
     if criterion == DECISIVE_STEP and decides(value):
         return f"decisive step: message {text}"
@@ -387,10 +356,7 @@ def describe_bulk(events: Sequence[Event]) -> str:
 
 
 def _override_text(event: Event) -> str:
-    """Return `, overrides judge gpt-4o` if a verdict on a part contradicts the automatic verdict of that judge.
-
-    The text is empty for the whole item, because the header shows its verdicts.
-    """
+    """Return `, overrides judge gpt-4o` for a verdict on a part. The header shows the verdicts on the whole item."""
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""
@@ -399,3 +365,78 @@ def _override_text(event: Event) -> str:
 
 def _error_text(error: Exception) -> str:
     return sanitize(str(error) or type(error).__name__)
+
+
+MAX_SHOWN_ITEMS = 20
+MIN_ID_CELLS = 14
+NOT_MEASURED = "Bulk reviews do not count in agreement, calibration or estimates."
+
+
+@dataclass(slots=True)
+class BulkReview:
+    """A bulk review that is being entered."""
+
+    items: Sequence[int]
+    rows: Sequence[QueueRow]
+    known_tags: Sequence[str] = ()
+    verdict_key: str = ""
+    """Key of `VERDICTS_BY_KEY`. Empty before the annotator has given a verdict."""
+    fault: Fault | None = None
+    tags: list[str] = field(default_factory=list)
+
+    def set_verdict(self, key: str) -> None:
+        """Set the verdict. `golden` also sets its fault, and another verdict removes that fault."""
+        fault = VERDICTS_BY_KEY[key][1]
+        if fault is not None or self.verdict_key == "golden":
+            self.fault = fault
+        self.verdict_key = key
+
+    @property
+    def annotation(self) -> Annotation:
+        return Annotation(verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None)
+
+    def describe(self) -> str:
+        """Describe the review: `fail, fault: model, tags unit`. Sanitized."""
+        parts = [format_verdict(VERDICTS_BY_KEY[self.verdict_key][0], "correct")]
+        parts += [f"fault: {self.fault}"] if self.fault else []
+        parts += [f"tags {sanitize(', '.join(self.tags))}"] if self.tags else []
+        return ", ".join(parts)
+
+    @property
+    def question(self) -> str:
+        return f"Record {self.describe()} for {format_count(len(self.items), 'item')}?"
+
+
+def read_cluster(store: Store, view: View) -> BulkReview:
+    """Read the items of a cluster that the annotator has not reviewed."""
+    items = store.analysis.find_unreviewed(view)
+    rows = store.fetch_rows(items[:MAX_SHOWN_ITEMS])
+    runs = {row.run for row in rows}
+    tags = [tag for run in store.fetch_runs() if run.run in runs for tag in run.info.tags]
+    return BulkReview(items, rows, list(dict.fromkeys(tags)))
+
+
+def item_lines(review: BulkReview, cells: int) -> list[Line]:
+    """Return a line for each shown item: id, effective verdict and first difference."""
+    names = {row.item: (sanitize(row.id), sanitize(row.run_name or row.model)) for row in review.rows}
+    has_models = len({model for _, model in names.values()}) > 1
+    sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]
+    sizes = [max(min(size, cells // 3 if at == 0 else cells // 5), MIN_ID_CELLS) for at, size in enumerate(sizes)]
+    lines: list[Line] = []
+    for row in review.rows:
+        name, model = names[row.item]
+        head: list[StyledText] = [(pad(truncate_middle(name, sizes[0]), sizes[0]), ""), ("  ", "")]
+        if has_models:
+            head += [(pad(truncate_middle(model, sizes[1]), sizes[1]), "dim"), ("  ", "")]
+        head += [verdict_badge(row.effective), ("  ", "")]
+        room = max(cells - line_width(tuple(head)), 1)
+        lines.append((*head, *fit_difference(difference_line(row) or make_line(""), room)))
+    return lines
+
+
+def entry_lines(review: BulkReview) -> list[Line]:
+    none: StyledText = (symbols().none, "dim")
+    verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
+    fault: StyledText = (review.fault, "people") if review.fault else none
+    tags: StyledText = (sanitize(", ".join(review.tags)), "people") if review.tags else none
+    return [(("verdict  ", "dim"), verdict), (("fault    ", "dim"), fault), (("tags     ", "dim"), tags)]

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 BREAK_SECONDS = 180.0
 """Minimum time between two items, in seconds, that counts as a break. Breaks are not part of the time per item."""
 AVERAGED_ITEMS = 50
-"""Number of recent items whose median time is shown."""
 
 
 @dataclass(slots=True)
@@ -37,7 +36,6 @@ class Pace:
     """Number of items without a verdict by the annotator when the session began. None until the items are counted."""
     reviewed_items: set[Hashable] = field(default_factory=set)
     _durations: list[float] = field(default_factory=list)
-    """Seconds that recent items took."""
     _last_time: float | None = None
     """Time when the last item was completed or the first item was shown, in seconds of a monotonic clock."""
 
@@ -49,11 +47,9 @@ class Pace:
         self.reviewed_items.add(item)
 
     def remove_item(self, item: Hashable) -> None:
-        """Remove an item whose review was undone."""
         self.reviewed_items.discard(item)
 
     def start(self, now: float) -> None:
-        """Start to measure time when the first item is shown. `now`: time in seconds of a monotonic clock."""
         self._last_time = now
 
     def set_unreviewed(self, count: int) -> None:
@@ -76,7 +72,6 @@ class Pace:
 class StatusMessage(NamedTuple):
     text: str
     style: str = "good"
-    """Name of the text's style."""
 
 
 NO_MESSAGE = StatusMessage("", "")
@@ -85,8 +80,6 @@ SCORE_ACTIONS = ("item.score", "item.score_1", "item.score_2")
 
 @dataclass(frozen=True, slots=True)
 class KeyHint:
-    """Keys of one or two actions with a common label."""
-
     actions: tuple[str, ...]
     label: str
     priority: int
@@ -167,7 +160,6 @@ def status_line(
 
 
 def _join_parts(*parts: Line) -> Line:
-    """Join the parts that are not empty with separators."""
     joined: Line = ()
     for part in filter(None, parts):
         joined = (*joined, (" ·", "dim"), *part) if joined else part
@@ -175,13 +167,11 @@ def _join_parts(*parts: Line) -> Line:
 
 
 def _undo_hint(text: str, keys: Mapping[str, str]) -> Line:
-    """Return ` · z undo` after a message about a saved review."""
     key = keys.get("item.undo", "")
     return ((" · ", "dim"), (key, "key"), (" undo", "dim")) if key and text.startswith("saved:") else ()
 
 
 def score_moved_message(target: str, criterion: str) -> StatusMessage:
-    """Return the message after a score key moved the cursor to the criterion instead of recording a score."""
     return StatusMessage(sanitize(f"press 0, 1 or 2 for {criterion} of the {describe_address(target)}"), "warn")
 
 
@@ -201,7 +191,6 @@ def format_hints(keys: Mapping[str, str], cells: int) -> str:
 
 
 MAX_SUMMARY_ITEMS = 5_000
-"""Largest number of items that the summary counts."""
 
 
 def summarize_queue(
@@ -230,10 +219,6 @@ def summarize_queue(
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
-    """Return the number of items on which the annotator and all other annotators agree, as text.
-
-    Empty if no other annotator gave a verdict on an item.
-    """
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
         if rating.target == ITEM and rating.criterion == CORRECT and rating.value != UNSURE:

@@ -12,8 +12,14 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
-from fcreview.tui.review.bulk_review import MAX_SHOWN_ITEMS, NOT_MEASURED, BulkReview, entry_lines, item_lines
-from fcreview.tui.review.recorder import describe_bulk
+from fcreview.tui.review.recorder import (
+    MAX_SHOWN_ITEMS,
+    NOT_MEASURED,
+    BulkReview,
+    describe_bulk,
+    entry_lines,
+    item_lines,
+)
 from fcreview.tui.screens.choice_list import BORDER_CELLS
 from fcreview.tui.screens.dialogs import ConfirmScreen, FaultScreen, TagsScreen, tag_choices
 from fcreview.tui.session import Session

@@ -27,8 +27,7 @@ from fcreview.tui.queue.choices import (
     is_unfoldable,
 )
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
-from fcreview.tui.review.bulk_review import BulkReview, read_cluster
-from fcreview.tui.review.recorder import ReviewRecorder
+from fcreview.tui.review.recorder import BulkReview, ReviewRecorder, read_cluster
 from fcreview.tui.screens.bulk_review import BulkReviewScreen
 from fcreview.tui.screens.choice_list import PanelPickerScreen
 from fcreview.tui.session import Session

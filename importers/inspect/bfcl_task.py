@@ -26,6 +26,7 @@ from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, load_data
 from fcreview.importers.bfcl.decoders.base import NameSpelling
 from fcreview.importers.bfcl.items import set_first_difference
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.log import LogSample
 from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text
 from fcreview.matching.align import align_turns
@@ -161,31 +162,22 @@ class BfclTask:
         """Return the dataset's item if question and golden answer are equal, else an item made from the sample."""
         own = _make_item(item_id, category, metadata)
         files = self.files.get(category)
-        if files is None:
-            return own
-        found = load_dataset(files, category).items.get(item_id)
-        if found is None:
+        found = load_dataset(files, category).items.get(item_id) if files is not None else None
+        if files is None or found is None:
             return own
         if not is_same_question(found.turns, metadata.get("turns") or metadata.get("raw_question")):
-            issues.append(
-                ImportIssue(
-                    str(files.questions),
-                    None,
-                    "the question differs from the one in the log. Using the one in the log",
-                    item=item_id,
-                )
-            )
-            return own
-        if own.ground_truth is not None and not is_same_answer(found.ground_truth, own.ground_truth):
-            what = "the golden answer differs from the one in the log. Using the one in the log"
-            issues.append(ImportIssue(str(files.questions), None, what, item=item_id))
-            return own
-        return found
+            what = "question"
+        elif own.ground_truth is not None and not is_same_answer(found.ground_truth, own.ground_truth):
+            what = "golden answer"
+        else:
+            return found
+        text = f"the {what} differs from the one in the log. Using the one in the log"
+        issues.append(ImportIssue(str(files.questions), None, text, item=item_id))
+        return own
 
 
 def _make_item(item_id: str, category: str, metadata: dict[str, Any]) -> DatasetItem:
-    tools = metadata.get("tools")
-    docs = [each for each in tools if isinstance(each, dict)] if isinstance(tools, list) else []
+    docs = list_objects(metadata.get("tools"))
     if metadata.get("language") in ("java", "js", "javascript"):
         docs = [restore_types(each) for each in docs]
     question = {"question": metadata.get("turns") or metadata.get("raw_question"), "function": docs}
@@ -196,16 +188,16 @@ def _make_item(item_id: str, category: str, metadata: dict[str, Any]) -> Dataset
 
 def restore_types(doc: dict[str, Any]) -> dict[str, Any]:
     """Return a function doc in which the types from the descriptions replace the type `string`."""
-    parameters = doc.get("parameters")
-    properties = parameters.get("properties") if isinstance(parameters, dict) else None
-    if not isinstance(parameters, dict) or not isinstance(properties, dict):
+    parameters = as_object(doc.get("parameters"))
+    properties = parameters.get("properties")
+    if not isinstance(properties, dict):
         return doc
     restored = {name: _restore_type(schema) for name, schema in properties.items()}
     return doc | {"parameters": parameters | {"properties": restored}}
 
 
 def _restore_type(schema: Any) -> Any:
-    description = schema.get("description") if isinstance(schema, dict) else None
+    description = as_object(schema).get("description")
     if not isinstance(description, str):
         return schema
     if _ANY_HINT.search(description):
@@ -218,8 +210,8 @@ def _restore_type(schema: Any) -> Any:
 
 def is_bfcl_sample(value: dict[str, Any]) -> bool:
     """Whether a sample has the metadata of the task `bfcl`."""
-    metadata = value.get("metadata")
-    return isinstance(metadata, dict) and isinstance(metadata.get("category_name"), str) and "scorer" in metadata
+    metadata = as_object(value.get("metadata"))
+    return isinstance(metadata.get("category_name"), str) and "scorer" in metadata
 
 
 def fill_bfcl_item(item: Item, sample: LogSample, task: BfclTask) -> Conversation:
@@ -337,6 +329,5 @@ def _add_turn_details(item: Item, explanation: str) -> None:
 
 def categories_of(sample_ids: Any) -> list[str]:
     """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
-    ids = [each for each in sample_ids if isinstance(each, str)] if isinstance(sample_ids, list) else []
-    names = dict.fromkeys(filenames.split_item_id(each)[0] for each in ids)
+    names = dict.fromkeys(filenames.split_item_id(each)[0] for each in as_list(sample_ids) if isinstance(each, str))
     return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]

@@ -1,28 +1,59 @@
-"""Read the score columns of a log. A column is a scorer, or a key of its object scores, with a reducer and metrics.
+"""Read the score columns of a log, reduce their scores over epochs and compute their metrics.
 
-`read_columns` reads them from the header. They are stored in `Run.official_metrics` under `LOG_KEY`, together with the
-name of the score that the item verdicts come from.
+A column is a scorer, or a key of its object scores, with a reducer and metrics. `read_columns` reads the columns from
+the header. They are stored in `Run.official_metrics` under `LOG_KEY`, together with the name of the score that the item
+verdicts come from.
+
+The rules are those of the program's `scorer/_reducer/reducer.py` and `scorer/_metrics/`. Metrics that depend on random
+numbers or on a task's own code are imported, not recomputed.
 """
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 from typing import Any
 
-from fcreview.importers.inspect.figures import (
-    MetricSpec,
-    NotRecomputable,
-    ReducedScore,
-    compute_metric,
-    group_names,
-    reduce_epochs,
-)
+from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.inspect.scores import to_number
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 
 LOG_KEY = "inspect"
+PASSING_NUMBER = 1.0
+"""Minimum value that the reducers `at_least`, `pass_at` and `pass_k` count as correct."""
+
+
+class NotRecomputable(ValueError):
+    """Raised for a reducer or metric that fcreview cannot compute. The message is the name of the reducer or metric."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReducedScore:
+    """The value of one sample over its epochs."""
+
+    value: Any
+    """None if the sample is not scored."""
+    metadata: Mapping[str, Any]
+    """Metadata of the sample, for groups and clusters."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """A metric of a score column, as the log declares it."""
+
+    key: str
+    """Name under which the log records the value."""
+    name: str
+    """Name of the metric, such as `accuracy`. For one group of a grouped metric, the name of the group."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    is_grouped: bool = False
+    recorded: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,55 +100,44 @@ class LogFigures:
 
 def read_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the score columns of a log as JSON: the columns in its results, or else the declared columns."""
-    results = _object(header.get("results"))
+    results = as_object(header.get("results"))
     recorded = results.get("scores")
     if recorded is None and "scorer" in results:  # logs before format 2 have one scorer
         recorded = [{"name": _name(results["scorer"]), "metrics": results.get("metrics")}]
-    columns = [each for score in _objects(recorded) if (each := _read_recorded_column(score)) is not None]
+    columns = [each for score in list_objects(recorded) if (each := _read_recorded_column(score)) is not None]
     return columns or list(_declared_columns(header))
 
 
 def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
-    name = str(score.get("name") or _name(score.get("scorer")) or "")
+    name = str(score.get("name") or _name(score.get("scorer")))
+    if not name:
+        return None
     metrics = []
-    for key, metric in _object(score.get("metrics")).items():
+    for key, metric in as_object(score.get("metrics")).items():
         value = metric.get("value") if isinstance(metric, dict) else metric
         number = float(value) if isinstance(value, (int, float)) and value == value and abs(value) < 1e300 else None
-        found: Mapping[str, Any] = metric if isinstance(metric, dict) else {}
-        params = found.get("params", found.get("options"))
-        metrics.append(
-            {
-                "key": key,
-                "name": str(found.get("name") or key),
-                "params": to_plain_json(_object(params)),
-                "is_grouped": found.get("group") == "grouped",
-                "recorded": number,
-            }
-        )
-    reducer = score.get("reducer")
-    return {
-        "name": name,
-        "scorer": _name(score.get("scorer")) or name,
-        "reducer": reducer if isinstance(reducer, str) else None,
-        "metrics": metrics,
-    } if name else None  # fmt: skip
+        found = as_object(metric)
+        params = to_plain_json(as_object(found.get("params", found.get("options"))))
+        spec = {"key": key, "name": str(found.get("name") or key), "params": params}
+        metrics.append(spec | {"is_grouped": found.get("group") == "grouped", "recorded": number})
+    reducer = score.get("reducer") if isinstance(score.get("reducer"), str) else None
+    return {"name": name, "scorer": _name(score.get("scorer")) or name, "reducer": reducer, "metrics": metrics}
 
 
 def _declared_columns(header: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield a column for each declared scorer and reducer. Groups and keys are added later, from the scores."""
-    declaration = _object(header.get("eval"))
-    reducers = _object(declaration.get("config")).get("epochs_reducer")
-    names = [name for name in reducers if isinstance(name, str)] if isinstance(reducers, list) else []
-    for scorer in _objects(declaration.get("scorers")):
+    declaration = as_object(header.get("eval"))
+    reducers = as_object(declaration.get("config")).get("epochs_reducer")
+    names = [name for name in as_list(reducers) if isinstance(name, str)]
+    for scorer in list_objects(declaration.get("scorers")):
         name = str(scorer.get("name") or "").rpartition("/")[2]
         metrics = scorer.get("metrics") or declaration.get("metrics")
         for reducer in names or [None]:  # type: ignore[list-item]
-            plain = [each for each in _objects(metrics) if "name" in each]
-            by_key = metrics if isinstance(metrics, dict) else {}
+            plain = [each for each in list_objects(metrics) if "name" in each]
             if name and plain:
                 yield _declared_column(name, name, reducer, plain)
-            for key, listed in by_key.items():
-                yield _declared_column(str(key), name, reducer, _objects(listed))
+            for key, listed in as_object(metrics).items():
+                yield _declared_column(str(key), name, reducer, list_objects(listed))
 
 
 def _declared_column(
@@ -126,24 +146,18 @@ def _declared_column(
     specs = []
     for metric in metrics:
         own = str(metric.get("name")).removeprefix("inspect_ai/")
-        params = to_plain_json(_object(metric.get("options")))
+        params = to_plain_json(as_object(metric.get("options")))
         specs.append({"key": own, "name": own, "params": params, "is_grouped": own == "grouped", "recorded": None})
     return {"name": name, "scorer": scorer, "reducer": reducer, "metrics": specs}
 
 
 def load_figures(run: Run) -> LogFigures:
     """Return the score columns that the reader stored in the run."""
-    stored = _object(run.official_metrics.get(LOG_KEY))
-    columns = []
-    seen = {(each.get("scorer"), each.get("name")) for each in _objects(stored.get("columns")) if each.get("reducer")}
-    for each in _objects(stored.get("columns")):
-        specs = [
-            MetricSpec(
-                str(m.get("key")), str(m.get("name")), _object(m.get("params")), m.get("is_grouped") is True,
-                m.get("recorded"),
-            )
-            for m in _objects(each.get("metrics"))
-        ]  # fmt: skip
+    stored = as_object(run.official_metrics.get(LOG_KEY))
+    stored_columns, columns = list_objects(stored.get("columns")), []
+    seen = {(each.get("scorer"), each.get("name")) for each in stored_columns if each.get("reducer")}
+    for each in stored_columns:
+        specs = [_load_spec(metric) for metric in list_objects(each.get("metrics"))]
         name, scorer, reducer = str(each.get("name")), str(each.get("scorer")), each.get("reducer")
         is_unreduced = reducer is None and (scorer, name) in seen
         columns.append(ScoreColumn(name, scorer, reducer if isinstance(reducer, str) else None, specs, is_unreduced))
@@ -157,14 +171,19 @@ def load_figures(run: Run) -> LogFigures:
     )
 
 
+def _load_spec(stored: Mapping[str, Any]) -> MetricSpec:
+    key, name, params = str(stored.get("key")), str(stored.get("name")), as_object(stored.get("params"))
+    return MetricSpec(key, name, params, stored.get("is_grouped") is True, stored.get("recorded"))
+
+
 def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ReducedScore]:
     """Reduce the values of a column's scorer over epochs. Raises NotRecomputable."""
     if column.is_unreduced:
         reduced = [ReducedScore(each.value, each.metadata) for each in values]
     else:
-        groups: dict[str, list[EpochValue]] = {}
+        groups: defaultdict[str, list[EpochValue]] = defaultdict(list)
         for each in values:
-            groups.setdefault(each.sample, []).append(each)
+            groups[each.sample].append(each)
         reduced = [
             ReducedScore(reduce_epochs([each.value for each in group], column.reducer), group[0].metadata)
             for group in groups.values()
@@ -203,11 +222,8 @@ def expand_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list
 def _unused(name: str, specs: Sequence[MetricSpec]) -> str:
     """Return `name`, with a number if a metric has this key already. Inspect numbers repeated keys from 2."""
     keys = {spec.key for spec in specs}
-    number = 2
-    key = name
-    while key in keys:
-        key, number = f"{name}{number}", number + 1
-    return key
+    candidates = itertools.chain([name], (f"{name}{number}" for number in itertools.count(2)))
+    return next(each for each in candidates if each not in keys)
 
 
 def compute_or_none(spec: MetricSpec, reduced: Sequence[ReducedScore]) -> tuple[float | None, bool]:
@@ -218,15 +234,174 @@ def compute_or_none(spec: MetricSpec, reduced: Sequence[ReducedScore]) -> tuple[
         return None, False
 
 
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: Any) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
 def _name(scorer: Any) -> str:
-    if isinstance(scorer, dict):
-        scorer = scorer.get("name")
-    return scorer if isinstance(scorer, str) else ""
+    name = scorer.get("name") if isinstance(scorer, dict) else scorer
+    return name if isinstance(name, str) else ""
+
+
+def reduce_epochs(values: Sequence[Any], reducer: str | None) -> Any:
+    """Reduce the values of one sample's epochs. None stands for an epoch without a score. Raises NotRecomputable.
+
+    Objects are reduced key by key, and lists index by index.
+    """
+    name, count = _split_reducer(reducer)
+    first = next((value for value in values if value is not None), None)
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        objects = [value for value in values if isinstance(value, dict)]
+        return {key: _reduce([value.get(key) for value in objects], name, count, len(values)) for key in first}
+    if isinstance(first, list):
+        lists = [value for value in values if isinstance(value, list)]
+        by_index = [[value[at] for value in lists if at < len(value)] for at in range(len(first))]
+        return [_reduce(parts, name, count, len(values)) for parts in by_index]
+    return _reduce(values, name, count, len(values))
+
+
+def _split_reducer(reducer: str | None) -> tuple[str, int]:
+    """Return the name and the number of a reducer: `pass_at_2` is (`pass_at`, 2)."""
+    if reducer is None:
+        return "mean", 0
+    name, _, number = reducer.rpartition("_")
+    return (name, int(number)) if number.isdigit() and name else (reducer, 0)
+
+
+def _reduce(values: Sequence[Any], name: str, count: int, n_votes: int) -> Any:
+    scored = [value for value in values if value is not None]
+    if not scored:
+        return None
+    if name in _BY_NUMBERS:
+        return _BY_NUMBERS[name]([to_number(value) for value in scored], count)
+    if name in _BY_VALUES:
+        return _BY_VALUES[name](scored, n_votes)
+    raise NotRecomputable(f"{name}_{count}" if count else name)
+
+
+def mean(numbers: Sequence[float]) -> float:
+    return math.fsum(numbers) / len(numbers)
+
+
+def _pass_at(numbers: list[float], k: int) -> float | None:
+    n, correct = len(numbers), sum(number >= PASSING_NUMBER for number in numbers)
+    return None if n < k else 1.0 - math.comb(n - correct, k) / math.comb(n, k)
+
+
+def _pass_k(numbers: list[float], k: int) -> float | None:
+    n, correct = len(numbers), sum(number >= PASSING_NUMBER for number in numbers)
+    return None if n < k else math.comb(correct, k) / math.comb(n, k)
+
+
+def _at_least(numbers: list[float], k: int) -> int:
+    return int(sum(number >= PASSING_NUMBER for number in numbers) >= k)
+
+
+def _most_frequent(values: list[Any], _: int) -> Any:
+    return Counter(map(_hashable, values)).most_common(1)[0][0]
+
+
+def _absolute_majority(values: list[Any], n_votes: int) -> Any:
+    """Return the value of more than half of `n_votes`, or None. `n_votes` includes votes without a value."""
+    value, count = Counter(map(_hashable, values)).most_common(1)[0]
+    return value if 2 * count > n_votes else None
+
+
+def _hashable(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool)) else str(value)
+
+
+_BY_NUMBERS: dict[str, Callable[[list[float], int], Any]] = {
+    "mean": lambda numbers, _: mean(numbers),
+    "median": lambda numbers, _: median(numbers),
+    "pass_at": _pass_at,
+    "pass_k": _pass_k,
+    "at_least": _at_least,
+}
+_BY_VALUES: dict[str, Callable[[list[Any], int], Any]] = {
+    "mode": _most_frequent,
+    "majority": _absolute_majority,
+    "max": lambda values, _: max(values, key=to_number),
+}
+
+
+def compute_metric(spec: MetricSpec, scores: Sequence[ReducedScore]) -> float | None:
+    """Compute a metric over reduced scores. Scores without a value are omitted. Returns None if no score has a value.
+
+    Raises NotRecomputable.
+    """
+    scored = [score for score in scores if score.value is not None]
+    if not spec.is_grouped:
+        return _compute(spec.name, spec.params, scored)
+    metric = spec.params.get("metric")
+    key, template = spec.params.get("group_key"), str(spec.params.get("name_template") or "{group_name}")
+    if not isinstance(metric, dict) or not isinstance(key, str):
+        raise NotRecomputable(spec.name)
+    name, params = str(metric.get("name")), metric.get("params") or {}
+    groups: defaultdict[str, list[ReducedScore]] = defaultdict(list)
+    for score in scored:
+        if key not in score.metadata:
+            raise NotRecomputable(f"{spec.name}: a sample has no metadata {key}")
+        groups[str(score.metadata[key])].append(score)
+    whole = spec.params.get("all", "samples")
+    if spec.name == spec.params.get("all_label", "all") and whole:
+        if whole == "samples":
+            return _compute(name, params, scored)
+        values = [_compute(name, params, group) for group in groups.values()]
+        return mean([value or 0.0 for value in values]) if values else 0.0
+    for group, members in groups.items():
+        if template.replace("{group_name}", group) == spec.name:
+            return _compute(name, params, members)
+    raise NotRecomputable(spec.name)
+
+
+def select_group(spec: MetricSpec, scores: Sequence[ReducedScore]) -> list[ReducedScore]:
+    """Return the scores that a metric covers: the scores of its group, or all scores."""
+    key, template = str(spec.params.get("group_key")), str(spec.params.get("name_template") or "{group_name}")
+    if not spec.is_grouped or spec.name == spec.params.get("all_label", "all"):
+        return list(scores)
+    return [s for s in scores if template.replace("{group_name}", str(s.metadata.get(key))) == spec.name]
+
+
+def group_names(params: Mapping[str, Any], scores: Sequence[ReducedScore]) -> list[str]:
+    """Return the names of the values of a grouped metric, in the order in which Inspect records them."""
+    key, template = str(params.get("group_key")), str(params.get("name_template") or "{group_name}")
+    groups = dict.fromkeys(str(s.metadata[key]) for s in scores if s.value is not None and key in s.metadata)
+    names = [template.replace("{group_name}", group) for group in groups]
+    return [*names, str(params.get("all_label", "all"))] if params.get("all", "samples") else names
+
+
+def _compute(metric: str, params: Mapping[str, Any], scored: Sequence[ReducedScore]) -> float | None:
+    name = metric.rpartition("/")[2] if metric.startswith("inspect_ai/") else metric
+    if name not in RECOMPUTABLE_METRICS or "to_float" in params:
+        raise NotRecomputable(metric)
+    if not scored:
+        return None
+    numbers = [to_number(score.value) for score in scored]
+    if name in ("accuracy", "mean"):
+        return mean(numbers)
+    if name == "stderr" and params.get("cluster") is not None:
+        return _clustered_error(numbers, scored, str(params["cluster"]))
+    if len(numbers) < 2:
+        return 0.0
+    center = mean(numbers)
+    variance = math.fsum((number - center) ** 2 for number in numbers) / (len(numbers) - 1)
+    if name == "var":
+        return variance
+    deviation = math.sqrt(variance)
+    return deviation if name == "std" else deviation / math.sqrt(len(numbers))
+
+
+RECOMPUTABLE_METRICS = ("accuracy", "mean", "stderr", "std", "var")
+
+
+def _clustered_error(numbers: list[float], scored: Sequence[ReducedScore], key: str) -> float:
+    center = mean(numbers)
+    clusters: defaultdict[str, list[float]] = defaultdict(list)
+    for number, score in zip(numbers, scored, strict=True):
+        if key not in score.metadata:
+            raise NotRecomputable(f"stderr: a sample has no metadata {key}")
+        clusters[str(score.metadata[key])].append(number - center)
+    n = len(clusters)
+    if n < 2:
+        return 0.0
+    squares = math.fsum(math.fsum(deviations) ** 2 for deviations in clusters.values())
+    return math.sqrt(n / (n - 1) * squares) / len(numbers)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
+from fcreview.importers.common.records import as_object
 from fcreview.importers.inspect.log import UnreadableLog, copy_sort_key, is_log, read_eval_fields
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -72,9 +73,8 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         try:
             log.fields = read_eval_fields(log.paths[0])
         except UnreadableLog as error:
-            found.issues.append(
-                ImportIssue(str(log.paths[0]), None, f"the log cannot be read: {error}", severity="error")
-            )
+            what = f"the log cannot be read: {error}"
+            found.issues.append(ImportIssue(str(log.paths[0]), None, what, severity="error"))
             logs.remove(log)
     for attempts in _group_attempts(logs):
         found.plans.append(_make_plan(attempts, dataset_folders))
@@ -126,8 +126,7 @@ def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders:
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
     from fcreview.importers.inspect.bfcl_task import categories_of
 
-    dataset = fields.get("dataset")
-    names = categories_of(dataset.get("sample_ids") if isinstance(dataset, dict) else None)
+    names = categories_of(as_object(fields.get("dataset")).get("sample_ids"))
     if not names:
         return
     search = RunPlan(Run("bfcl", "V4", "en", plan.run.model, plan.run.path), plan.results)

@@ -7,21 +7,24 @@ or 0, in the form of the recorded value. All other scores keep their values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fcreview.importers.common.records import as_object
 from fcreview.importers.inspect.columns import (
     EpochValue,
     LogFigures,
+    MetricSpec,
+    NotRecomputable,
     ScoreColumn,
     compute_or_none,
     expand_column,
     expand_metrics,
     load_figures,
     reduce_column,
+    select_group,
 )
-from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, select_group
 from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, to_verdict, value_for_verdict
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
@@ -69,13 +72,13 @@ def _recomputed_metrics(items: Sequence[ScoredItem]) -> Iterator[Metric]:
 
 def _column_metrics(items: Sequence[ScoredItem], figures: LogFigures, *, is_edited: bool) -> Iterator[Metric]:
     for column in figures.columns:
-        if is_edited and not any(column.scorer in _mapping(item.metadata.get("edited")) for item in items):
-            continue
-        if is_edited:
+        if not is_edited:
+            values = source_values(items, column.scorer, figures)
+        elif any(column.scorer in as_object(item.metadata.get("edited")) for item in items):
             edited = list(edited_values(items, column.scorer))
             values = ColumnValues(edited, edited, is_recorded=True)
         else:
-            values = source_values(items, column.scorer, figures)
+            continue
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
         for each in expand_column(column, values.complete):
             yield from _metrics_of(each, values, table)
@@ -108,7 +111,7 @@ def recompute(column: ScoreColumn, values: Sequence[EpochValue]) -> Iterator[tup
 
 
 def _unit(spec: MetricSpec) -> MetricUnit:
-    metric: Any = spec.params.get("metric")
+    metric = spec.params.get("metric")
     name = str(metric.get("name")) if spec.is_grouped and isinstance(metric, dict) else spec.name
     return "share" if name.rpartition("/")[2] == "accuracy" else "score"
 
@@ -116,7 +119,7 @@ def _unit(spec: MetricSpec) -> MetricUnit:
 def recorded_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
     """Yield the official values of a score, as the scorer gave them."""
     for item in items:
-        scores = _mapping(item.metadata.get("scores"))
+        scores = as_object(item.metadata.get("scores"))
         if scorer in scores:
             yield _epoch_value(item, scores[scorer])
 
@@ -124,7 +127,7 @@ def recorded_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochV
 def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
     """Yield the values of a score after the edits that the log contains."""
     for item in items:
-        scores, edited = _mapping(item.metadata.get("scores")), _mapping(item.metadata.get("edited"))
+        scores, edited = as_object(item.metadata.get("scores")), as_object(item.metadata.get("edited"))
         if scorer in edited or scorer in scores:
             yield _epoch_value(item, edited.get(scorer, scores.get(scorer)))
 
@@ -136,14 +139,12 @@ def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures)
     """
     recorded = list(recorded_values(items, scorer))
     if scorer != figures.primary:
-        values = [
-            _epoch_value(item, _reviewed_part(item, scorer, item.metadata["scores"][scorer]))
-            for item in items if scorer in _mapping(item.metadata.get("scores"))
-        ]  # fmt: skip
+        scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
+        values = [_epoch_value(each, _reviewed_part(each, scorer, each.metadata["scores"][scorer])) for each in scored]
         return ColumnValues(values, values, values == recorded)
     values, unknown = [], set[str]()
     for item in items:
-        scores = _mapping(item.metadata.get("scores"))
+        scores = as_object(item.metadata.get("scores"))
         value = _main_value(item, scores.get(scorer), figures)
         if value is MISSING:
             unknown.add(_sample_name(item))
@@ -151,14 +152,9 @@ def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures)
             values.append(_epoch_value(item, None if value is MISSING else value))
     known = [each for each in values if each.sample not in unknown]
     # Only samples with a value in the log or from a review count.
-    complete = [each if each.sample not in unknown else own for each, own in _pair(values, recorded)]
+    recorded_by_item = {each.item: each for each in recorded}
+    complete = [recorded_by_item.get(each.item, each) if each.sample in unknown else each for each in values]
     return ColumnValues(known, complete, known == recorded)
-
-
-def _pair(values: Sequence[EpochValue], recorded: Sequence[EpochValue]) -> Iterator[tuple[EpochValue, EpochValue]]:
-    """Yield each value with the recorded one of the same epoch, or with itself if there is none."""
-    rest = {each.item: each for each in recorded}
-    return ((each, rest.get(each.item, each)) for each in values)
 
 
 def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
@@ -180,7 +176,7 @@ def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
 
 def reviewed_value(item: ScoredItem, scorer: str, figures: LogFigures) -> Any:
     """Return the value of a score that follows from the item's verdicts, or None if the score has no value."""
-    recorded = _mapping(item.metadata.get("scores")).get(scorer)
+    recorded = as_object(item.metadata.get("scores")).get(scorer)
     if scorer != figures.primary:
         return _reviewed_part(item, scorer, recorded)
     value = _main_value(item, recorded, figures)
@@ -212,11 +208,7 @@ def _sample_name(item: ScoredItem) -> str:
 
 
 def _epoch_value(item: ScoredItem, value: Any) -> EpochValue:
-    return EpochValue(item.id, _sample_name(item), value, _mapping(item.metadata.get("metadata")))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return EpochValue(item.id, _sample_name(item), value, as_object(item.metadata.get("metadata")))
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001

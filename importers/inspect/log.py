@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from fcreview.archive import SIGNATURE, ArchiveError, open_archive, open_member, read_first_member
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, parse_record
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.json_stream import JsonStream, JsonStreamError
 from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file
@@ -38,9 +39,7 @@ def collect_event_facts(events: Any) -> EventFacts:
     facts = EventFacts()
     parents: dict[str, str | None] = {}
     scorers: dict[str, str] = {}
-    for event in events if isinstance(events, list) else ():
-        if not isinstance(event, dict):
-            continue
+    for event in list_objects(events):
         kind, name = event.get("event"), str(event.get("id"))
         if kind == "span_begin":
             parents[name] = event.get("parent_id")
@@ -52,9 +51,7 @@ def collect_event_facts(events: Any) -> EventFacts:
                 facts.graders[scorer.rpartition("/")[2]] = str(event.get("model"))
                 continue
             facts.n_model_calls += 1
-            tools = event.get("tools")
-            if not facts.functions and isinstance(tools, list):
-                facts.functions = [tool for tool in tools if isinstance(tool, dict)]
+            facts.functions = facts.functions or list_objects(event.get("tools"))
     return facts
 
 
@@ -172,8 +169,7 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise UnreadableLog(str(error)) from error
     with open_log(path) as log:
-        found: Any = log.header.get("eval")
-        return found if isinstance(found, dict) else {}
+        return as_object(log.header.get("eval"))
 
 
 def copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
@@ -183,13 +179,12 @@ def copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
     """
     try:
         with open_log(path) as log:
-            results = log.header.get("results")
-            scores = results.get("scores") if isinstance(results, dict) else None
+            scores = as_list(as_object(log.header.get("results")).get("scores"))
         with open_file(path) as file:
             written: tuple[int, ...] = tuple(time.localtime(path.stat().st_mtime)[:6])
             if file.read(len(SIGNATURE)) == SIGNATURE:
                 written = max((member.date_time for member in open_archive(file).infolist()), default=())
-        return len(scores) if isinstance(scores, list) else 0, written
+        return len(scores), written
     except (OSError, ValueError):
         return 0, ()
 

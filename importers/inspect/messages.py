@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import first_question
+from fcreview.importers.common.records import first_question, list_objects
 from fcreview.model.item import Call, Item, Message, Role
 from fcreview.model.json_value import to_json_text, to_plain_json
 
@@ -39,9 +39,7 @@ def build_conversation(messages: Any, *, every_user_message: bool = False) -> Co
     """
     found = Conversation()
     turn, step, index, n_steps, n_users = 0, -1, 0, 0, 0
-    for message in messages if isinstance(messages, list) else ():
-        if not isinstance(message, dict):
-            continue
+    for message in list_objects(messages):
         role = ROLES.get(str(message.get("role")), "log")
         if role == "user":
             if step >= 0 or (every_user_message and n_users):
@@ -50,8 +48,9 @@ def build_conversation(messages: Any, *, every_user_message: bool = False) -> Co
         if role == "assistant":
             step, n_steps = step + 1, n_steps + 1
         found.messages += _message_parts(message, role, turn, -1 if role in ("system", "user") else max(step, 0))
-        for call in read_calls(message, turn, max(step, 0), index):
-            found.calls.append(call)
+        for call in list_objects(message.get("tool_calls")):
+            name, arguments, raw, call_error = read_call(call)
+            found.calls.append(Call("predicted", name, arguments, turn, max(step, 0), index, raw, call_error))
             index += 1
         error = message.get("error")
         if isinstance(error, dict):
@@ -60,33 +59,20 @@ def build_conversation(messages: Any, *, every_user_message: bool = False) -> Co
     return found
 
 
-def read_calls(message: dict[str, Any], turn: int, step: int, index: int) -> Iterator[Call]:
-    """Yield the calls of an assistant message. `index` is the number of calls before it in the turn."""
-    calls = message.get("tool_calls")
-    for call in calls if isinstance(calls, list) else ():
-        if not isinstance(call, dict):
-            continue
-        name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
-        if error or not isinstance(arguments, dict):
-            reason = str(error or "the arguments are not an object")
-            yield Call("predicted", name, None, turn, step, index, to_json_text(arguments), reason)
-        else:
-            yield Call("predicted", name, to_plain_json(arguments), turn, step, index)
-        index += 1
+def read_call(call: dict[str, Any]) -> tuple[str, dict[str, Any] | None, str | None, str | None]:
+    """Return name, arguments, raw text of arguments that are not an object, and the decoding error of a call."""
+    name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
+    if error or not isinstance(arguments, dict):
+        return name, None, to_json_text(arguments), str(error or "the arguments are not an object")
+    return name, to_plain_json(arguments), None, None
 
 
 def _message_parts(message: dict[str, Any], role: Role, turn: int, step: int) -> Iterator[Message]:
     name = message.get("function") if role == "tool" else None
-    texts: list[str] = []
     for kind, text in content_parts(message.get("content")):
         if kind == "reasoning":
             yield Message(turn, step, role, text, "reasoning")
-        else:
-            texts.append(text)
-    text = "\n".join(texts)
-    error = message.get("error")
-    if isinstance(error, dict):
-        text = "\n".join(filter(None, (f"error ({error.get('type')}): {error.get('message')}", text)))
+    text = text_with_error(message)
     if text or role != "assistant":
         yield Message(turn, step, role, text, str(name) if name else None)
 
@@ -110,10 +96,9 @@ def _content_part(part: dict[str, Any]) -> tuple[str, str]:
     if kind == "text":
         return kind, str(part.get("text") or "")
     if kind == "reasoning":
-        is_hidden = part.get("redacted") and not part.get("summary")
-        return kind, "(hidden by the provider)" if is_hidden else str(
-            part.get("reasoning") or part.get("summary") or ""
-        )
+        if part.get("redacted") and not part.get("summary"):
+            return kind, "(hidden by the provider)"
+        return kind, str(part.get("reasoning") or part.get("summary") or "")
     text = next((value for key in (kind, "text", "data") if isinstance(value := part.get(key), str)), None)
     if text is None:
         text = to_json_text({key: value for key, value in part.items() if key != "type"})
@@ -125,12 +110,21 @@ def content_text(content: Any) -> str:
     return "\n".join(text for kind, text in content_parts(content) if kind != "reasoning")
 
 
+def text_with_error(message: dict[str, Any]) -> str:
+    """Return the error of a message, if it has one, and its text without its reasoning."""
+    error, text = message.get("error"), content_text(message.get("content"))
+    if isinstance(error, dict):
+        return "\n".join(filter(None, (f"error ({error.get('type')}): {error.get('message')}", text)))
+    return text
+
+
 def answer_of(messages: Any) -> list[Any]:
     """Return the model's messages and calls without ids and times, for the prediction hash."""
     return [
         [content_text(message.get("content")), [_plain_call(call) for call in message.get("tool_calls") or ()]]
-        for message in messages if isinstance(message, dict) and message.get("role") == "assistant"
-    ] if isinstance(messages, list) else []  # fmt: skip
+        for message in list_objects(messages)
+        if message.get("role") == "assistant"
+    ]
 
 
 def _plain_call(call: Any) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.importers.common.records import fill_safely, read_function_docs
+from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
 from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.bfcl_task import BfclTask, fill_bfcl_item, finish_bfcl_item, is_bfcl_sample
 from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
@@ -121,21 +121,16 @@ def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScore
         name for name in names
         if is_graded_by_name(name) or name in graders or (name in scores and has_grading(scores[name]))
     ]  # fmt: skip
-    results = header.get("results")
-    headline = results.get("headline") if isinstance(results, dict) else None
-    preferred = headline.get("scorer") if isinstance(headline, dict) else None
+    preferred = as_object(as_object(header.get("results")).get("headline")).get("scorer")
     candidates = [name for name in names if name not in judges] or judges
     primary = preferred if preferred in candidates else next(iter(candidates), None)
-    roles = header.get("eval", {}).get("model_roles") if isinstance(header.get("eval"), dict) else None
-    grader = roles.get("grader") if isinstance(roles, dict) else None
+    grader = as_object(as_object(header.get("eval")).get("model_roles")).get("grader")
     name = grader.get("model") if isinstance(grader, dict) else grader
     return LogScores(primary, frozenset(judges), graders, name if isinstance(name, str) else None)
 
 
 def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
-    declaration = header.get("eval")
-    fields: dict[str, Any] = declaration if isinstance(declaration, dict) else {}
-    packages = fields.get("packages")
+    fields, packages = as_object(header.get("eval")), as_object(header.get("eval")).get("packages")
     settings = {name: to_plain_json(fields[name]) for name in SETTINGS if fields.get(name)}
     for name, value in (("status", header.get("status")), ("created", fields.get("created"))):
         if value:
@@ -143,8 +138,7 @@ def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: 
     if isinstance(packages, dict):
         settings["packages"] = to_plain_json(packages)
     context.run.settings = settings
-    config = fields.get("config")
-    epochs = config.get("epochs") if isinstance(config, dict) else None
+    epochs = as_object(fields.get("config")).get("epochs")
     context.has_epochs = isinstance(epochs, int) and epochs > 1
     scores = context.scores
     context.run.official_metrics[LOG_KEY] = {
@@ -160,7 +154,7 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     """Read an item. Returns None, with an issue in the sample, for a sample that was read before."""
     value = sample.value
     sample_id, epoch = value.get("id"), value.get("epoch")
-    epoch = epoch if isinstance(epoch, int) and not isinstance(epoch, bool) and epoch > 0 else 1
+    epoch = epoch if is_integer(epoch) and epoch > 0 else 1
     item_id = _item_id(sample_id, epoch, sample, context)
     if item_id is None:
         return None
@@ -200,8 +194,7 @@ def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext)
 def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     """Fill in the conversation, the golden answer and the verdicts of an item."""
     value = sample.value
-    metadata = value.get("metadata")
-    sample_metadata: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
+    sample_metadata = as_object(value.get("metadata"))
     item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
     names = (sample_metadata.get(name) for name in CATEGORY_FIELDS)
     item.category = next((name for name in names if isinstance(name, str) and name), "")
@@ -237,22 +230,22 @@ def _input_messages(value: Any) -> list[Any]:
 
 def _fill_answer(item: Item, value: dict[str, Any]) -> None:
     """Show the target and the model's answer, which fcreview does not compare for unknown tasks."""
-    target, output = value.get("target"), value.get("output")
+    target = value.get("target")
     targets = target if isinstance(target, list) else [target]
     accepted = [to_plain_json(each) for each in targets if each not in (None, "")]
     if accepted:
         item.extra.accepted_answers = accepted
-        completion = output.get("completion") if isinstance(output, dict) else None
+        completion = as_object(value.get("output")).get("completion")
         item.extra.final_answer = str(completion) if completion else None
 
 
 def _fill_usage(item: Item, value: dict[str, Any], model: str) -> None:
-    usage = value.get("model_usage")
-    by_model = {name: each for name, each in usage.items() if isinstance(each, dict)} if isinstance(usage, dict) else {}
+    usage = as_object(value.get("model_usage"))
+    by_model = {name: each for name, each in usage.items() if isinstance(each, dict)}
     counted = [by_model[model]] if model in by_model else list(by_model.values())
     item.tokens_in, item.tokens_out = (_sum_counts(counted, name) for name in ("input_tokens", "output_tokens"))
     seconds = value.get("working_time", value.get("total_time"))
-    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds < 1e9:
+    if is_number(seconds) and 0 <= seconds < 1e9:
         item.latency = float(seconds)
 
 
@@ -277,8 +270,7 @@ def _add_remarks(item: Item, value: dict[str, Any]) -> None:
         reason = f": {invalidation['reason']}" if invalidation.get("reason") else ""
         add(f"{invalidation.get('author')} invalidated this sample{reason}. The log's metrics still include it")
         item.extra.metadata["invalidated"] = to_plain_json(invalidation)
-    retries = value.get("error_retries")
-    if isinstance(retries, list) and retries:
+    if retries := as_list(value.get("error_retries")):
         item.extra.metadata["error_retries"] = len(retries)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.inspect.messages import Conversation
 from fcreview.model.address import ITEM, is_address
 from fcreview.model.item import ImportIssue, Item, RecordedReview, SourceName, Verdict
@@ -100,8 +101,7 @@ def read_scores(value: Any, issues: list[ImportIssue], file: str, line: int) -> 
 
 
 def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
-    entries = score.get("history")
-    history = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    history = list_objects(score.get("history"))
     current = _read_state(score, ScoreState())
     if not history:
         return SampleScore(name, current)
@@ -114,19 +114,14 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
         if not isinstance(provenance, dict):
             official = state if official is None else official
             continue
-        author, reason, time = (provenance.get(key) for key in ("author", "reason", "timestamp"))
-        edits.append(
-            ScoreEdit(
-                str(author or "unknown"),
-                str(reason) if reason else None,
-                str(time) if time else None,
-                state,
-                "value" in entry and entry["value"] != UNCHANGED,
-                to_plain_json(provenance.get("metadata")),
-            )
+        author, reason, time = (
+            str(value) if (value := provenance.get(key)) else None for key in ("author", "reason", "timestamp")
         )
+        changes_value = entry.get("value", UNCHANGED) != UNCHANGED
+        metadata = to_plain_json(provenance.get("metadata"))
+        edits.append(ScoreEdit(author or "unknown", reason, time, state, changes_value, metadata))
     if edits and not same_value(edits[-1].state.value, current.value):
-        edits[-1] = ScoreEdit(edits[-1].author, edits[-1].reason, edits[-1].time, current, True, edits[-1].metadata)
+        edits[-1] = replace(edits[-1], state=current, changes_value=True)
     return SampleScore(name, official if official is not None or edits else current, edits)
 
 
@@ -166,22 +161,21 @@ def same_value(first: Any, second: Any) -> bool:
 def to_number(value: Any) -> float:
     """Return a value as Inspect's metrics count it (`value_to_float`): other texts, lists and objects count as 0."""
     if isinstance(value, str):
-        if value in LETTERS:
-            return LETTERS[value]
-        lower = value.lower()
-        if lower in _WORDS:
-            return _WORDS[lower]
-        try:
-            number = float(lower)
-        except ValueError:
-            return 0.0
-        return number if math.isfinite(number) else 0.0
-    if isinstance(value, (bool, int, float)):
-        try:
-            return float(value)
-        except OverflowError:
-            return 0.0
-    return 0.0
+        value = _parse_text_value(value)
+        return value if value is not None and math.isfinite(value) else 0.0
+    try:
+        return float(value) if isinstance(value, (bool, int, float)) else 0.0
+    except OverflowError:
+        return 0.0
+
+
+def _parse_text_value(text: str) -> float | None:
+    """Return the number that a text stands for: a letter grade, yes or no, true or false, or a number."""
+    known = LETTERS.get(text, _WORDS.get(text.lower()))
+    try:
+        return float(text.lower()) if known is None else known
+    except ValueError:
+        return None
 
 
 def to_verdict(value: Any) -> bool | None:
@@ -190,17 +184,7 @@ def to_verdict(value: Any) -> bool | None:
     Partial credit is not a pass.
     """
     if isinstance(value, str):
-        if value in LETTERS:
-            return value == CORRECT_GRADE
-        lower = value.lower()
-        if lower in _WORDS:
-            return _WORDS[lower] == 1.0
-        try:
-            value = float(lower)
-        except ValueError:
-            return None
-    if isinstance(value, bool):
-        return value
+        value = _parse_text_value(value)
     if isinstance(value, (int, float)) and 0 <= value <= 1:
         return bool(value == 1)
     return None
@@ -233,11 +217,7 @@ def is_graded_by_name(scorer: str) -> bool:
 def has_grading(score: SampleScore) -> bool:
     """Whether a score has the conversation with a grader in its metadata."""
     state = score.official or score.current
-    grading = state.metadata.get("grading") if isinstance(state.metadata, dict) else None
-    return isinstance(grading, list)
-
-
-UNSCORED_NOTE = "the sample was not scored"
+    return isinstance(as_object(state.metadata).get("grading"), list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,31 +239,23 @@ class LogScores:
 
 
 def add_score_verdicts(
-    item: Item,
-    sample: Mapping[str, Any],
-    scores: Mapping[str, SampleScore],
-    log: LogScores,
-    conversation: Conversation,
+    item: Item, sample: Mapping[str, Any], scores: Mapping[str, SampleScore], log: LogScores, conversation: Conversation
 ) -> None:
     """Set the item's verdicts, and keep all scores as metadata for the metrics."""
-    by_scorer: dict[str, SampleScore] = {name: score for name, score in scores.items() if score.official is not None}
-    item.extra.metadata["scores"] = {name: score.official.value for name, score in by_scorer.items() if score.official}
-    edited = {name: score.current.value for name, score in scores.items() if score.edits}
-    if edited:
-        item.extra.metadata["edited"] = edited
-    answers = {
-        name: score.official.answer for name, score in by_scorer.items() if score.official and score.official.answer
-    }
-    if answers:
-        item.extra.metadata["answers"] = answers
-    for name, score in by_scorer.items():
-        if score.official is not None:
-            _add_score(item, name, score.official, log)
-    _set_error_type(item, sample, by_scorer.get(log.primary or ""), conversation)
+    official = {name: score.official for name, score in scores.items() if score.official is not None}
+    metadata = item.extra.metadata
+    metadata["scores"] = {name: state.value for name, state in official.items()}
+    if edited := {name: score.current.value for name, score in scores.items() if score.edits}:
+        metadata["edited"] = edited
+    if answers := {name: state.answer for name, state in official.items() if state.answer}:
+        metadata["answers"] = answers
+    for name, state in official.items():
+        _add_score(item, name, state, log)
+    _set_error_type(item, sample, official.get(log.primary or ""), conversation)
     for name, score in scores.items():
         item.extra.recorded_reviews += [_recorded_review(name, edit, log, score.official) for edit in score.edits]
-    if not by_scorer and item.rule is None and item.rule_note is None:
-        item.rule_note = UNSCORED_NOTE
+    if not official and item.rule is None and item.rule_note is None:
+        item.rule_note = "the sample was not scored"
 
 
 def _add_score(item: Item, name: str, state: ScoreState, log: LogScores) -> None:
@@ -326,20 +298,19 @@ def _rationale(state: ScoreState) -> str | None:
 
 
 def _set_error_type(
-    item: Item, sample: Mapping[str, Any], score: SampleScore | None, conversation: Conversation
+    item: Item, sample: Mapping[str, Any], state: ScoreState | None, conversation: Conversation
 ) -> None:
     """Set the error type of a failing item, and its first difference from the target."""
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         return
-    item.error_type = _failure_kind(sample, score, conversation)
+    item.error_type = _failure_kind(sample, state.value if state is not None else None, conversation)
     source = "official" if item.official is not None else "judge"
-    main = (v for v in item.verdicts if (v.source, v.target, v.criterion) == (source, ITEM, CORRECT))
-    for verdict in main:
-        verdict.error_type = item.error_type
+    for verdict in item.verdicts:
+        if (verdict.source, verdict.target, verdict.criterion) == (source, ITEM, CORRECT):
+            verdict.error_type = item.error_type
     if item.first_difference is not None:
         return
-    state = score.official if score is not None else None
     answer = state.answer if state is not None and state.answer is not None else item.extra.final_answer
     accepted = item.extra.accepted_answers
     if accepted and answer is not None:
@@ -349,17 +320,14 @@ def _set_error_type(
         item.first_difference = " ".join(state.explanation[:600].split())[:300]
 
 
-def _failure_kind(sample: Mapping[str, Any], score: SampleScore | None, conversation: Conversation) -> str:
-    error, limit, output = (sample.get(name) for name in ("error", "limit", "output"))
-    if isinstance(error, dict):
+def _failure_kind(sample: Mapping[str, Any], value: Any, conversation: Conversation) -> str:
+    if isinstance(sample.get("error"), dict):
         return "error"
-    if isinstance(limit, dict) and limit.get("type"):
-        return f"limit:{limit['type']}"
-    value = score.official.value if score is not None and score.official is not None else None
+    if limit := as_object(sample.get("limit")).get("type"):
+        return f"limit:{limit}"
     if value == "N":
         return "no_answer"
-    choices = output.get("choices") if isinstance(output, dict) else None
-    last = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    last = as_object(next(iter(as_list(as_object(sample.get("output")).get("choices"))), None))
     if last.get("stop_reason") in ("max_tokens", "model_length", "content_filter"):
         return f"stopped:{last['stop_reason']}"
     if value == "P" or (isinstance(value, float) and 0 < value < 1):
@@ -373,9 +341,7 @@ def _failure_kind(sample: Mapping[str, Any], score: SampleScore | None, conversa
 
 def _recorded_review(name: str, edit: ScoreEdit, log: LogScores, official: ScoreState | None) -> RecordedReview:
     """Convert an edit of a score. An edit of the main score is a verdict on the item."""
-    metadata = edit.metadata if isinstance(edit.metadata, dict) else {}
-    own = metadata.get("fcreview")
-    events = own.get("events") if isinstance(own, dict) else None
+    events = as_object(as_object(edit.metadata).get("fcreview")).get("events")
     verdict = to_verdict(edit.state.value)
     is_item = name == log.primary and verdict is not None
     target, criterion = parse_part_score(name) or (ITEM, CORRECT if is_item else name)
@@ -387,13 +353,6 @@ def _recorded_review(name: str, edit: ScoreEdit, log: LogScores, official: Score
             value = verdict if is_item or official is None or not _is_fraction(official.value) else to_number(value)
         else:
             value = _plain(value)
-    return RecordedReview(
-        "inspect",
-        edit.author,
-        value if not isinstance(value, dict) else to_json_text(value),
-        target,
-        criterion,
-        reason=edit.reason,
-        time=edit.time,
-        events=[str(event) for event in events] if isinstance(events, list) else [],
-    )
+    value = value if not isinstance(value, dict) else to_json_text(value)
+    event_ids = [str(event) for event in as_list(events)]
+    return RecordedReview("inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids)

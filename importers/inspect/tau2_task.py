@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.importers.common.records import shorten_question
-from fcreview.importers.inspect.messages import Conversation, content_text
+from fcreview.importers.common.records import as_object, list_objects, shorten_question
+from fcreview.importers.inspect.messages import Conversation, read_call, text_with_error
 from fcreview.importers.tau.checks import DEFAULT_BASIS, read_actions
 from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, add_conversation, add_instruction
 from fcreview.importers.tau.pairing import pair_actions
 from fcreview.importers.tau.read import describe_scenario
 from fcreview.model.item import Item
-from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
+from fcreview.model.json_value import answer_hash, to_plain_json
 
-STATE_PREFIX, TRAJECTORY = "StoredAgentState:", ":trajectory"
 _PARTS = {"database": "DB", "communicat": "COMMUNICATE", "environment assertion": "ENV_ASSERTION", "action": "ACTION"}
 """Word of the scorer's explanation -> part of the reward that failed."""
 NOT_RECOMPUTED = "the verdict is imported, not recomputed: it needs the simulated environment"
@@ -26,9 +25,8 @@ NOT_RECOMPUTED = "the verdict is imported, not recomputed: it needs the simulate
 
 def is_tau2_sample(value: dict[str, Any]) -> bool:
     """Whether a sample has a task of tau2-bench in its metadata."""
-    metadata = value.get("metadata")
-    task = metadata.get("task") if isinstance(metadata, dict) else None
-    return isinstance(task, dict) and "evaluation_criteria" in task and "user_scenario" in task
+    task = as_object(as_object(value.get("metadata")).get("task"))
+    return "evaluation_criteria" in task and "user_scenario" in task
 
 
 def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
@@ -39,18 +37,13 @@ def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
     question, instruction = describe_scenario(task)
     add_instruction(item, instruction)
     item.question = shorten_question(question) or item.question
-    criteria = task.get("evaluation_criteria")
-    criteria = criteria if isinstance(criteria, dict) else {}
+    criteria = as_object(task.get("evaluation_criteria"))
     basis = criteria.get("reward_basis")
     basis = [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
     pair_actions(item, read_actions(criteria))
     item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
-    item.extra.metadata["metadata"] = {
-        "reward_basis": basis,
-        **{
-            name: to_plain_json(criteria[name]) for name in ("communicate_info", "env_assertions") if criteria.get(name)
-        },
-    }
+    checks = {name: criteria[name] for name in ("communicate_info", "env_assertions") if criteria.get(name)}
+    item.extra.metadata["metadata"] = {"reward_basis": basis, **to_plain_json(checks)}
     item.golden_hash = answer_hash(to_plain_json(task))
     item.prediction_hash = answer_hash(
         [[each.role, each.content, [[call.name, call.arguments] for call in each.calls]] for each in messages]
@@ -78,38 +71,30 @@ def finish_tau2_item(item: Item, explanation: str | None) -> None:
 
 def _read_trajectory(store: Any) -> list[ConversationMessage]:
     """Return the messages of both sides in order. Empty if the store has no trajectory."""
-    names = [name for name in store if isinstance(name, str)] if isinstance(store, dict) else []
-    name = next((each for each in names if each.startswith(STATE_PREFIX) and each.endswith(TRAJECTORY)), None)
-    entries = store[name] if name is not None else None
+    trajectories = (
+        value
+        for name, value in as_object(store).items()
+        if name.startswith("StoredAgentState:") and name.endswith(":trajectory")
+    )
     return [
         _convert(entry["message"], str(entry.get("role")))
-        for entry in (entries if isinstance(entries, list) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("message"), dict)
+        for entry in list_objects(next(trajectories, None))
+        if isinstance(entry.get("message"), dict)
     ]
 
 
 def _read_user_side(messages: Any) -> list[ConversationMessage]:
     """Return the simulated user's side with the roles exchanged, for a sample without the agent's trajectory."""
-    found = []
-    for message in messages if isinstance(messages, list) else ():
-        if isinstance(message, dict) and message.get("role") in ("user", "assistant", "tool"):
-            found.append(_convert(message, "user" if message.get("role") == "assistant" else "assistant"))
-    return found
+    return [
+        _convert(message, "user" if message["role"] == "assistant" else "assistant")
+        for message in list_objects(messages)
+        if message.get("role") in ("user", "assistant", "tool")
+    ]
 
 
 def _convert(message: dict[str, Any], side: str) -> ConversationMessage:
-    text = content_text(message.get("content"))
-    error = message.get("error")
-    if isinstance(error, dict):
-        text = "\n".join(filter(None, (f"error ({error.get('type')}): {error.get('message')}", text)))
+    text = text_with_error(message)
     if message.get("role") == "tool":
         return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)
-    calls = [_convert_call(call) for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    calls = [ToolCall(*read_call(call)) for call in list_objects(message.get("tool_calls"))]
     return ConversationMessage("user" if side == "user" else "assistant", text, calls)
-
-
-def _convert_call(call: dict[str, Any]) -> ToolCall:
-    name, arguments, error = str(call.get("function") or ""), call.get("arguments"), call.get("parse_error")
-    if error or not isinstance(arguments, dict):
-        return ToolCall(name, None, to_json_text(arguments), str(error or "the arguments are not an object"))
-    return ToolCall(name, to_plain_json(arguments))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,18 @@ from typing import Any
 from zipfile import ZipFile
 
 from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
-from fcreview.importers.inspect.columns import EpochValue, LogFigures, ScoreColumn, load_figures, reduce_column
-from fcreview.importers.inspect.figures import MetricSpec, NotRecomputable, compute_metric, reduce_epochs
+from fcreview.importers.common.records import as_list, as_object
+from fcreview.importers.inspect.columns import (
+    EpochValue,
+    LogFigures,
+    MetricSpec,
+    NotRecomputable,
+    ScoreColumn,
+    compute_metric,
+    load_figures,
+    reduce_column,
+    reduce_epochs,
+)
 from fcreview.importers.inspect.leaderboard import reviewed_value
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
 from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
@@ -143,9 +154,8 @@ def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]
 
 def _has_edit(scores: JsonObject, edit: PlannedEdit) -> bool:
     """Whether the last edit of the score was exported earlier from the same journal events."""
-    score = scores.get(edit.score)
-    history = score.get("history") if isinstance(score, dict) else None
-    last = history[-1] if isinstance(history, list) and history else {}
+    history = as_list(as_object(scores.get(edit.score)).get("history"))
+    last = history[-1] if history else {}
     metadata = (last.get("provenance") or {}).get("metadata") or {}
     events = (metadata.get("fcreview") or {}).get("events")
     return bool(events) and events == edit.verdict.details.get("events")
@@ -155,12 +165,8 @@ def _edit_score(sample: JsonObject, scores: JsonObject, planned: PlannedEdit) ->
     """Add an edit to a score, or the score itself if the sample has none. Returns whether its value changed."""
     score, verdict = scores.get(planned.score), planned.verdict
     old = plain_value(score.get("value")) if score is not None else None
-    provenance = {
-        "timestamp": verdict.time,
-        "author": verdict.author,
-        "reason": verdict.reason,
-        "metadata": {"fcreview": verdict.details},
-    }
+    provenance: JsonObject = {"timestamp": verdict.time, "author": verdict.author, "reason": verdict.reason}
+    provenance["metadata"] = {"fcreview": verdict.details}
     edit: JsonObject = dict.fromkeys(("value", "answer", "explanation", "reason", "metadata"), UNCHANGED)
     edit |= {"value": planned.value, "provenance": provenance}
     if score is None:
@@ -184,14 +190,8 @@ def _add_event(sample: JsonObject, name: str, edit: Mapping[str, Any]) -> None:
     spans = [e for e in events if e.get("event") == "span_begin" and e.get("type") == e.get("name") == "scorers"]
     span = spans[-1].get("id") if spans else None
     ends = [at for at, e in enumerate(events) if span and e.get("event") == "span_end" and e.get("id") == span]
-    event = {
-        "event": "score_edit",
-        "span_id": span,
-        "timestamp": edit["provenance"]["timestamp"],
-        "working_start": 0.0,
-        "score_name": name,
-        "edit": edit,
-    }
+    event = {"event": "score_edit", "span_id": span, "timestamp": edit["provenance"]["timestamp"]}
+    event |= {"working_start": 0.0, "score_name": name, "edit": edit}
     events.insert(ends[-1] if ends else len(events), event)
 
 
@@ -236,16 +236,14 @@ def _values(samples: Sequence[JsonObject], scorer: str) -> Iterator[EpochValue]:
     for sample in samples:
         score = (sample.get("scores") or {}).get(scorer)
         if isinstance(score, dict):
-            metadata = sample.get("metadata")
-            key = f"{sample['id']}#{sample['epoch']}"
-            own = metadata if isinstance(metadata, dict) else {}
-            yield EpochValue(key, str(sample["id"]), plain_value(score.get("value")), own)
+            key, metadata = f"{sample['id']}#{sample['epoch']}", as_object(sample.get("metadata"))
+            yield EpochValue(key, str(sample["id"]), plain_value(score.get("value")), metadata)
 
 
 def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
-    by_sample: dict[str, list[Any]] = {}
+    by_sample: defaultdict[str, list[Any]] = defaultdict(list)
     for each in values:
-        by_sample.setdefault(each.sample, []).append(each.value)
+        by_sample[each.sample].append(each.value)
     for sample in entry.get("samples") or ():
         if str(sample.get("sample_id")) in by_sample:
             value = reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
@@ -267,19 +265,18 @@ def write_reviewed_logs(
     if figures.primary is None:
         yield Unrepresentable("verdicts on a log without scores", len(verdicts))
         return
-    by_item: dict[str, list[ReviewedVerdict]] = {}
+    by_item: defaultdict[str, list[ReviewedVerdict]] = defaultdict(list)
     for verdict in verdicts:
-        by_item.setdefault(verdict.item_id, []).append(verdict)
+        by_item[verdict.item_id].append(verdict)
     edits: dict[SampleKey, list[PlannedEdit]] = {}
     n_unscored = 0
     for item in items:
         if item.id in by_item:
             planned = list(_plan_edits(item, by_item[item.id], figures))
+            scored = [each for each in planned if each.value is not None]
             sample = item.metadata.get("sample")
-            edits[str(sample), type(sample), item.metadata.get("epoch")] = [
-                each for each in planned if each.value is not None
-            ]
-            n_unscored += sum(each.value is None for each in planned)
+            edits[str(sample), type(sample), item.metadata.get("epoch")] = scored
+            n_unscored += len(planned) - len(scored)
     if n_unscored:
         yield Unrepresentable("reviews of samples without a score", n_unscored)
 
@@ -295,21 +292,19 @@ def write_reviewed_logs(
 
 def _plan_edits(item: ScoredItem, verdicts: Sequence[ReviewedVerdict], figures: LogFigures) -> Iterator[PlannedEdit]:
     """Yield one edit for each reviewed score. The corrected metrics are computed from the same value."""
-    by_score: dict[str, list[ReviewedVerdict]] = {}
+    by_score: dict[str, ReviewedVerdict] = {}
     for verdict in verdicts:
-        by_score.setdefault(_score_name(item, verdict, figures), []).append(verdict)
-    for name, decided in by_score.items():
-        value = decided[0].value if parse_part_score(name) else reviewed_value(item, name, figures)
-        yield PlannedEdit(name, value, decided[0])
+        by_score.setdefault(_score_name(item, verdict, figures), verdict)
+    for name, verdict in by_score.items():
+        value = verdict.value if parse_part_score(name) else reviewed_value(item, name, figures)
+        yield PlannedEdit(name, value, verdict)
 
 
 def _score_name(item: ScoredItem, verdict: ReviewedVerdict, figures: LogFigures) -> str:
-    question = verdict.target, verdict.criterion
-    if question == ITEM_CORRECT:
+    if (verdict.target, verdict.criterion) == ITEM_CORRECT:
         return figures.primary or ""
-    scores = item.metadata.get("scores")
-    for name, value in scores.items() if isinstance(scores, dict) and verdict.target == ITEM else ():
-        keys = value if isinstance(value, dict) else ()
-        if verdict.criterion == name or verdict.criterion in [f"{name}.{key}" for key in keys]:
+    scores = as_object(item.metadata.get("scores")) if verdict.target == ITEM else {}
+    for name, value in scores.items():
+        if verdict.criterion in (name, *(f"{name}.{key}" for key in as_object(value))):
             return str(name)
     return part_score_name(verdict.target, verdict.criterion)

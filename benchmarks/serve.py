@@ -22,7 +22,7 @@ import aiohttp
 
 from benchmarks.synthetic import write_run
 from fcreview.cli.serve.users import UsersFile
-from tests.chromium import Browser, browsing, chromium
+from tests.chromium import Browser, chromium, open_browser
 
 FCREVIEW = [sys.executable, "-m", "fcreview.cli"]
 STARTS = 5
@@ -144,7 +144,7 @@ def main() -> None:
         UsersFile(folder / "users.toml").set_password(NAME, PASSWORD)
         server, address = start(run, folder / "users.toml", options.sessions)
         try:
-            with browsing(program, folder / "profile") as browser:
+            with open_browser(program, folder / "profile") as browser:
                 browser.look(1280, 720)
                 browser.ask("Page.addScriptToEvaluateOnNewDocument", source=RECORD)
                 log_in(browser, address)

@@ -1,6 +1,6 @@
-"""A real browser for tests: Chromium without a window, spoken to over a pipe (DevTools protocol), no network.
+"""Headless Chromium for tests, controlled over a pipe (DevTools protocol), without a network.
 
-Every request that a page makes, and every line of its console, is kept.
+Records every request of a page and every message in its console.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LONGEST = 60.0
-"""Seconds that an answer may take on a busy machine."""
+TIMEOUT = 60.0
+"""Seconds to wait for an answer on a busy machine."""
 _OPTIONS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-extensions", "--disable-dev-shm-usage"),
@@ -29,24 +29,24 @@ _OPTIONS = (
 
 
 def chromium() -> str | None:
-    """The program, if there is one."""
+    """Return the path of an installed Chromium or Chrome, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a page did while it loaded."""
+    """Requests, console messages and websocket frames of a page."""
 
     requests: list[str] = field(default_factory=list)
-    """Addresses, whether or not they were let through."""
+    """Requested URLs, including blocked ones."""
     complaints: list[str] = field(default_factory=list)
-    """Errors, warnings and whatever else stood in its console."""
+    """Console messages, log entries and exceptions."""
     frames: list[bytes] = field(default_factory=list)
-    """Binary messages of its websockets."""
+    """Binary websocket messages."""
 
 
 class Browser:
-    """One tab of one browser."""
+    """A browser tab."""
 
     def __init__(self, to: int, back: int) -> None:
         self._to, self._back = to, back
@@ -59,7 +59,7 @@ class Browser:
             self.ask(f"{domain}.enable")
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
-        """The answer's result. RuntimeError for an error."""
+        """Call a DevTools method and return its result. Raises RuntimeError if the method fails."""
         self._last += 1
         message: dict[str, Any] = {"id": self._last, "method": method, "params": params}
         if self._session:
@@ -73,7 +73,7 @@ class Browser:
         return found
 
     def open(self, page: Path | str) -> Seen:
-        """From its file or address, until all of it is loaded and drawn."""
+        """Open a file or URL and wait until the page is loaded and painted."""
         self.seen = Seen()
         address = page if isinstance(page, str) else page.as_uri()
         self.ask("Page.navigate", url=address)
@@ -82,15 +82,15 @@ class Browser:
         return self.seen
 
     def wait_for(self, condition: str) -> None:
-        """Until an expression in the page is true."""
-        end = time.monotonic() + LONGEST
+        """Wait until a JavaScript expression is true in the page."""
+        end = time.monotonic() + TIMEOUT
         while not self.value(condition):
             if time.monotonic() > end:
                 raise RuntimeError(f"never true: {condition}")
             time.sleep(0.02)
 
     def press(self, *keys: str, control: bool = False) -> None:
-        """Letters and signs, or names such as `Enter`, as if typed."""
+        """Press characters, or named keys such as `Enter`."""
         for key in keys:
             text = {"Enter": "\r"}.get(key, key if len(key) == 1 and not control else "")
             how = {"key": key, "modifiers": 2 * control, **_key_code(key)}
@@ -98,25 +98,25 @@ class Browser:
             self.ask("Input.dispatchKeyEvent", type="keyUp", **how)
 
     def value(self, expression: str) -> Any:
-        """Of an expression in the page, as JSON."""
+        """Evaluate a JavaScript expression in the page and return its JSON value."""
         found = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
     def look(self, width: int, height: int = 844, *, phone: bool = False, media: str = "") -> None:
-        """As wide as this, in CSS pixels; `media`: `print` for the rules of paper."""
+        """Set the size of the window in CSS pixels. `media` is `print` for the print style sheet."""
         sizes = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": phone}
         self.ask("Emulation.setDeviceMetricsOverride", **sizes)
         self.ask("Emulation.setEmulatedMedia", media=media)
         self.ask("Runtime.evaluate", expression=_PAINTED, awaitPromise=True)
 
     def picture(self) -> bytes:
-        """PNG of what is in view."""
+        """Return a PNG of the visible part of the page."""
         return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
 
     def pdf(self) -> bytes:
-        """On A4, with the page's own margins."""
+        """Print the page on A4 with the page's own margins."""
         paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
         return base64.b64decode(self.ask("Page.printToPDF", **paper)["data"])
 
@@ -134,7 +134,7 @@ class Browser:
             self.seen.complaints.append(json.dumps(params))
 
     def _next(self) -> dict[str, Any]:
-        end = time.monotonic() + LONGEST
+        end = time.monotonic() + TIMEOUT
         while b"\0" not in self._read:
             ready, _, _ = select.select([self._back], [], [], max(0.0, end - time.monotonic()))
             part = os.read(self._back, 1 << 20) if ready else b""
@@ -155,8 +155,8 @@ _PAINTED = "new Promise(done => requestAnimationFrame(() => requestAnimationFram
 
 
 @contextmanager
-def browsing(program: str, folder: Path) -> Iterator[Browser]:
-    """A browser of its own, with its profile in this folder; it has ended when this is left."""
+def open_browser(program: str, folder: Path) -> Iterator[Browser]:
+    """Start a browser with its profile in `folder`, and end it on exit."""
     asked, to = os.pipe()
     back, answered = os.pipe()
     script = f'exec "$@" 3<&{asked} 4>&{answered}'

@@ -1,7 +1,7 @@
-"""`fcreview` with arguments, in this process or in one of its own: an exit code, and what was printed.
+"""Run `fcreview` in this process or in a separate one, and return the exit code and the output.
 
-A process takes 0.3 s to start. What concerns processes (pipes, signals, terminals, start-up) needs one; all else is the
-same in this one: `tests/cli/test_in_process.py` compares the two.
+A process takes 0.3 s to start and is needed only to test pipes, signals, terminals and the start itself.
+`tests/cli/test_in_process.py` checks that both ways give the same results.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class Done:
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """Standard output as JSON Lines; fails if anything else stands there."""
+        """Parsed JSON Lines of standard output."""
         return [json.loads(line) for line in self.out.split("\n") if line]
 
 
 def environment(home: Path, **changes: str) -> dict[str, str]:
-    """Of a person with this home folder, called tester, whatever is set where the tests run."""
+    """Return the environment of the annotator `tester` with this home folder, without FCREVIEW_ and XDG_ variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FCREVIEW_", "XDG_"))}
     kept.pop("COLUMNS", None)
     return kept | {"HOME": str(home), "FCREVIEW_ANNOTATOR": "tester", "PYTHONUTF8": "1"} | changes
 
 
-def in_a_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
-    """Without a terminal."""
+def run_in_subprocess(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
+    """Run the command in a separate process without a terminal."""
     done = subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         capture_output=True,
@@ -55,16 +55,16 @@ def in_a_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[st
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def in_this_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
-    """The same; nothing of it stays. An error that `run` lets through (FCREVIEW_DEBUG=1) is raised here."""
+def run_in_this_process(arguments: Sequence[str | Path], cwd: Path, environ: Mapping[str, str]) -> Done:
+    """Run the command in this process and undo all global changes. Raises what `run` raises (FCREVIEW_DEBUG=1)."""
     out, err = _stream(), _stream()
-    with _elsewhere(cwd, environ), _streams(out, err):
+    with _changed_environment(cwd, environ), _streams(out, err):
         code = run([str(each) for each in arguments])
     return Done(code, _text(out), _text(err))
 
 
 def _stream() -> io.TextIOWrapper:
-    """As `app` sets standard output up."""
+    """Return a stream with the encoding that `app` sets for standard output."""
     return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
@@ -86,20 +86,20 @@ def _streams(out: io.TextIOWrapper, err: io.TextIOWrapper) -> Iterator[None]:
 
 
 @contextmanager
-def _elsewhere(cwd: Path, environ: Mapping[str, str]) -> Iterator[None]:
-    """In this folder and environment, with nothing remembered from what ran before."""
+def _changed_environment(cwd: Path, environ: Mapping[str, str]) -> Iterator[None]:
+    """Change to this folder and environment, with empty caches, and restore everything on exit."""
     place, usual, temporary = Path.cwd(), dict(os.environ), tempfile.tempdir
     tempfile.tempdir = None
     _set_environment(environ)
     os.chdir(cwd)
-    forget()
+    clear_caches()
     try:
         yield
     finally:
         os.chdir(place)
         _set_environment(usual)
         tempfile.tempdir = temporary
-        forget()
+        clear_caches()
 
 
 def _set_environment(environ: Mapping[str, str]) -> None:
@@ -109,11 +109,11 @@ def _set_environment(environ: Mapping[str, str]) -> None:
 
 
 _caches: dict[str, list[Any]] = {}
-"""By module: its functions that remember their answers."""
+"""Cached functions by module."""
 
 
-def forget() -> None:
-    """Empties the caches of all our modules: a process of its own begins with none."""
+def clear_caches() -> None:
+    """Clear the caches of all fcreview modules, as in a new process."""
     for name in [name for name in sys.modules if name.startswith("fcreview.")]:
         if name not in _caches:
             values = list(vars(sys.modules[name]).values())

@@ -1,4 +1,4 @@
-"""Shared fixtures. Tests on real benchmark files find them by FCREVIEW_BENCH or at ../shared/bench, else skip."""
+"""Shared fixtures. Tests on published results look in FCREVIEW_BENCH or ../shared/bench, else they are skipped."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ settings.load_profile(os.environ.get("FCREVIEW_EXAMPLES") or "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What uses benchmark files or starts the program is marked so by the fixture it asks for."""
+    """Mark tests that use the fixture `bench` or `process` with the marker of the same name."""
     for item in items:
         for name in {"bench", "process"}.intersection(getattr(item, "fixturenames", ())):
             item.add_marker(name)
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded by now stays to the end: the garbage collector need not look at it again and again."""
+    """Exclude the loaded modules from garbage collection, because they stay until the end."""
     gc.collect()
     gc.freeze()
-    garbage_collection.has_frozen_objects = lambda: True  # counting 100,000 objects at each start of a store takes long
+    garbage_collection.has_frozen_objects = lambda: True  # counting 100,000 objects for each store is slow
     gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Runs after pytest's last garbage collections. Without it, DuckDB reports objects that were not freed."""
+    """Unfreeze after pytest's last garbage collection. Otherwise DuckDB reports objects that were not freed."""
     config.add_cleanup(gc.unfreeze)
 
 
@@ -55,21 +55,21 @@ def bench_folder() -> Path:
 def bench() -> Path:
     folder = bench_folder()
     if not folder.is_dir():
-        pytest.skip("benchmark files not here: set FCREVIEW_BENCH or put them at ../shared/bench")
+        pytest.skip("no published results: set FCREVIEW_BENCH or copy them to ../shared/bench")
     return folder
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The key of the decision cache is made here, not in the home folder of the person who runs the tests."""
+def _separate_state_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Create the key of the decision cache in a temporary folder instead of the home folder."""
     os.environ["XDG_STATE_HOME"] = str(state := tmp_path_factory.mktemp("state"))
     (state / "fcreview").mkdir()
-    (state / "fcreview" / "welcome").touch()  # no test is the first start
+    (state / "fcreview" / "welcome").touch()  # suppresses the welcome line of the first start
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _signals_as_in_a_shell() -> None:
-    """Under nohup, or behind `&` in a script, they are ignored, and so they would be by every program started here."""
+def _handle_signals() -> None:
+    """Handle SIGHUP and SIGINT. After nohup or `&` they are ignored, and child processes would inherit that."""
     for number in (signal.SIGHUP, signal.SIGINT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
@@ -77,7 +77,7 @@ def _signals_as_in_a_shell() -> None:
 
 @pytest.fixture(autouse=True)
 def _fixed_seed(request: pytest.FixtureRequest) -> None:
-    """Every run of the tests draws the same cases. Only the long forms draw new ones each time."""
+    """Seed `random` by the name of the test, except in the long forms."""
     if "long" not in (os.environ.get("FCREVIEW_EXAMPLES"), os.environ.get("FCREVIEW_FAULTS")):
         random.seed(request.node.nodeid)
 
@@ -89,7 +89,7 @@ def samples() -> Path:
 
 @pytest.fixture(scope="session")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
-    """As `import_items` of tests/store/factory.py, but what was imported once is copied the next time."""
+    """`import_items` of tests/store/factory.py that copies the workspace if the same items were imported before."""
     templates: dict[str, Path] = {}
 
     def make(place: Path, runs: dict[str, list[dict[str, Any]]]) -> Workspace:
@@ -105,6 +105,6 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
 
 @pytest.fixture(scope="session")
 def imports(tmp_path_factory: pytest.TempPathFactory) -> Imports:
-    """Runs imported once, for all processes of pytest-xdist."""
+    """Imported runs, shared by all processes of pytest-xdist."""
     own = tmp_path_factory.getbasetemp()
     return Imports((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "imports")

@@ -1,4 +1,4 @@
-"""How many examples a property is tried on: a share of what the profile says (tests/conftest.py)."""
+"""Number of Hypothesis examples for a test, relative to the profile in tests/conftest.py."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ only_long = pytest.mark.skipif(not LONG, reason="takes many minutes: FCREVIEW_EX
 
 
 def examples(times: float, **more: Any) -> settings:
-    """So many times as many as usual; FCREVIEW_EXAMPLES=long makes all of them more."""
+    """Return settings with `times` as many examples as the profile. FCREVIEW_EXAMPLES=long selects a larger profile."""
     return settings(max_examples=max(int(times * settings.default.max_examples), 1), **more)

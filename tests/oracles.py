@@ -1,4 +1,4 @@
-"""Functions of independent packages, loaded at the first call: importing scipy and nltk takes two seconds."""
+"""Functions of independent packages, imported at the first call because scipy and nltk take two seconds to import."""
 
 from __future__ import annotations
 

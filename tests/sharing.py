@@ -1,4 +1,4 @@
-"""What takes long to make and is only read, made once for all test processes."""
+"""Imported runs that all test processes share."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from fcreview.store.workspace import Workspace, find_workspace
 
 
 class Imports:
-    """Workspaces of runs that stay where they are. Whoever asks first imports; if two do at once, one keeps its own."""
+    """Workspaces of runs in other folders. The first test that needs a workspace imports it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         folder.mkdir(exist_ok=True)
 
     def of(self, paths: Sequence[Path]) -> Workspace:
-        """With the runs at these paths. Shared: for reading only."""
+        """Return the shared workspace of the runs at these paths. Tests must not write to it."""
         place = self._folder / blake2b("\0".join(map(str, paths)).encode(), digest_size=8).hexdigest()
         if not place.exists():
             fresh = Path(mkdtemp(dir=self._folder))
             import_runs(find_workspace(fresh, fresh), discover(paths).plans, read_items, n_workers=1)
             try:
                 fresh.rename(place)
-            except OSError:  # the other was faster
+            except OSError:  # another process imported the same runs
                 shutil.rmtree(fresh)
         return find_workspace(place, place)
 
     def copy(self, paths: Sequence[Path], place: Path) -> Workspace:
-        """The same for oneself."""
+        """Copy the workspace to `place` and return the copy."""
         shutil.copytree(self.of(paths).parent_folder, place, dirs_exist_ok=True)
         return find_workspace(place, place)

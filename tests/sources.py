@@ -1,4 +1,4 @@
-"""The product's source files, each read and parsed once, for the tests of the architecture."""
+"""Source files of the product, parsed once, for the architecture tests."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Source:
 
     @cached_property
     def imports(self) -> list[tuple[str, ast.AST]]:
-        """Full name of each import anywhere in the file, with its statement."""
+        """Full name of each import in the file, with its statement."""
         return list(imported(self.nodes))
 
 
@@ -64,14 +64,14 @@ def calls(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
 
 
 def called(call: ast.Call) -> str:
-    """ "open" for `open(...)`, ".read_text" for `x.read_text(...)`, "" for what has no name."""
+    """ "open" for `open(...)`, ".read_text" for `x.read_text(...)`, "" for a call without a name."""
     if isinstance(call.func, ast.Attribute):
         return "." + call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def texts(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.AST, str]]:
-    """String constants that are not docstrings or help texts."""
+    """Return the string constants that are not docstrings or help texts."""
     nodes = list(nodes)
     documentation = {
         id(node.value) for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -88,6 +88,6 @@ def python_files(*folders: str) -> list[Source]:
 SOURCES = python_files(*PACKAGES)
 
 
-def one_a_line(faults: Iterable[str]) -> str:
-    """All faults at once, for the message of an assertion."""
+def join_lines(faults: Iterable[str]) -> str:
+    """Join all faults for the message of an assertion."""
     return "\n" + "\n".join(faults)

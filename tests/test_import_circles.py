@@ -1,16 +1,16 @@
-"""No module imports itself through others, imports for the type checker included."""
+"""There are no import circles. Type-only imports count."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.sources import SOURCES, Source, one_a_line
+from tests.sources import SOURCES, Source, join_lines
 
 MODULES = {source.module: source for source in SOURCES}
 
 
 def imported_modules(source: Source) -> set[str]:
-    """The product's modules that this one imports, at its top, in a function or for the type checker only."""
+    """Return the product modules that this module imports, including imports in functions and type-only imports."""
     return {module for name, _ in source.imports if (module := module_of(name)) and module != source.module}
 
 
@@ -20,7 +20,7 @@ def module_of(name: str) -> str | None:
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Groups of nodes that all reach each other."""
+    """Return the groups of nodes that all reach each other."""
     reached = {node: reachable(graph, node) for node in graph}
     groups = {frozenset(other for other in reached[node] if node in reached.get(other, set())) for node in graph}
     return sorted((set(group) for group in groups if group), key=sorted)
@@ -36,9 +36,9 @@ def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
     return found
 
 
-def test_no_module_imports_itself_through_others() -> None:
+def test_there_are_no_import_circles() -> None:
     found = circles({module: imported_modules(source) for module, source in MODULES.items()})
-    assert not found, one_a_line(" ".join(sorted(circle)) for circle in found)
+    assert not found, join_lines(" ".join(sorted(circle)) for circle in found)
 
 
 @pytest.mark.parametrize(

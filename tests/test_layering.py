@@ -1,4 +1,4 @@
-"""Bans that need a look into the source: libraries, input and output, SQL and markup in the right package.
+"""Rules that need the source code: which packages may use libraries, files, SQL and markup.
 
 import-linter checks the layers. Each test checks one rule in all files and names every violation.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.sources import PACKAGES, SOURCES, called, calls, imported, one_a_line, texts
+from tests.sources import PACKAGES, SOURCES, called, calls, imported, join_lines, texts
 
 ONLY_IN = {
     "duckdb": {"store"},
@@ -89,19 +89,19 @@ def library(module: str) -> str:
 
 
 def test_no_import_is_relative() -> None:
-    """A relative import hides which package it crosses into."""
+    """A relative import hides the imported package."""
     faults = [source.at(node) for source in SOURCES for name, node in source.imports if name.startswith(".")]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
-def test_a_library_is_imported_only_by_its_package() -> None:
+def test_libraries_are_imported_only_in_their_package() -> None:
     faults = [
         f"{source.at(node)}: {name}"
         for source in SOURCES
         for name, node in source.imports
         if source.package not in ONLY_IN.get(library(name), PACKAGES)
     ]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
 def test_data_is_never_executed() -> None:
@@ -109,10 +109,10 @@ def test_data_is_never_executed() -> None:
         f"{source.at(node)}: {name}" for source in SOURCES for name, node in source.imports if library(name) in NEVER
     ]
     faults += [source.at(call) for source in SOURCES for call in calls(source.nodes) if called(call) in NEVER_CALLED]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
-def test_the_own_folders_of_fcreview_are_pure() -> None:
+def test_folders_of_fcreview_do_no_io() -> None:
     pure = [source for source in SOURCES if source.package == "fcreview" and source.name not in IMPURE_MODULES]
     faults = [
         f"{source.at(node)}: {name}"
@@ -126,10 +126,10 @@ def test_the_own_folders_of_fcreview_are_pure() -> None:
         for call in calls(source.nodes)
         if called(call) in IMPURE_CALLS
     ]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
-def test_a_workspace_is_written_only_through_its_files() -> None:
+def test_workspace_files_are_opened_only_by_safe_files() -> None:
     """See `fcreview.safe_files.WorkspaceFiles`. Reads count too, because a link could lead to a secret."""
     faults = [
         f"{source.at(call)}: {called(call)}"
@@ -138,13 +138,13 @@ def test_a_workspace_is_written_only_through_its_files() -> None:
         for call in calls(source.nodes)
         if called(call) in FILE_CALLS and not ast.unparse(call.func).endswith("files.open")
     ]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
-def test_sql_text_is_found_in_the_store_only() -> None:
+def test_sql_is_only_in_the_store() -> None:
     elsewhere = [source for source in SOURCES if source.package != "store"]
     faults = [source.at(node) for source in elsewhere for node, text in texts(source.nodes) if SQL.search(text)]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
 def test_markup_in_data_is_never_parsed() -> None:
@@ -157,11 +157,11 @@ def test_markup_in_data_is_never_parsed() -> None:
     ]
     parsers = {"from_markup", "to_content_markup"}
     faults += [source.at(call) for source, call in drawn if called(call).lstrip(".") in parsers]
-    assert not faults, one_a_line(faults)
+    assert not faults, join_lines(faults)
 
 
-def test_the_checks_see_what_they_are_for() -> None:
-    """A file that breaks a ban is noticed: the checks are not vacuous."""
+def test_checks_find_violations() -> None:
+    """Each check reports a file that violates its rule."""
     bans = [
         "import duckdb",
         "from fcreview.store.rows import View",

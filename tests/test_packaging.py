@@ -33,7 +33,7 @@ def test_every_folder_of_python_files_is_installed() -> None:
 
 
 def data_files() -> dict[str, str]:
-    """Path of each file that is not Python, from the root, and the package with a `package-data` entry above it."""
+    """Return (path from the root, package with a `package-data` entry) of each file that is not Python."""
     return {
         file.relative_to(ROOT).as_posix(): "fcreview" if folder == "fcreview" else f"fcreview.{folder}"
         for folder in (*PACKAGES, "sample_runs")
@@ -62,7 +62,7 @@ def test_every_data_file_is_package_data() -> None:
 
 
 def _below(name: str, pattern: str) -> bool:
-    """`**` as setuptools reads it: any number of folders."""
+    """Match `**` as setuptools does: any number of folders."""
     before, found, after = pattern.partition("/**/")
     return bool(found) and (ROOT / name).is_relative_to(before) and (ROOT / name).match(after)
 

@@ -1,4 +1,4 @@
-"""Waiting on a condition, never for a time."""
+"""Wait for a condition instead of a fixed time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ LOCKS = Path("/proc/locks")
 
 
 def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Returns once the condition holds; fails if it does not in so many seconds."""
+    """Wait until the condition is true. Fails after `seconds`."""
     end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not come to that"
+        assert time.monotonic() < end, "the condition was never true"
         time.sleep(0.005)
 
 
-def waits_for_a_lock(process: int) -> bool:
-    """Whether the process stands in line for a file lock. Skips the test where no system file tells."""
+def is_waiting_for_lock(process: int) -> bool:
+    """Return whether the process waits for a file lock. Skips the test without /proc/locks."""
     if not LOCKS.exists():
-        pytest.skip("who waits for a lock is told in /proc/locks only")
+        pytest.skip("needs /proc/locks")
     return any(" -> " in line and f" {process} " in line for line in LOCKS.read_text().splitlines())

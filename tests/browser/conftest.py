@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chromium import Browser, browsing, chromium
+from tests.chromium import Browser, chromium, open_browser
 from tests.cli.conftest import cli, environ, imported_before, known_run, module_cli, two_known_runs
 
 __all__ = ["browser", "cli", "environ", "imported_before", "known_run", "module_cli", "two_known_runs"]
@@ -15,5 +15,5 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = chromium()
     if program is None:
         pytest.skip("no Chromium: the page is not looked at in a browser")
-    with browsing(program, tmp_path_factory.mktemp("profile")) as found:
+    with open_browser(program, tmp_path_factory.mktemp("profile")) as found:
         yield found

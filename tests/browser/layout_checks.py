@@ -1,4 +1,4 @@
-"""What is asked of every page in a browser."""
+"""Layout checks for all pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _WIDEST = """Math.max(...[...document.querySelectorAll('body *')].filter(each =>
     .map(each => each.getBoundingClientRect().right))"""
 
 
-def fits(browser: Browser, width: int) -> bool:
-    """Nothing to scroll to sideways, and nothing cut off."""
+def fits_window(browser: Browser, width: int) -> bool:
+    """Return whether the page has no horizontal scrolling and no element beyond the window."""
     scrolled = browser.value("Math.max(document.documentElement.scrollWidth, innerWidth)")
     return bool(scrolled == width and browser.value(_WIDEST) <= width + 0.5)

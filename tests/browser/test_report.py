@@ -1,5 +1,4 @@
-"""The report in a real browser: opened from its file it asks for nothing and complains of nothing, and it can be read
-on a phone, on a desk and on paper."""
+"""The HTML report in a browser: no requests, no console errors, readable on phone, desktop and paper."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from fcreview.exporters.report.sections import (
     Whisker,
     make_table,
 )
-from tests.browser.layout_checks import fits
+from tests.browser.layout_checks import fits_window
 from tests.chromium import Browser
 from tests.cli.conftest import Cli
 
@@ -30,9 +29,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.process]
 
 WIDTHS = (320, 390, 768, 901, 1000, 1200)
 PAPER = 680
-"""CSS pixels between the margins of A4."""
+"""Width between the margins of A4, in CSS pixels."""
 SMALLEST = 11
-"""CSS pixels: no text may be smaller."""
+"""Smallest allowed font size, in CSS pixels."""
 FONTS = """Math.min(...[...document.querySelectorAll('td, th, p, li')]
     .map(each => parseFloat(getComputedStyle(each).fontSize)))"""
 LONG = "parallel_multiple_function_" * 20
@@ -41,7 +40,7 @@ POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy".*\n')
 
 @pytest.fixture(scope="module")
 def report(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """With reviews, a sample and its estimate, calibration and agreement."""
+    """A report with reviews, a sample with its estimate, calibration and agreement."""
     place = tmp_path_factory.mktemp("report")
     two_known_runs = shutil.copytree(imported_before / "two", place / "runs")
     sample = ("--run", "maple", "--name", "p", "--size", "4", "--annotators", "alice")
@@ -57,7 +56,7 @@ def report(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.Temp
 
 
 def hostile(folder: Path) -> Path:
-    """Tables of every kind with words that have no end, and markup in every place."""
+    """Write a report with very long words and with markup in every text."""
     texts = [LONG, '"><img src=http://evil.example/x onerror=alert(1)>', "<script>document.title = 'evil'</script>"]
     rows = [[text, text, "1,234", text, "91.2 % [85.0, 95.1]", text, text] for text in texts]
     figures = Table(
@@ -84,9 +83,7 @@ def hostile(folder: Path) -> Path:
     return target
 
 
-def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(
-    browser: Browser, report: Path, tmp_path: Path
-) -> None:
+def test_report_makes_no_requests_and_logs_no_errors(browser: Browser, report: Path, tmp_path: Path) -> None:
     for page in (report, hostile(tmp_path)):
         seen = browser.open(page)
         assert (seen.requests, seen.complaints) == ([page.as_uri()], [])
@@ -96,7 +93,7 @@ def test_it_asks_for_nothing_but_itself_and_complains_of_nothing(
         assert browser.value("document.title") != "evil"
 
 
-def test_the_browser_of_these_tests_sees_what_is_wrong(browser: Browser, report: Path, tmp_path: Path) -> None:
+def test_browser_records_requests_and_errors(browser: Browser, report: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.html"
     picture = '<body><img src="there.png"><div style="width: 2000px">x</div>'
     bad.write_text(report.read_text().replace("<body>", picture))
@@ -104,7 +101,7 @@ def test_the_browser_of_these_tests_sees_what_is_wrong(browser: Browser, report:
     bad.write_text(POLICY.sub("", bad.read_text()))
     assert browser.open(bad).requests == [bad.as_uri(), (tmp_path / "there.png").as_uri()]
     browser.look(390, phone=True)
-    assert not fits(browser, 390)
+    assert not fits_window(browser, 390)
 
 
 def test_nothing_is_wider_than_the_window(browser: Browser, report: Path, tmp_path: Path) -> None:
@@ -112,11 +109,11 @@ def test_nothing_is_wider_than_the_window(browser: Browser, report: Path, tmp_pa
         browser.open(page)
         for width in WIDTHS:
             browser.look(width, phone=width < 500)
-            assert fits(browser, width), (page.name, width)
+            assert fits_window(browser, width), (page.name, width)
             assert browser.value(FONTS) >= SMALLEST
 
 
-def test_on_a_phone_rows_are_cards_and_few_numbers_stay_a_table(browser: Browser, report: Path) -> None:
+def test_rows_become_cards_on_a_phone_and_narrow_tables_stay(browser: Browser, report: Path) -> None:
     browser.open(report)
     browser.look(390, phone=True)
     browser.value("document.querySelectorAll('details').forEach(each => { each.open = true })")
@@ -141,7 +138,7 @@ def test_details_are_folded_and_tables_can_be_sorted(browser: Browser, report: P
 
 
 def test_numbers_are_never_broken(browser: Browser, report: Path) -> None:
-    """But before an interval: a number takes the height of one line."""
+    """A line may break before an interval, but never inside a number."""
     lines = """[...document.querySelectorAll('td.right:not(:has(.chip))')]
         .filter(each => !each.textContent.includes('['))
         .filter(each => { const text = document.createRange(); text.selectNodeContents(each);
@@ -157,7 +154,7 @@ def test_the_summary_prints_on_one_page(browser: Browser, report: Path, tmp_path
     for page, pages in ((report, 1), (hostile(tmp_path), None)):
         browser.open(page)
         browser.look(PAPER, media="print")
-        assert fits(browser, PAPER), "else the printer would shrink it"
+        assert fits_window(browser, PAPER), "else the printer would shrink it"
         assert browser.value("getComputedStyle(document.querySelector('tbody tr')).breakInside") == "avoid"
         browser.look(1200)
         paper = browser.pdf()

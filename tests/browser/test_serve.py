@@ -13,7 +13,7 @@ import pyte
 import pytest
 
 from fcreview.cli.serve.users import UsersFile
-from tests.chromium import LONGEST, Browser
+from tests.chromium import TIMEOUT, Browser
 from tests.commands import PROGRAM
 from tests.waiting import until
 
@@ -27,7 +27,7 @@ OPEN_ELSEWHERE = """new Promise(done => {{
 
 
 class Server:
-    """A server in a process of its own, with the user alice."""
+    """`fcreview serve` in a separate process, with the user alice."""
 
     def __init__(self, runs: Path, users: Path, environ: dict[str, str]) -> None:
         arguments = [*PROGRAM, "serve", str(runs), "--users", str(users), "--port", "0"]
@@ -38,7 +38,7 @@ class Server:
 
     @property
     def sessions(self) -> list[str]:
-        """Numbers of the processes of its sessions."""
+        """Process ids of the sessions."""
         at = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return at.read_text().split()
 
@@ -53,8 +53,8 @@ def server(known_run: Path, environ: dict[str, str], tmp_path: Path) -> Iterator
 
 
 def screen_of(browser: Browser) -> str:
-    """What the app has drawn since the page was loaded."""
-    browser.value("0")  # reads what has arrived
+    """Return the screen that the app has drawn since the page was loaded."""
+    browser.value("0")  # process the messages that have arrived
     (socket,) = (each for each in browser.seen.requests if each.startswith("ws"))
     size = parse_qs(urlsplit(socket).query)
     screen = pyte.Screen(int(size["width"][0]), int(size["height"][0]))
@@ -63,7 +63,7 @@ def screen_of(browser: Browser) -> str:
 
 
 def wait_for_text(browser: Browser, pattern: str) -> str:
-    end = time.monotonic() + LONGEST
+    end = time.monotonic() + TIMEOUT
     while not re.search(pattern, text := screen_of(browser)):
         assert time.monotonic() < end, f"{pattern} never shown:\n{text}"
         time.sleep(0.05)
@@ -71,27 +71,27 @@ def wait_for_text(browser: Browser, pattern: str) -> str:
 
 
 def wait_for_page(browser: Browser) -> None:
-    """Until the page of the app is there and its websocket is open."""
+    """Wait until the page of the app is loaded and its websocket is open."""
     browser.wait_for("document.body !== null && document.body.classList.contains('-loaded')")
 
 
-def open_socket_elsewhere(browser: Browser, address: str) -> str:
-    """What a page of another origin gets."""
+def open_socket_from_other_origin(browser: Browser, address: str) -> str:
+    """Open the websocket from a page of another origin and return the result."""
     expression = OPEN_ELSEWHERE.format(urlsplit(address).netloc)
     answer = browser.ask("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
     return str(answer["result"]["value"])
 
 
 def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: Server, known_run: Path) -> None:
-    assert open_socket_elsewhere(browser, server.address) == "refused"
+    assert open_socket_from_other_origin(browser, server.address) == "refused"
     browser.look(1280, 720)
     browser.open(server.address + "/")
     browser.press(*"alice", "Tab", *PASSWORD, "Enter")
     wait_for_page(browser)
     wait_for_text(browser, r"\b1/6\b")
-    browser.press("j", "j")  # without a click: the page has the focus
-    wait_for_text(browser, r"\b3/6\s+official")  # the item is shown as well
-    browser.press("c", control=True)  # copies and does not quit
+    browser.press("j", "j")  # without a click, because the page has the focus
+    wait_for_text(browser, r"\b3/6\s+official")  # the item is shown beside the list
+    browser.press("c", control=True)  # copies the text instead of quitting
     browser.press("Enter", "p")
     journal = known_run / ".fcreview" / "reviews" / "alice.jsonl"
     wait_for_text(browser, r"\b4/6\b")
@@ -111,6 +111,6 @@ def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: 
     assert not [each for each in browser.seen.complaints if "ping=" not in each and "WebGL" not in each]
 
     server.process.terminate()
-    assert server.process.wait(LONGEST) == 0
+    assert server.process.wait(TIMEOUT) == 0
     assert not Path(f"/proc/{session}").exists()
     browser.wait_for("document.activeElement.id === 'reopen'")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import Done, environment, in_a_process, in_this_process
+from tests.commands import Done, environment, run_in_subprocess, run_in_this_process
 
 CATEGORY = "simple_python"
 HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202eevil\u200b [bold red]x[/] \x7f\x85"
@@ -43,7 +43,7 @@ def cli(tmp_path: Path, environ: dict[str, str]) -> Cli:
     """Runs `fcreview` with these arguments, without a terminal; keywords change the environment."""
 
     def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
-        return in_this_process(arguments, cwd or tmp_path, environ | changes)
+        return run_in_this_process(arguments, cwd or tmp_path, environ | changes)
 
     return run
 
@@ -53,7 +53,7 @@ def process(tmp_path: Path, environ: dict[str, str]) -> Cli:
     """The same in a process of its own."""
 
     def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
-        return in_a_process(arguments, cwd or tmp_path, environ | changes)
+        return run_in_subprocess(arguments, cwd or tmp_path, environ | changes)
 
     return run
 
@@ -62,7 +62,7 @@ def process(tmp_path: Path, environ: dict[str, str]) -> Cli:
 def module_cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
     """As `cli`, for what a module makes once."""
     place = tmp_path_factory.mktemp("module")
-    return lambda *arguments: in_this_process(arguments, place, environment(place))
+    return lambda *arguments: run_in_this_process(arguments, place, environment(place))
 
 
 def lines(path: Path, records: Sequence[object]) -> None:
@@ -170,7 +170,7 @@ def imported_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("before")
     for name, write in (("one", write_one), ("two", write_two), ("hostile", write_hostile)):
         write(place / name)
-        assert in_this_process(["import", name], place, environment(place)).code == 0
+        assert run_in_this_process(["import", name], place, environment(place)).code == 0
     return place
 
 

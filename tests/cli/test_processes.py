@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.commands import PROGRAM
-from tests.waiting import until, waits_for_a_lock
+from tests.waiting import is_waiting_for_lock, until
 
 Cli = Callable[..., Any]
 pytestmark = pytest.mark.process
@@ -68,7 +68,7 @@ def test_an_interrupt_is_quiet(one_run: Path, environ: dict[str, str], tmp_path:
         program = subprocess.Popen(
             [*PROGRAM, "items", str(one_run)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
         )  # fmt: skip
-        until(lambda: waits_for_a_lock(program.pid))
+        until(lambda: is_waiting_for_lock(program.pid))
         program.send_signal(signal.SIGINT)
         out, error = program.communicate(timeout=30)
     assert (program.returncode, out, error) == (130, b"", b"")

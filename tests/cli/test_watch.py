@@ -14,7 +14,7 @@ from fcreview.store.rows import ImportChanges, View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.live_reload import ReloadError, ReloadResult
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 from tests.faults.processes import processes_with
 from tests.waiting import until
 
@@ -29,7 +29,7 @@ def place(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     """BFCL sample runs of one's own, of which one is opened; its scores and the dataset lie beside it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     place = shutil.copytree(samples / "bfcl", tmp_path / "bfcl")
-    assert in_this_process(["import", place / RUN], tmp_path, environment(tmp_path)).code == 0
+    assert run_in_this_process(["import", place / RUN], tmp_path, environment(tmp_path)).code == 0
     return place
 
 
@@ -134,7 +134,7 @@ def test_a_second_run_joins_those_that_were_opened(place: Path, tmp_path: Path) 
     (place / "result" / "maple-8b-FC").rename(away)
     workspace = tmp_path / "kept"
     words = ["import", place / "result", "--workspace", workspace]
-    assert in_this_process(words, tmp_path, environment(tmp_path)).code == 0
+    assert run_in_this_process(words, tmp_path, environment(tmp_path)).code == 0
     watching = FileWatcher(WorkspaceOptions([place / "result"], workspace=workspace), 0.1)
     watching.runs = (1,)
     assert not watching.has_changed()

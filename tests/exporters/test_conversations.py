@@ -14,7 +14,7 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.store.labels.read import LabelSelection, TrainingOptions
 from fcreview.store.rows import View
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 from tests.exporters.rewriting import Lent
 from tests.scores.reviewed import Reviewed, Said
 
@@ -205,7 +205,7 @@ def test_an_erratum_replaces_the_reply_without_a_review_in_this_workspace(sample
     runs = samples / "bfcl" / "result" / "maple-8b"
 
     def run(*arguments: str | Path) -> None:
-        done = in_this_process(arguments, tmp_path, environment(tmp_path))
+        done = run_in_this_process(arguments, tmp_path, environment(tmp_path))
         assert done.code == 0, done.err
 
     fix = json.dumps(FIX)

@@ -18,7 +18,7 @@ from fcreview.exporters.inspect_log import check_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
-from tests.commands import Done, in_this_process
+from tests.commands import Done, run_in_this_process
 
 Cli = Callable[..., Done]
 REVIEWS = [
@@ -67,7 +67,7 @@ def exported(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     original = Path(shutil.copy(log, place / log.name))
 
     def run(*arguments: str | Path) -> Done:
-        done = in_this_process(arguments, place, {**os.environ, "HOME": str(place)})
+        done = run_in_this_process(arguments, place, {**os.environ, "HOME": str(place)})
         assert done.code == 0, done.err
         return done
 
@@ -134,7 +134,7 @@ def test_a_copy_is_not_edited_twice_by_the_same_reviews(exported: tuple[Path, Pa
     (tmp_path / "copy").mkdir()
     shutil.copytree(original.parent / ".fcreview" / "reviews", tmp_path / "copy" / ".fcreview" / "reviews")
     copy = Path(shutil.copy(after, tmp_path / "copy"))
-    done = in_this_process(
+    done = run_in_this_process(
         ["export", copy, "--format", "inspect", "-o", tmp_path / "out"], tmp_path, {**os.environ, "HOME": str(tmp_path)}
     )
     assert done.code == 0, done.err

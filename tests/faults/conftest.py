@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,7 +31,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 def imported_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("faults")
     shutil.copytree(ROOT / "sample_runs" / "acebench", place / "runs")
-    assert in_this_process(["import", place / "runs"], place, environment(place)).code == 0
+    assert run_in_this_process(["import", place / "runs"], place, environment(place)).code == 0
     return place / "runs"
 
 

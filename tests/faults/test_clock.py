@@ -10,7 +10,7 @@ import pytest
 from fcreview.store.reviews import journal
 from fcreview.store.reviews.journal_reader import check_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 
 ITEM = "special_incomplete_1"
 
@@ -26,11 +26,11 @@ def test_the_order_is_the_journals(sample: Path, environ: dict[str, str], monkey
                 return datetime(year, 1, 1, tzinfo=UTC)
 
         monkeypatch.setattr(journal, "datetime", Clock)
-        done = in_this_process(["label", sample, *said, *words], sample, environ)
+        done = run_in_this_process(["label", sample, *said, *words], sample, environ)
         assert done.code == 0, done.err
 
     def you() -> list[bool | None]:
-        found = in_this_process(["items", sample, "--where", f'id:"{ITEM}"', "--json"], sample, environ).objects
+        found = run_in_this_process(["items", sample, "--where", f'id:"{ITEM}"', "--json"], sample, environ).objects
         return [each["you"] for each in found if each["run"] == 1]
 
     at(2031, "--verdict", "pass", "--note", "first")

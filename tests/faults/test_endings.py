@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import PROGRAM, in_a_process
+from tests.commands import PROGRAM, run_in_subprocess
 from tests.examples import only_long
 from tests.faults.processes import children, processes_with, times
 from tests.faults.pty_program import OnTerminal
@@ -155,7 +155,7 @@ def test_a_statement_that_takes_long_ends_with_the_signal(
 @pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
 def test_a_statement_is_broken_off_when_its_time_is_up(sample: Path, environ: dict[str, str], query: str) -> None:
-    done = in_a_process(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)
+    done = run_in_subprocess(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("fcreview: timed out after 0.5 seconds")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import Done, in_this_process
+from tests.commands import Done, run_in_this_process
 
 ITEM = "simple_python_0"
 OTHER = "simple_python_1"
@@ -19,7 +19,7 @@ MODEL = "maple-8b"
 
 @pytest.fixture
 def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
-    return lambda *words: in_this_process(words, tmp_path, environ)
+    return lambda *words: run_in_this_process(words, tmp_path, environ)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import PROGRAM, in_this_process
+from tests.commands import PROGRAM, run_in_this_process
 from tests.faults.processes import times
 from tests.faults.pty_program import OnTerminal
 
@@ -91,10 +91,10 @@ def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path
     """The old one or the new one; the next import brings all in."""
     place = tmp_path / "runs"
     shutil.copytree(samples / "acebench", place)
-    assert in_this_process(["import", place], tmp_path, environ).code == 0
+    assert run_in_this_process(["import", place], tmp_path, environ).code == 0
     label = ["label", place, "agent_multi_step_0", "--verdict", "pass", "--run", "1"]
-    assert in_this_process(label, place, environ).code == 0
-    whole = len(in_this_process(["items", place, "--json"], place, environ).objects)
+    assert run_in_this_process(label, place, environ).code == 0
+    whole = len(run_in_this_process(["items", place, "--json"], place, environ).objects)
     files = [file for file in (place / "result_all").rglob("*.json") if file.stat().st_size]
     killed = rounds = 0
     words = ["import", str(place), "--forget-data"]
@@ -108,7 +108,7 @@ def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path
         assert said == [("agent_multi_step_0", True)]
         assert rounds < 20 * times(3, 200)
     print(f"{killed} imports killed at work in {rounds} rounds")
-    done = in_this_process(["items", place, "--json"], place, environ)
+    done = run_in_this_process(["items", place, "--json"], place, environ)
     assert len(done.objects) == whole
     assert [path.name for path in (place / ".fcreview").glob("*.tmp*")] == []
 
@@ -121,7 +121,7 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(
     out = tmp_path / "out" / "labels"
     out.parent.mkdir()
     words = ["export", sample, "--format", kind, "--force", "-o", out]
-    assert in_this_process(words, tmp_path, environ).code == 0
+    assert run_in_this_process(words, tmp_path, environ).code == 0
     whole = out.read_bytes()
     killed = rounds = new = 0
     usual = time_of([*map(str, words)], environ)
@@ -132,7 +132,7 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(
         assert out.read_bytes() in (b"old", whole)
         new += out.read_bytes() == whole
         assert rounds < 20 * times(1, 70)
-    assert in_this_process(words, tmp_path, environ).code == 0
+    assert run_in_this_process(words, tmp_path, environ).code == 0
     assert [path.name for path in out.parent.iterdir()] == ["labels"], "what was left is taken away"
     print(f"{kind}: {killed} exports killed at work in {rounds} rounds, {new} times the new file")
 

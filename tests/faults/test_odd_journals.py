@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import PROGRAM, Done, in_this_process
+from tests.commands import PROGRAM, Done, run_in_this_process
 from tests.faults.processes import LONG
 
 ITEM = "special_incomplete_1"
@@ -79,7 +79,7 @@ def test_what_is_no_journal_is_told_and_the_others_count(
         return Done(done.returncode, done.stdout, done.stderr)
 
     label = ["label", sample, ITEM, "--verdict", "pass", "--run", "1"]
-    assert in_this_process(label, sample, environ).code == 0
+    assert run_in_this_process(label, sample, environ).code == 0
     kind(sample / ".fcreview" / "reviews" / "odd.jsonl")
     for words in COMMANDS:
         done = run(*words)

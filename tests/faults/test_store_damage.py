@@ -17,7 +17,7 @@ import pytest
 
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import PROGRAM, Done, in_this_process
+from tests.commands import PROGRAM, Done, run_in_this_process
 from tests.faults.processes import times
 
 ITEM = "special_incomplete_1"
@@ -27,7 +27,7 @@ BLOCKS_START, BLOCK_BYTES = 12_288, 262_144
 
 @pytest.fixture
 def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
-    return lambda *words: in_this_process(words, tmp_path, environ)
+    return lambda *words: run_in_this_process(words, tmp_path, environ)
 
 
 def said(place: Path) -> list[tuple[str, bool | None]]:
@@ -189,7 +189,7 @@ def test_an_import_on_a_full_disk_leaves_nothing_and_says_so(
     samples: Path, small_disk: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     (small_disk / "filler").write_bytes(bytes(11_700_000))
-    done = in_this_process(["import", samples / "hammerbench", "--workspace", small_disk], tmp_path, environ)
+    done = run_in_this_process(["import", samples / "hammerbench", "--workspace", small_disk], tmp_path, environ)
     assert done.code == 1
     assert "Traceback" not in done.err
     assert "internal error" not in done.err

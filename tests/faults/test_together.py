@@ -13,7 +13,7 @@ import pytest
 
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import PROGRAM, in_this_process
+from tests.commands import PROGRAM, run_in_this_process
 from tests.faults.processes import LONG, times
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,7 +71,7 @@ def _label(
 @pytest.mark.sweep
 def test_imports_at_once_make_one_store(sample: Path, environ: dict[str, str]) -> None:
     """Of one workspace, all files changed, while somebody labels."""
-    before = in_this_process(["items", sample, "--json"], sample, environ).objects
+    before = run_in_this_process(["items", sample, "--json"], sample, environ).objects
     for _ in range(times(1, 20)):
         for file in (sample / "result_all").rglob("*.json"):
             file.touch()
@@ -80,7 +80,7 @@ def test_imports_at_once_make_one_store(sample: Path, environ: dict[str, str]) -
         started = [subprocess.Popen([*PROGRAM, *each], stderr=subprocess.PIPE, env=environ) for each in words]
         told = [each.communicate(timeout=120)[1].decode() for each in started]
         assert [each.returncode for each in started] == [0] * len(started), told
-        now = in_this_process(["items", sample, "--json"], sample, environ).objects
+        now = run_in_this_process(["items", sample, "--json"], sample, environ).objects
         assert [row["id"] for row in now] == [row["id"] for row in before]
         assert now[0]["you"] is True
     assert [path.name for path in (sample / ".fcreview").glob("*.tmp*")] == []

@@ -13,7 +13,7 @@ import pytest
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import find_workspace
-from tests.commands import Done, environment, in_this_process
+from tests.commands import Done, environment, run_in_this_process
 from tests.store.factory import import_items
 from tests.store.reviews.journals import key
 from tests.team.conftest import PASSWORD, PostgresServer
@@ -27,7 +27,7 @@ def cli(tmp_path: Path) -> Callable[..., Done]:
         place = tmp_path / person
         place.mkdir(exist_ok=True)
         environ = environment(place, FCREVIEW_ANNOTATOR=person, PGPASSWORD=password, FCREVIEW_TEAM_PASSWORD=PASSWORD)
-        return in_this_process(arguments, place, environ)
+        return run_in_this_process(arguments, place, environ)
 
     return run
 

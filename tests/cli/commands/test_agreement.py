@@ -16,7 +16,7 @@ import pytest
 
 from fcreview.model.review import ItemKey
 from fcreview.store.reviews.journal import hash_event
-from tests.commands import Done, environment, in_this_process
+from tests.commands import Done, environment, run_in_this_process
 from tests.oracles import AnnotationTask
 from tests.sources import ROOT
 
@@ -37,7 +37,7 @@ class Labelled:
     """By benchmark and criterion a unit an entry: what each annotator said of it, "unsure" left out."""
 
     def __call__(self, *arguments: str | Path) -> Done:
-        return in_this_process(["agreement", self.runs, *arguments], self.home, environment(self.home))
+        return run_in_this_process(["agreement", self.runs, *arguments], self.home, environment(self.home))
 
     def units(self, criterion: str) -> list[dict[str, Any]]:
         return [unit for (_, of), units in self.said.items() if of == criterion for unit in units]
@@ -52,7 +52,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
         shutil.copytree(ROOT / "sample_runs" / name, made.runs / name)
 
     def cli(*arguments: str | Path) -> Done:
-        done = in_this_process(arguments, home, environment(home))
+        done = run_in_this_process(arguments, home, environment(home))
         assert done.code == 0, done.err
         return done
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
     folder = tmp_path_factory.mktemp("made")
-    done = in_this_process(
+    done = run_in_this_process(
         ["import", samples / "bfcl", "--lake", folder / "lake", "--json"], folder, environment(folder)
     )
     assert done.code == 0, done.err

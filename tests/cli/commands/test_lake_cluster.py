@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import Done, environment, in_this_process
+from tests.commands import Done, environment, run_in_this_process
 
 server = pytest.importorskip("moto.server", reason="moto is not installed: make cluster")
 s3fs = pytest.importorskip("s3fs", reason="s3fs is not installed: make cluster")
@@ -25,7 +25,7 @@ class Place:
         self.folder, self.environ = folder, environment(folder, **variables)
 
     def __call__(self, *arguments: str | Path) -> Done:
-        return in_this_process(arguments, self.folder, self.environ)
+        return run_in_this_process(arguments, self.folder, self.environ)
 
     def rows(self, lake: str | Path, table: str) -> list[dict[str, Any]]:
         done = self("sql", lake, f"FROM {table} ORDER BY ALL", "--json", "--workspace", self.folder / "reviews")

@@ -16,7 +16,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.exports import ExportRequest, write_export
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 
 Cli = Callable[..., Any]
 ITEM = "live_simple_0-0-0"
@@ -40,7 +40,7 @@ def prepared(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run, environ = Path(shutil.copytree(samples / "bfcl", folder / "bfcl")), environment(folder)
     label = ["label", run, ITEM, "--run", "1", "--golden-fix", json.dumps(FIX)]
     for words in (label, ["errata", "create", run, "-o", folder / "errata.jsonl"]):
-        assert in_this_process(words, folder, environ).code == 0
+        assert run_in_this_process(words, folder, environ).code == 0
     return folder
 
 

@@ -14,7 +14,7 @@ from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 from tests.faults.damaged_files.damage import kept_files, spoilt
 from tests.faults.hostile.exercise import harmful
 from tests.faults.hostile.limits import within
@@ -59,7 +59,7 @@ async def worked_in(tmp_path: Path, environ: dict[str, str], screens: None) -> P
         ["errata", "create", place, "-o", tmp_path / "errata.jsonl"],
         ["import", place, "--errata", tmp_path / "errata.jsonl"],
     ):  # fmt: skip
-        done = in_this_process(words, tmp_path, environ)
+        done = run_in_this_process(words, tmp_path, environ)
         assert done.code == 0, (words, done.err)
     filters = place / ".fcreview" / "filters"
     filters.mkdir()
@@ -99,7 +99,7 @@ async def test_what_is_kept_may_say_anything(
                     {"PLACE": place, "ERRATA": place / ".fcreview" / "errata.jsonl"}.get(each, each) for each in words
                 ]
                 with within(60):
-                    done = in_this_process(run, tmp_path, environ)
+                    done = run_in_this_process(run, tmp_path, environ)
                 assert done.code in (0, 1, 2), (words, done.err)
                 assert "internal error" not in done.err, (words, done.err)
                 assert "Traceback" not in done.err

@@ -21,7 +21,7 @@ from fcreview.corrections.errata_file import serialize_errata
 from fcreview.corrections.erratum import ErrataEntry
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import Done, environment, in_this_process
+from tests.commands import Done, environment, run_in_this_process
 from tests.examples import LONG
 from tests.faults.damaged_files.damage import MORE
 from tests.faults.hostile.data import RAW, SUFFIX, Raw, as_json
@@ -63,7 +63,7 @@ class File:
 
     def done(self, *words: str | Path) -> Done:
         with within(60):
-            done = in_this_process(words, self.cwd, self.environ)
+            done = run_in_this_process(words, self.cwd, self.environ)
         check([str(each) for each in words], done)
         return done
 

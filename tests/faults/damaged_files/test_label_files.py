@@ -13,7 +13,7 @@ import pytest
 
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 from tests.faults.damaged_files.damage import spoilt
 from tests.faults.hostile.exercise import harmful
 from tests.faults.hostile.limits import within
@@ -57,7 +57,7 @@ def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ
 
     def run(*words: str | Path, codes: tuple[int, ...] = (0,)) -> int:
         with within(60):
-            done = in_this_process(
+            done = run_in_this_process(
                 [{"PLACE": sample, "FILE": file}.get(str(each), each) for each in words], tmp_path, environ
             )
         assert done.code in codes, (words, done.err)
@@ -109,7 +109,7 @@ def test_more_than_can_be_taken_in_is_told(
         file.truncate(1 << 40)
     for name in ("/dev/zero", tmp_path / "holed"):
         with within(60):
-            done = in_this_process(
+            done = run_in_this_process(
                 [{"PLACE": sample, "FILE": name}.get(each, each) for each in words], tmp_path, environ
             )
         assert done.code == 1

@@ -17,7 +17,7 @@ from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.exercise import check, harmful
@@ -45,7 +45,7 @@ def named(tmp_path: Path, environ: dict[str, str]) -> Path:
     for name in NAMED[: times(3, len(NAMED))]:
         shutil.copytree(model, place / "result" / os.fsdecode(name), dirs_exist_ok=True)
     words = ["--name", "pilot", "--annotators", "tester,bob"]
-    check(["queue"], in_this_process(["queue", "create", place, *words], tmp_path, environ))
+    check(["queue"], run_in_this_process(["queue", "create", place, *words], tmp_path, environ))
     queues = place / ".fcreview" / "queues"
     text = (queues / "pilot.json").read_text()
     for name in NAMED:

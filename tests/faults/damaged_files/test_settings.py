@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import Done, in_this_process
+from tests.commands import Done, run_in_this_process
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.exercise import harmful
 from tests.faults.hostile.limits import within
@@ -28,7 +28,7 @@ NAMES = ["annotator", "data", "follow", "colours", "tags", "reasons", "keys", "d
 def with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
     def run(*words: str) -> Done:
         with within(30):
-            done = in_this_process(
+            done = run_in_this_process(
                 [words[0], sample, *words[1:]], tmp_path, environ | {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
             )
         assert done.code in (0, 1, 2), done
@@ -69,7 +69,7 @@ def test_what_is_no_settings_file_is_told(tmp_path: Path, with_settings: Callabl
 
 
 def test_no_settings_at_all_may_be_asked_for(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
-    assert in_this_process(["items", sample], tmp_path, environ | {"FCREVIEW_CONFIG": os.devnull}).code == 0
+    assert run_in_this_process(["items", sample], tmp_path, environ | {"FCREVIEW_CONFIG": os.devnull}).code == 0
 
 
 @pytest.mark.sweep

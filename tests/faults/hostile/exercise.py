@@ -17,7 +17,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from fcreview.store.filters.tokens import quote_or_hash
-from tests.commands import Done, in_this_process
+from tests.commands import Done, run_in_this_process
 from tests.exporters.report.page_reader import read
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.limits import within
@@ -96,7 +96,7 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
         more = [word.replace("OUT", str(out)) if word.startswith("OUT") else word for word in words[len(where) :]]
         here = [] if words[:2] in (("errata", "check"), ("errata", "issue")) else [place]
         with within(120):
-            done = in_this_process([*where, *here, *more], cwd, environ)
+            done = run_in_this_process([*where, *here, *more], cwd, environ)
         check(list(words), done)
         return done
 
@@ -159,4 +159,4 @@ def _leave_and_come_back(command: Callable[..., Done], place: Path, row: dict[st
     command("review", "--plain", "--queue", "dataset")
     if (out / "native").is_dir():
         with within(120):
-            check(["import"], in_this_process(["import", out / "native"], out, os.environ))
+            check(["import"], run_in_this_process(["import", out / "native"], out, os.environ))

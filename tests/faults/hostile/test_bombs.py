@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 from tests.faults.hostile.bombs import BOMBS
 from tests.faults.hostile.limits import within
 from tests.faults.processes import LONG
@@ -57,7 +57,7 @@ def test_a_bomb_is_decoded_or_refused_in_bounds(environ: dict[str, str], way: st
 )  # fmt: skip
 def test_a_filter_made_to_take_for_ever_is_answered(sample: Path, environ: dict[str, str], text: str) -> None:
     with within(30):
-        done = in_this_process(["items", sample, "--where", text], sample, environ)
+        done = run_in_this_process(["items", sample, "--where", text], sample, environ)
     assert done.code in (0, 1, 2)
     assert "internal error" not in done.err
     assert "Traceback" not in done.err

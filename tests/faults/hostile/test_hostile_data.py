@@ -14,7 +14,7 @@ from fcreview.store.rows import View
 from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
 from tests.faults.hostile.exercise import check, exercise, harmful
@@ -85,10 +85,10 @@ def test_what_once_failed_is_told_in_a_line(
 ) -> None:
     """Keys of the wrong kind in one record of many."""
     place = hostile_data.made(benchmark, tmp_path / "runs", once(field, raw))
-    for row in in_this_process(["items", place, "--json"], tmp_path, environ).objects[:8]:
+    for row in run_in_this_process(["items", place, "--json"], tmp_path, environ).objects[:8]:
         said = ["--run", str(row["run"]), "--verdict", "fail" if row["official"] else "pass"]
-        check(["label"], in_this_process(["label", place, *said, "--", row["id"]], tmp_path, environ))
-    done = in_this_process([place if word == "PLACE" else word for word in words], tmp_path, environ)
+        check(["label"], run_in_this_process(["label", place, *said, "--", row["id"]], tmp_path, environ))
+    done = run_in_this_process([place if word == "PLACE" else word for word in words], tmp_path, environ)
     check(words, done)
     assert done.code == 0, done.err
 
@@ -126,10 +126,10 @@ async def test_no_screen_shows_it_raw(tmp_path: Path, environ: dict[str, str], b
         change = (packed if number % 2 else scattered) if number else hostile_data.suffixed
         print(f"{benchmark}: {seed}, {number}, {packed.tried} cases packed", flush=True)
         place = hostile_data.made(benchmark, tmp_path / "runs", change)
-        rows = in_this_process(["items", place, "--json"], tmp_path, environ).objects
+        rows = run_in_this_process(["items", place, "--json"], tmp_path, environ).objects
         for annotator, verdict in (("carol", "pass"), ("bob", "fail")) if rows else ():
             words = ["--run", str(rows[0]["run"]), "--annotator", annotator, "--verdict", verdict, "--note", SUFFIX]
-            check(["label"], in_this_process(["label", place, *words, "--", rows[0]["id"]], tmp_path, environ))
+            check(["label"], run_in_this_process(["label", place, *words, "--", rows[0]["id"]], tmp_path, environ))
         if rows:
             await walk(place)
 

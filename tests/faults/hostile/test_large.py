@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import PROGRAM, Done, in_this_process
+from tests.commands import PROGRAM, Done, run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS
 from tests.faults.hostile.exercise import check
@@ -87,7 +87,7 @@ def test_every_command_ends_in_bounds(tmp_path: Path, environ: dict[str, str], b
         run("import")
         for words in COMMANDS:
             run(*words)
-        for row in in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects:
+        for row in run_in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects:
             for more in SHOWN if len(large) == 1 else SHOWN[:1]:
                 more = [word.replace("OUT", str(tmp_path)) for word in more]
                 run("show", row["id"], "--run", str(row["run"]), *more)
@@ -100,7 +100,7 @@ def test_its_screen_answers(
 ) -> None:
     """Each key within ten seconds of the processor's time; opening it takes longer the larger it is."""
     place = hostile_data.made(benchmark, tmp_path / "runs", once(field, forms(100_000)[form]))
-    (row,) = in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects
+    (row,) = run_in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects
     words = ["open", place, "--queue", "dataset", "--item", row["id"], "--run", str(row["run"])]
     with OnTerminal(words, environ) as app:
         app.until("verdict on", 120)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 from tests.faults.hostile.exercise import check
 from tests.faults.processes import LONG, times
 
@@ -66,7 +66,7 @@ def seconds(folder: Path, environ: dict[str, str], count: int) -> list[float]:
     taken = []
     for words in COMMANDS:
         begun = time.process_time()
-        done = in_this_process([place if word == "PLACE" else word for word in words], folder, environ)
+        done = run_in_this_process([place if word == "PLACE" else word for word in words], folder, environ)
         taken.append(time.process_time() - begun)
         check(words, done)
         assert done.code == 0, (words, done.err)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.importers.common.discovery import is_utf8_name
-from tests.commands import Done, environment, in_this_process
+from tests.commands import Done, environment, run_in_this_process
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times
 
@@ -95,7 +95,7 @@ def each_command(place: Path, item: str | None, cwd: Path, environ: dict[str, st
     for words in commands:
         shutil.rmtree(cwd / "out", ignore_errors=True)
         with within(SECONDS):
-            done.append((str(words[0]), in_this_process(words, cwd, environ)))
+            done.append((str(words[0]), run_in_this_process(words, cwd, environ)))
     return done
 
 
@@ -117,7 +117,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
         if benchmark not in made:
             place = tmp_path_factory.mktemp("known") / "runs"
             shutil.copytree(ROOT / "sample_runs" / benchmark, place)
-            items = in_this_process(["items", place, "--json"], place, environment(place)).objects
+            items = run_in_this_process(["items", place, "--json"], place, environment(place)).objects
             made[benchmark] = place, items[0]["id"]
         return made[benchmark]
 
@@ -169,7 +169,7 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
         (place / f"{text}.json").write_text("{}")
         (place / f"{text}.jsonl").write_text('{"id": "a", "messages": [], "golden": []}\n')
         before = everything_below(outer)
-        items = in_this_process(["items", place, "--json"], tmp_path, environ)
+        items = run_in_this_process(["items", place, "--json"], tmp_path, environ)
         check([("items", items)])
         check(each_command(place, items.objects[0]["id"] if items.out else None, tmp_path, environ))
         if is_utf8_name(text):
@@ -177,7 +177,7 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
         else:
             assert "UTF-8" in items.err
             (outer / benchmark).rename(tmp_path / benchmark)
-            done = in_this_process(["import", tmp_path / benchmark, "--json"], tmp_path, environ)
+            done = run_in_this_process(["import", tmp_path / benchmark, "--json"], tmp_path, environ)
             assert "UTF-8" in done.out + done.err
             shutil.rmtree(tmp_path / benchmark)
             continue
@@ -199,7 +199,7 @@ def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str])
         header + f'{{"id": "{name}", "category": "{name}", "messages": [], "golden": []}}\n' * 2
     )
     done = [
-        (words[0], in_this_process([words[0], place, *words[1:]], tmp_path, environ))
+        (words[0], run_in_this_process([words[0], place, *words[1:]], tmp_path, environ))
         for words in (
             ["import"], ["items"], ["show", name], ["label", name, "--verdict", "pass"], ["report"],
             ["queue", "create", "--name", name], ["export", "-o", str(tmp_path / "labels.jsonl")],
@@ -228,9 +228,9 @@ def test_links_and_loops_of_folders_end(tmp_path: Path, environ: dict[str, str],
     for each in folders:
         (each / "root").unlink()
     with within(SECONDS):
-        done = in_this_process(["import", place, "--json"], tmp_path, environ)
+        done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
-    usual = in_this_process(["import", samples / "acebench", "--workspace", tmp_path, "--json"], tmp_path, environ)
+    usual = run_in_this_process(["import", samples / "acebench", "--workspace", tmp_path, "--json"], tmp_path, environ)
     assert sum(row.get("items", 0) for row in done.objects) == sum(row.get("items", 0) for row in usual.objects)
 
 
@@ -252,7 +252,7 @@ def test_a_flood_of_files_and_folders_is_bounded(
             where.mkdir(parents=True)
         os.close(os.open(where / f"{number}.json", os.O_CREAT | os.O_WRONLY))
     with within(240):
-        done = in_this_process(["import", place, "--json"], tmp_path, environ)
+        done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
     assert [row for row in done.objects if "the others were skipped" in row.get("what", "")]
     assert [row for row in done.objects if row["kind"] == "run"]
@@ -260,6 +260,6 @@ def test_a_flood_of_files_and_folders_is_bounded(
     for number in range(folders):
         (place / "folders" / str(number // 1000) / str(number)).mkdir(parents=True)
     with within(240):
-        done = in_this_process(["import", place, "--json"], tmp_path, environ)
+        done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
     assert [row for row in done.objects if "the others were skipped" in row.get("what", "")]

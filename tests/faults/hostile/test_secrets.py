@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from fcreview.model.redact import redact_credentials, redact_keys_in_text
-from tests.commands import in_this_process
+from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS
 
@@ -46,15 +46,15 @@ def carried(text: str) -> list[str]:
 @pytest.mark.parametrize("benchmark", dict.fromkeys([*BENCHMARKS, "tau"]))
 def test_keys_are_carried_nowhere(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     place = hostile_data.made(benchmark, tmp_path / "runs", planted)
-    done = [in_this_process(["import", place, "--json"], tmp_path, environ)]
-    rows = in_this_process(["items", place, "--json"], tmp_path, environ).objects
+    done = [run_in_this_process(["import", place, "--json"], tmp_path, environ)]
+    rows = run_in_this_process(["items", place, "--json"], tmp_path, environ).objects
     assert rows
     store = place / ".fcreview" / "store.duckdb"
     with duckdb.connect(str(store), read_only=True) as connection:
         for (table,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall():
             assert carried(str(connection.execute(f'FROM "{table}"').fetchall())) == [], table
     first = [rows[0]["id"], "--run", str(rows[0]["run"])]
-    done.append(in_this_process(["label", place, *first, "--verdict", "pass"], tmp_path, environ))
+    done.append(run_in_this_process(["label", place, *first, "--verdict", "pass"], tmp_path, environ))
     for words in (
         ["show", *first, "--full"],
         ["show", *first, "--json"],
@@ -63,7 +63,7 @@ def test_keys_are_carried_nowhere(tmp_path: Path, environ: dict[str, str], bench
         ["triage"],
         ["audit", *first],
     ):
-        done.append(in_this_process([words[0], place, *words[1:]], tmp_path, environ))
+        done.append(run_in_this_process([words[0], place, *words[1:]], tmp_path, environ))
     assert [carried(each.out + each.err) for each in done] == [[]] * len(done)
     assert any("[redacted]" in each.out for each in done)
     for file in (place / ".fcreview").rglob("*.json*"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.store.importing import workers
-from tests.commands import Done, in_this_process
+from tests.commands import Done, run_in_this_process
 from tests.faults.hostile.limits import within
 from tests.faults.processes import times
 from tests.faults.vanishing_files.vanishing import KINDS, at_time, forbidden, grown, of_other_bytes, replaced
@@ -39,7 +39,7 @@ def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_tim
 
     def items() -> list[dict[str, Any]]:
         with within(60):
-            return in_this_process(["sql", place, WHAT, "--json"], tmp_path, environ).objects
+            return run_in_this_process(["sql", place, WHAT, "--json"], tmp_path, environ).objects
 
     def restore() -> None:
         for each in place.iterdir() if place.is_dir() else ():
@@ -49,7 +49,7 @@ def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_tim
 
     restore()
     with at_time(place, None) as watch:
-        assert in_this_process(["import", place], tmp_path, environ).code == 0
+        assert run_in_this_process(["import", place], tmp_path, environ).code == 0
     usual, often = items(), len(watch.asked)
     every = [(number, kind) for number in range(often) for kind in KINDS]
     cases = random.sample(every, min(times(1, 100), len(every)))
@@ -58,11 +58,11 @@ def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_tim
         restore()
         print(f"{benchmark}: {number} of {often}, {kind.__name__}", flush=True)
         with within(60), at_time(place, number, kind):
-            done = in_this_process(["import", place, "--json"], tmp_path, environ)
+            done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
         check(done)
         if place.is_dir():
             with within(60):
-                check(in_this_process(["report", place], tmp_path, environ))
+                check(run_in_this_process(["report", place], tmp_path, environ))
         if kind in STAYS:
             then = items()
             shutil.rmtree(place / ".fcreview", ignore_errors=True)
@@ -91,10 +91,10 @@ def test_a_dataset_that_only_the_second_run_could_not_read_is_read_again(
         return real(*of)
 
     monkeypatch.setattr(workers, "read_run", read_run)
-    assert in_this_process(["import", place], tmp_path, environ).code == 0
+    assert run_in_this_process(["import", place], tmp_path, environ).code == 0
     monkeypatch.undo()
     away.rename(file)
-    rows = in_this_process(["items", place, "--json"], tmp_path, environ).objects
+    rows = run_in_this_process(["items", place, "--json"], tmp_path, environ).objects
     known = [row["n_golden"] for row in rows if row["category"] == "simple_python"]
     assert len(read) == 2
     assert len(known) > 8

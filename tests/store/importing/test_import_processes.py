@@ -19,7 +19,7 @@ from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
 from tests.store.importing.imported import ids
-from tests.waiting import until, waits_for_a_lock
+from tests.waiting import is_waiting_for_lock, until
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.process
@@ -116,7 +116,7 @@ def test_of_two_importers_the_second_waits_and_nothing_is_lost(tmp_path: Path) -
     with importing(tmp_path, "b") as process:
         second = Thread(target=import_runs, args=(workspace, plans, read))
         second.start()
-        until(lambda: waits_for_a_lock(os.getpid()))
+        until(lambda: is_waiting_for_lock(os.getpid()))
         process.communicate(timeout=30)
         second.join(30)
     assert process.returncode == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import environment, in_this_process
+from tests.commands import environment, run_in_this_process
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,9 @@ def test_what_to_install_is_said(
 ) -> None:
     for name in ("s3fs", "distributed"):
         monkeypatch.setitem(sys.modules, name, None)
-    done = in_this_process([a.format(samples=samples / "generic") for a in arguments], tmp_path, environment(tmp_path))
+    done = run_in_this_process(
+        [a.format(samples=samples / "generic") for a in arguments], tmp_path, environment(tmp_path)
+    )
     assert done.code == 1
     assert "pip install 'fcreview[cluster]'" in done.err
     assert len(done.err.strip().splitlines()) == 1

@@ -220,6 +220,11 @@ class WorkspaceSession:
             self._runs = [row for row in self.store.fetch_runs() if not self.scope or row.run in self.scope]
         return self._runs
 
+    @property
+    def n_runs(self) -> int:
+        """Number of selected runs. Loading `runs` takes longer, because it counts their items."""
+        return len(self.scope) or len(self.store.runs)
+
     def print_policy(self, *, as_json: bool = False) -> None:
         """Print the policy if it is not the default: to stderr with `as_json`, else to stdout."""
         if self.policy != UNANIMOUS:

@@ -35,7 +35,13 @@ from fcreview.store.queries.item_order import (
     fetch_rows,
     split_into_chunks,
 )
-from fcreview.store.queries.summaries import fetch_facets, fetch_run_infos, fetch_run_rows, fetch_source_paths
+from fcreview.store.queries.summaries import (
+    count_verdicts,
+    fetch_facets,
+    fetch_run_infos,
+    fetch_run_rows,
+    fetch_source_paths,
+)
 from fcreview.store.queues import repeat_items
 from fcreview.store.queues.queue_file import QueueItemTable
 from fcreview.store.reviews.decision_cache import attach_cache
@@ -96,8 +102,9 @@ class Store:
         self._orders = ViewOrders(
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
-        self._runs = fetch_run_infos(connection, workspace)
-        self._run_names = build_run_names(self._runs)
+        self.runs = fetch_run_infos(connection, workspace)
+        """Runs by number, without the counts of `fetch_runs`."""
+        self._run_names = build_run_names(self.runs)
 
     @classmethod
     def open(
@@ -115,7 +122,7 @@ class Store:
             from fcreview.store.database import open_store
         connection = open_store(workspace, lambda connection: attach_cache(connection, workspace))
         try:
-            return cls(workspace, connection, annotator, blind, policy)
+            return retry_with_more_memory(connection, lambda: cls(workspace, connection, annotator, blind, policy))
         except BaseException:
             connection.close()
             raise
@@ -135,6 +142,11 @@ class Store:
         self._is_interrupted = True
         self.connection.interrupt()
 
+    @property
+    def damaged_files(self) -> list[str]:
+        """Messages about the omitted files of a lake."""
+        return list(getattr(self.connection, "problems", ()))
+
     def fetch_runs(self) -> list[RunRow]:
         return self._query(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
@@ -144,6 +156,11 @@ class Store:
 
     def count_items(self, view: View) -> int:
         return self._query(lambda: self._orders.order_of(view, 0).count)
+
+    def count_verdicts(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
+        """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
+        self._raise_if_blind("counting verdicts")
+        return self._query(lambda: count_verdicts(self.connection, view))
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Return up to `limit` rows of the view, from position `offset`. Positions change only in `refresh_reviews`."""
@@ -400,7 +417,7 @@ class Store:
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(decode_item, item_numbers)))
-        fetched = fetch_rows(self.connection, items, self._runs, self._run_names, blind=self.blind)
+        fetched = fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
         rows = {row.item: row for row in fetched}
         return [
             repeat_items.restrict_row_to_repetition(rows[item], number, self.reviews, blind=self.blind)
@@ -424,7 +441,7 @@ class Store:
         return [self._build_detail(row, items[decode_item(row.item)]) for row in self._fetch_rows(item_numbers)]
 
     def _build_detail(self, row: QueueRow, item: Item) -> ItemDetail:
-        run = self._runs[row.run]
+        run = self.runs[row.run]
         key = ItemKey(run.benchmark, run.generation, run.language, run.model, item.category, item.id)
         opinions = self.reviews.events.opinions_on(key, item.prediction_hash, item.golden_hash)
         detail = ItemDetail(row, key, run, item, opinions, self.reviews.events.history_of(key))

@@ -15,7 +15,8 @@ from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count, format_verdict
 
 if TYPE_CHECKING:
-    from fcreview.store.rows import QueueRow, RunRow, View
+    from fcreview.model.item import Run
+    from fcreview.store.rows import QueueRow, View
 
 WINDOW_ROWS = 1000
 """Number of rows that are fetched at a time."""
@@ -49,11 +50,10 @@ def items(
             with show_activity("searching items"):
                 session.store.count_items(view)
         if as_json:
-            runs = {row.run: row for row in session.runs}
             for rows in fetch_row_windows(session, view, limit):
                 judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
-                    emit_json(build_row_json(row, runs[row.run]) | {"judged": judged.get(row.item, [])})
+                    emit_json(build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
         if limit != 0 and not session.store.count_items(view):
@@ -77,7 +77,7 @@ def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) 
             return
 
 
-def build_row_json(row: QueueRow, run: RunRow) -> dict[str, Any]:
+def build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
     """Build the JSON object of an item: the fields of `QueueRow` and of its run.
 
     Verdicts are true, false or null; `human` may also be "disputed" or "unsure".
@@ -85,14 +85,13 @@ def build_row_json(row: QueueRow, run: RunRow) -> dict[str, Any]:
     fields = asdict(row)
     for internal in ("item", "seq", "run_name"):
         del fields[internal]
-    info = run.info
-    names = {"benchmark": info.benchmark, "generation": info.generation, "language": info.language}
+    names = {"benchmark": run.benchmark, "generation": run.generation, "language": run.language}
     return {"run": row.run, "model": row.model, **names, **fields}
 
 
 def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None:
     """Print items as a table with complete ids."""
-    several = (len(view.runs) or len(session.runs)) > 1
+    several = (len(view.runs) or session.n_runs) > 1
     headers = ["model", *HEADERS] if several else HEADERS
     printed, batch = 0, []
     sizes: list[int] = []

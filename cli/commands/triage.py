@@ -191,17 +191,21 @@ def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> lis
         both = f"({view.where}) {term}" if view.where.strip() else term
         return session.store.count_items(replace(view, where=both, queue="dataset"))
 
-    total, passed, failed = session.store.count_items(view), count("official:pass"), count("official:fail")
-    differ = count("((official:fail rule:pass) OR (official:pass rule:fail))")
-    runs = len(view.runs) or len(session.runs)
+    verdicts = session.store.count_verdicts(view)
+    total = sum(verdicts.values())
+    passed, failed = (sum(n for (official, _), n in verdicts.items() if official is value) for value in (True, False))
+    differ = verdicts.get((True, False), 0) + verdicts.get((False, True), 0)
+    runs = len(view.runs) or session.n_runs
     parts = [format_count(total, "item") + (f" in {format_count(runs, 'run')}" if runs > 1 else "")]
     only_judge = "official:unknown rule:unknown"
-    judged = count(f"{only_judge} judge:pass"), count(f"{only_judge} judge:fail -judge:pass")
+    judged = (0, 0)
+    if verdicts.get((None, None)):
+        judged = count(f"{only_judge} judge:pass"), count(f"{only_judge} judge:fail -judge:pass")
     rates = (("official", passed, failed), ("judge", *judged))
     known = [f"{source} {format_rate_of_known(p, p + f, total)}" for source, p, f in rates if p + f]
     parts += known or ["no official scores"]
     parts += [f"{n_failing:,} failing"]
-    if count("-rule:unknown"):
+    if any(rule is not None for _, rule in verdicts):
         parts += [f"official and recomputed differ on {differ:,}" if differ else "official and recomputed agree"]
     return [" · ".join(parts)]
 

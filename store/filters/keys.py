@@ -81,6 +81,16 @@ only one argument differs, or a judge gave the score 1 on a scale from 0 to 2.""
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
 """SQL for the official error type or, if it is missing and the official verdict is not pass, the recomputed error
 type."""
+COMPUTED_COLUMNS = {
+    "has_judge_verdict": ("BOOLEAN", HAS_JUDGE_VERDICT),
+    "judge_passed_part": ("BOOLEAN", _JUDGE_PASSED_PART),
+    "judge_failed_part": ("BOOLEAN", _JUDGE_FAILED_PART),
+    "near_miss": ("BOOLEAN", NEAR_MISS),
+    "automatic": ("BOOLEAN", AUTOMATIC_VERDICT),
+    "failure_type": ("VARCHAR", ERROR_TYPE_SQL),
+}
+"""Columns that a lake's index has instead of SQL expressions: name -> (type, SQL over `item_rows i`). An expression
+that contains another one comes first."""
 AUTOMATIC_DISAGREEMENT_SQL = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"

@@ -24,6 +24,7 @@ from urllib.parse import quote
 import orjson
 
 from fcreview.store.database import SCHEMA_VERSION
+from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.lake.files import LAKE_FILE, LakeFiles
 
 FORMAT = 1
@@ -32,15 +33,43 @@ TABLES = ("items", "functions", "import_issues")
 """Names of the Parquet files of a run and of an index."""
 LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
 """Columns of `item_rows` that an index does not have."""
+COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
+"""SQL for the columns that only an index has, over the complete items with the alias `i`."""
 _RUN_BITS = 30
 """Number of bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
 OTHER_VERSION = "was written by another version of fcreview: import the runs into a new lake"
 """End of the error for a lake that cannot be used."""
+_NONE = type(None)
+_RUN_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("key", "benchmark", "generation", "language", "model", "path", "title", "imported_at"), (str,)),
+    **dict.fromkeys(("run", "version", "n_items"), (int,)),
+    **dict.fromkeys(("settings", "official_metrics"), (dict,)),
+    "tags": (list,), "dataset": (str, _NONE), "needs_dataset": (bool,),
+}  # fmt: skip
+_SOURCE_TYPES: dict[str, tuple[type, ...]] = {
+    "path": (str,),
+    "kind": (str,),
+    "size": (int,),
+    "mtime_ns": (int,),
+    "hash": (str,),
+}
+_ISSUE_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("file", "what", "severity"), (str,)),
+    **dict.fromkeys(("id", "raw"), (str, _NONE)),
+    **dict.fromkeys(("run", "item", "line"), (int, _NONE)),
+}
+"""Types of the fields in `_run.json` and `_issues/NAME.json`."""
+RUN_ADVICE = "The run is omitted. Import it again"
+INDEX_ADVICE = "Queries are slower without this index. Import this part of the runs again"
 RUN_FILE, INDEX_FILE = "_run.json", "_index.json"
 
 
 def digest(text: str | bytes, size: int = 16) -> str:
     return blake2b(text.encode() if isinstance(text, str) else text, digest_size=size).hexdigest()
+
+
+COMPUTED_COLUMNS_VERSION = digest(COMPUTED_COLUMNS_SQL, 8)
+"""Value of `LakeIndex.computed` if an index has the columns of `COMPUTED_COLUMNS_SQL`."""
 
 
 def number_of_key(key: str) -> int:
@@ -80,16 +109,24 @@ class LakeRun:
 def parse_run(content: bytes) -> LakeRun:
     """Parse `_run.json`. Raises: ValueError, KeyError, TypeError or AttributeError if it is invalid."""
     value = orjson.loads(content)
-    if value["format"] != FORMAT:
-        raise ValueError("other format")
-    files = {str(name): (int(size), str(hash_)) for name, (size, hash_) in value["files"].items()}
-    if not set(files) <= {f"{table}.parquet" for table in TABLES}:
-        raise ValueError("unknown files")
-    run = LakeRun(dict(value["row"]), list(value["sources"]), files)
-    texts = ("key", "benchmark", "generation", "language", "model", "path")
-    if not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(run.row[name], str) for name in texts):
+    run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_files(value))
+    valid = _has_types(run.row, _RUN_TYPES) and all(_has_types(source, _SOURCE_TYPES) for source in run.sources)
+    if not valid or not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
         raise ValueError("invalid run")
     return run
+
+
+def _parse_files(value: dict[str, Any]) -> dict[str, tuple[int, str]]:
+    """Return size and hash of each Parquet file in `_run.json` or `_index.json`. Raises the errors of `parse_run`."""
+    files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
+    valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
+    if value["format"] != FORMAT or not valid or not files.keys() <= {f"{table}.parquet" for table in TABLES}:
+        raise ValueError("other format")
+    return files
+
+
+def _has_types(row: dict[str, Any], types: Mapping[str, tuple[type, ...]]) -> bool:
+    return all(type(row[name]) in kinds for name, kinds in types.items())
 
 
 def run_folder(benchmark: str, number: int) -> str:
@@ -104,23 +141,24 @@ class LakeIndex:
     runs: dict[int, str]
     """Run number -> `LakeRun.build` of the run when the index was written."""
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
+    computed: str = ""
+    """Version of the computed columns. Another version, or none, makes filters on judge verdicts slower."""
 
     @property
     def folder(self) -> str:
         return f"_index/{self.name}"
 
     def to_json(self) -> bytes:
-        value = {"format": FORMAT, "runs": {str(run): self.runs[run] for run in sorted(self.runs)}, "files": self.files}
+        runs = {str(run): self.runs[run] for run in sorted(self.runs)}
+        value = {"format": FORMAT, "computed": self.computed, "runs": runs, "files": self.files}
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)
 
 
 def parse_index(name: str, content: bytes) -> LakeIndex:
     """Parse `_index.json`. Raises the same errors as `parse_run`."""
     value = orjson.loads(content)
-    if value["format"] != FORMAT:
-        raise ValueError("other format")
-    files = {str(file): (int(size), str(hash_)) for file, (size, hash_) in value["files"].items()}
-    return LakeIndex(name, {int(run): str(build) for run, build in value["runs"].items()}, files)
+    runs = {int(run): str(build) for run, build in value["runs"].items()}
+    return LakeIndex(name, runs, _parse_files(value), str(value.get("computed", "")))
 
 
 @dataclass(slots=True)
@@ -155,27 +193,29 @@ def read_lake(files: LakeFiles) -> LakeContents:
         _add_index(contents, name, sizes, texts[name], files.location)
     for name in sorted(name for name in texts if name.startswith("_issues/")):
         try:
-            contents.issues += [dict(issue) for issue in orjson.loads(texts[name])]
-        except (TypeError, ValueError):
+            issues = [dict(issue) for issue in orjson.loads(texts[name])]
+            if not all(_has_types(issue, _ISSUE_TYPES) for issue in issues):
+                raise ValueError("invalid issue")
+            contents.issues += issues
+        except (KeyError, TypeError, ValueError):
             contents.problems.append(f"{files.location}/{name} is damaged")
     return contents
 
 
 def _add_run(contents: LakeContents, folder: str, sizes: Mapping[str, int], text: bytes | None, location: str) -> None:
-    advice = "The run is omitted. Import it again"
     if text is None:
-        contents.problems.append(f"{location}/{folder} is incomplete: no readable {RUN_FILE}. {advice}")
+        contents.problems.append(f"{location}/{folder} is incomplete: no readable {RUN_FILE}. {RUN_ADVICE}")
         return
     try:
         run = parse_run(text)
     except (ValueError, KeyError, TypeError, AttributeError):
-        contents.problems.append(f"{location}/{folder}/{RUN_FILE} is damaged. {advice}")
+        contents.problems.append(f"{location}/{folder}/{RUN_FILE} is damaged. {RUN_ADVICE}")
         return
     wrong = find_wrong_file(folder, run.files, sizes)
     if wrong is not None:
-        contents.problems.append(f"{location}/{wrong}. {advice}")
+        contents.problems.append(f"{location}/{wrong}. {RUN_ADVICE}")
     elif run.folder != folder or run.number in contents.runs:
-        contents.problems.append(f"{location}/{folder} describes another folder's run. {advice}")
+        contents.problems.append(f"{location}/{folder} describes another folder's run. {RUN_ADVICE}")
     else:
         contents.runs[run.number] = run
 
@@ -188,9 +228,7 @@ def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text
     except (ValueError, KeyError, TypeError, AttributeError):
         problem, index = f"{name} is damaged", None
     if problem is not None:
-        contents.problems.append(
-            f"{location}/{problem}. Queries are slower without this index. Import this part of the runs again"
-        )
+        contents.problems.append(f"{location}/{problem}. {INDEX_ADVICE}")
     elif index is not None:
         contents.indexes.append(index)
 

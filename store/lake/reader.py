@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, cast
 
 import duckdb
@@ -13,14 +14,17 @@ from fcreview.store.database import (
     SCHEMA_VERSION,
     StoreError,
     connect_in_memory,
-    disable_external_access,
+    quote_literal,
 )
+from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import insert_lines, read_schema
 from fcreview.store.lake.files import LakeFiles, open_lake_files
 from fcreview.store.lake.layout import (
+    COMPUTED_COLUMNS_VERSION,
+    INDEX_ADVICE,
     LARGE_COLUMNS,
     OTHER_VERSION,
-    TABLES,
+    RUN_ADVICE,
     LakeContents,
     LakeIndex,
     LakeRun,
@@ -33,10 +37,30 @@ MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
 _LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
 """What a query contains that needs more than the small columns."""
+_JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
+"""Join that takes a third of the time of a query, which is saved if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
 """Options with which a condition on `run` selects files by name."""
+_TABLES = {
+    "items": "internal.no_items",
+    "functions": "internal.no_functions",
+    "import_issues": "internal.search_issues",
+}
+"""Name of a Parquet file -> table with its columns. `search_issues` has the issues that belong to no run."""
+_SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
+"""Name of a Parquet file -> view over the indexes."""
+MAX_PROBLEM = 300
+"""Length limit of the message about a damaged file, in characters."""
 found_problems: list[str] = []
 """Messages about damaged files that this process has found in lakes, for the end of a command."""
+
+
+class _UnexpectedContentError(Exception):
+    """Raised for Parquet files with other columns or rows. A problem begins with the name of the file."""
+
+    def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:
+        super().__init__()
+        self.problems = problems
 
 
 class LakeConnection:
@@ -51,6 +75,7 @@ class LakeConnection:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
+        self._has_computed_columns = False
         self.problems = list(contents.problems)
         """One message for each damaged file."""
         found_problems.extend(self.problems)
@@ -59,8 +84,14 @@ class LakeConnection:
         return getattr(self.connection, name)
 
     def execute(self, query: Any, parameters: Any = None) -> duckdb.DuckDBPyConnection:
-        if isinstance(query, str) and not _LARGE.search(query):
-            query = query.replace("item_rows", "item_index").replace("FROM items ", "FROM item_list ")
+        if isinstance(query, str):
+            if _JOIN_REVIEWS in query and not self.connection.execute("FROM human_labels LIMIT 1").fetchall():
+                query = query.replace(_JOIN_REVIEWS, "LEFT JOIN human h ON false")
+            small = query
+            for name, (_, sql) in COMPUTED_COLUMNS.items() if self._has_computed_columns else ():
+                small = small.replace(sql, f"i.{name}")
+            if not _LARGE.search(small):
+                query = small.replace("item_rows", "item_index").replace("FROM items ", "FROM item_list ")
         return self.connection.execute(query, parameters)
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
@@ -71,128 +102,157 @@ class LakeConnection:
         return found
 
     def _omit(self, text: str) -> bool:
-        contents, location = self._contents, self._files.location
-        for run in contents.runs.values():
-            for file in run.files:
-                if self._files.path_of(f"{run.folder}/{file}") in text:
-                    self._report(f"{location}/{run.folder}/{file} is damaged. The run is omitted. Import it again")
-                    del contents.runs[run.number]
-                    for table in ("runs", "sources"):
-                        self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [run.number])
-                    return True
-        for index in contents.indexes:
-            if self._files.path_of(index.folder) + "/" in text:
-                self._report(f"{location}/{index.folder} is damaged. Queries are slower without this index")
-                contents.indexes.remove(index)
-                return True
-        return False
+        """Omit the run or index of the first file that a text names. Returns False if the text names none."""
+        parts: list[LakeRun | LakeIndex] = [*self._contents.runs.values(), *self._contents.indexes]
+        paths = {self._files.path_of(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files}
+        named = [path for path in paths if path in text]
+        if not named:
+            return False
+        part, file = paths[min(named, key=text.index)]
+        self._omit_part(part, f"{file} is damaged")
+        return True
 
-    def _report(self, problem: str) -> None:
-        self.problems.append(problem)
-        found_problems.append(problem)
+    def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
+        if isinstance(part, LakeIndex):
+            self._contents.indexes.remove(part)
+            advice = INDEX_ADVICE
+        else:
+            del self._contents.runs[part.number]
+            for table in ("runs", "sources"):
+                self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [part.number])
+            advice = RUN_ADVICE
+        text = f"{self._files.location}/{part.folder}/{problem}. {advice}"
+        self.problems.append(text)
+        found_problems.append(text)
 
     def restrict_access(self) -> None:
         """Stop all statements from accessing files other than the Parquet files of the lake. Cannot be undone."""
         folders: list[LakeRun | LakeIndex] = [*self._contents.runs.values(), *self._contents.indexes]
         paths = [self._files.path_of(f"{each.folder}/{file}") for each in folders for file in each.files]
-        disable_external_access(self.connection, paths)
+        self.connection.execute("SET VARIABLE allowed = ?::VARCHAR[]", [paths])
+        self.connection.execute("SET allowed_paths = getvariable('allowed')")  # a fifth of the time of a literal list
+        self.connection.execute("SET enable_external_access = false")
 
     def set_files(self) -> None:
-        """Create the views over the files of all complete runs."""
-        try:
-            self._create_all_views()
-        except duckdb.Error as error:  # DuckDB reads the first file of each view
-            if not self._omit(str(error)):
-                raise
-            self.set_files()
+        """Create the views over the files of all complete runs. Files with unexpected content are omitted."""
+        while True:
+            try:
+                return self._create_views()
+            except _UnexpectedContentError as error:
+                for part, problem in error.problems:
+                    self._omit_part(part, problem)
+            except duckdb.Error as error:  # DuckDB reads the first file of each view
+                if not self._omit(str(error)):
+                    raise
 
-    def _create_all_views(self) -> None:
-        runs, path_of = self._contents.runs, self._files.path_of
-        assigned = assign_indexes(self._contents)
-        covered = {run for part in assigned.values() for run in part}
-        for table in TABLES:
-            file = f"{table}.parquet"
-            complete = [path_of(f"{run.folder}/{file}") for _, run in sorted(runs.items()) if file in run.files]
-            rest = [
-                path_of(f"{run.folder}/{file}")
-                for number, run in sorted(runs.items())
-                if file in run.files and number not in covered
-            ]
-            sources = [_read_files(rest, "rest_" + table, self.connection)]
-            whole = [index for index, part in assigned.items() if len(part) == len(self._index(index).runs)]
-            sources.append(
-                _read_files(
-                    [path_of(f"_index/{name}/{file}") for name in whole if file in self._index(name).files],
-                    "index_" + table,
-                    self.connection,
-                )
+    def _create_views(self) -> None:
+        runs = [run for _, run in sorted(self._contents.runs.items())]
+        indexes = assign_indexes(self._contents)
+        whole = [index for index, numbers in indexes if len(numbers) == len(index.runs)]
+        self._has_computed_columns = bool(indexes) and all(i.computed == COMPUTED_COLUMNS_VERSION for i, _ in indexes)
+        covered = {run for _, numbers in indexes for run in numbers}
+        rest = [run for run in runs if run.number not in covered]
+        queries: dict[str, list[str]] = {}
+        for table, empty in _TABLES.items():
+            columns = self._columns_of(empty)
+            computed: dict[str, tuple[str, str]] = {}
+            if table == "items":
+                queries["item_rows"] = [*self._select(table, "complete", runs, columns), f"FROM {empty}"][:1]
+                columns = {name: kind for name, kind in columns.items() if name not in LARGE_COLUMNS}
+                computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
+            found = self._select(table, "rest", rest, columns, computed)
+            columns |= {name: kind for name, (kind, _) in computed.items()}
+            found += self._select(table, "whole", whole, columns)
+            for number, (index, numbers) in enumerate(indexes):
+                if index not in whole:
+                    where = f" WHERE run IN ({', '.join(map(str, numbers))})" if table != "functions" else ""
+                    found += [query + where for query in self._select(table, f"part_{number}", [index], columns)]
+            queries[_SMALL_VIEWS[table]] = found if found and table != "import_issues" else [*found, f"FROM {empty}"]
+        self._check_row_counts(whole)
+        for view, sources in queries.items():
+            query = " UNION ALL ".join(f"({source})" for source in sources)
+            if view == "functions":
+                values = "any_value(name) AS name, any_value(document) AS document"
+                query = f"SELECT hash, {values} FROM ({query}) GROUP BY hash"
+            self.connection.execute(f"CREATE OR REPLACE VIEW {view} AS {query}")
+        text, start = read_schema(), "CREATE VIEW items AS"
+        items = text[text.index(start) : text.index(";", text.index(start))]
+        small = items.replace("item_rows", "item_index").replace(", i.functions, i.extra", "")
+        self.connection.execute(small.replace(start, "CREATE OR REPLACE VIEW item_list AS"))
+
+    def _columns_of(self, source: str) -> dict[str, str]:
+        """Return the type of each column of a table or table function."""
+        rows = self.connection.execute(f"DESCRIBE FROM {source}").fetchall()
+        return {name: kind for name, kind, *_ in rows}
+
+    def _select(
+        self,
+        table: str,
+        variable: str,
+        parts: Sequence[LakeRun | LakeIndex],
+        columns: Mapping[str, str],
+        computed: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+    ) -> list[str]:
+        """Return a query for columns of a table in the files of runs or indexes. Empty if no part has such a file.
+
+        Args:
+            variable: name for the list of files.
+            computed: additional columns, as in `COMPUTED_COLUMNS`.
+
+        Raises: _UnexpectedContentError if the first file has other columns. DuckDB compares the other files with it.
+        """
+        file = f"{table}.parquet"
+        parts = [part for part in parts if file in part.files]
+        if not parts:
+            return []
+        paths = [self._files.path_of(f"{part.folder}/{file}") for part in parts]
+        self.connection.execute(f"SET VARIABLE {variable}_{table} = ?::VARCHAR[]", [paths])
+        options = _HIVE_OPTIONS if variable == "complete" else "hive_partitioning=false"
+        source = f"read_parquet(getvariable('{variable}_{table}'), {options})"
+        expected = self._columns_of(_TABLES[table]) if computed else columns  # computed columns need the large ones
+        if _find_wrong_column(self._columns_of(source), expected):
+            found = (self._columns_of(f"read_parquet({quote_literal(path)}, {options})") for path in paths)
+            problems = [_find_wrong_column(each, expected) for each in found]
+            raise _UnexpectedContentError(
+                [(p, f"{file} {text}") for p, text in zip(parts, problems, strict=True) if text]
             )
-            for number, (name, part) in enumerate((n, p) for n, p in assigned.items() if n not in whole):
-                if file in self._index(name).files:
-                    source = _read_files([path_of(f"_index/{name}/{file}")], f"part_{number}_{table}", self.connection)
-                    numbers = ", ".join(map(str, part))
-                    sources.append(
-                        source and (f"{source} WHERE run IN ({numbers})" if table != "functions" else source)
-                    )
-            self._create_views(table, _read_files(complete, table, self.connection), [s for s in sources if s])
+        selected = [*(f'"{name}"' for name in columns), *(f"{sql} AS {name}" for name, (_, sql) in computed.items())]
+        return [f"SELECT {', '.join(selected)} FROM {source} i"]
 
-    def _index(self, name: str) -> LakeIndex:
-        return next(index for index in self._contents.indexes if index.name == name)
-
-    def _create_views(self, table: str, complete: str, indexed: Sequence[str]) -> None:
-        execute = self.connection.execute
-        if table == "items":
-            small = ", ".join(f'"{name}"' for name in _columns(self.connection) if name not in LARGE_COLUMNS)
-            every = ", ".join(f'"{name}"' for name in _columns(self.connection))
-            empty = "SELECT * FROM internal.no_items"
-            execute(f"CREATE OR REPLACE VIEW item_rows AS {f'SELECT {every} {complete}' if complete else empty}")
-            union = " UNION ALL ".join(f"SELECT {small} {source}" for source in indexed)
-            execute(f"CREATE OR REPLACE VIEW item_index AS {union or empty}")
-            text, at = read_schema(), "CREATE VIEW items AS"
-            items = text[text.index(at) : text.index(";", text.index(at))].replace(
-                at, "CREATE OR REPLACE VIEW item_list AS"
-            )
-            execute(items.replace("item_rows", "item_index").replace(", i.functions, i.extra", ""))
-        elif table == "functions":
-            union = " UNION ALL ".join(f"SELECT hash, name, document {source}" for source in indexed)
-            if union:
-                execute(
-                    "CREATE OR REPLACE VIEW functions AS SELECT hash, any_value(name) AS name,"
-                    f" any_value(document) AS document FROM ({union}) GROUP BY hash"
-                )
-            else:
-                execute("CREATE OR REPLACE VIEW functions AS SELECT * FROM internal.no_functions")
-        else:
-            columns = "run, item, id, file, line, what, raw, severity"
-            union = " UNION ALL ".join(
-                [f"SELECT {columns} FROM internal.search_issues", *(f"SELECT {columns} {s}" for s in indexed)]
-            )
-            execute(f"CREATE OR REPLACE VIEW import_issues AS {union}")
+    def _check_row_counts(self, indexes: Sequence[LakeIndex]) -> None:
+        """Raise _UnexpectedContentError for indexes that do not have as many rows as their runs have items."""
+        if not indexes:
+            return
+        query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
+        counts = dict(self.connection.execute(query).fetchall())
+        problems: list[tuple[LakeRun | LakeIndex, str]] = []
+        for index in indexes:
+            expected = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
+            found = counts.get(self._files.path_of(f"{index.folder}/items.parquet"), 0)
+            if found != expected:
+                problems.append((index, f"items.parquet does not match its runs ({found:,} of {expected:,} items)"))
+        if problems:
+            raise _UnexpectedContentError(problems)
 
 
-def _columns(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    return [row[0] for row in connection.execute("DESCRIBE internal.no_items").fetchall()]
+def _find_wrong_column(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
+    """Describe the first column that is missing or has another type. Empty if all columns have their type."""
+    for name, kind in expected.items():
+        if found.get(name) != kind:
+            return f"is damaged (column {name}: {found.get(name, 'missing')} instead of {kind})"[:MAX_PROBLEM]
+    return ""
 
 
-def _read_files(paths: Sequence[str], variable: str, connection: duckdb.DuckDBPyConnection) -> str:
-    """Return a FROM clause for Parquet files; empty for no files. The variable has the list of files."""
-    if not paths:
-        return ""
-    connection.execute(f"SET VARIABLE {variable} = ?::VARCHAR[]", [paths])
-    options = _HIVE_OPTIONS if variable == "items" else "hive_partitioning=false"
-    return f"FROM read_parquet(getvariable('{variable}'), {options})"
-
-
-def assign_indexes(contents: LakeContents) -> dict[str, list[int]]:
-    """Return the current runs that each index is used for. Each run has at most one index."""
-    assigned: dict[str, list[int]] = {}
+def assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
+    """Return each index with the current runs that it is used for. Each run has at most one index."""
+    assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()
     builds = {number: run.build for number, run in contents.runs.items()}
     for index in contents.indexes:
         own = [run for run, build in index.runs.items() if builds.get(run) == build and run not in seen]
         seen.update(own)
         if own:
-            assigned[index.name] = own
+            assigned.append((index, own))
     return assigned
 
 

@@ -13,6 +13,8 @@ from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memor
 from fcreview.store.importing.sources import hash_file
 from fcreview.store.lake.files import LAKE_FILE, LakeFiles
 from fcreview.store.lake.layout import (
+    COMPUTED_COLUMNS_SQL,
+    COMPUTED_COLUMNS_VERSION,
     FORMAT,
     INDEX_FILE,
     LARGE_COLUMNS,
@@ -44,7 +46,7 @@ class LakeWriter:
         Raises: StoreError if another version wrote the lake; OSError if it cannot be written.
         """
         self._files, self._part, self._scratch = files, part, scratch
-        self._index = LakeIndex(part, {})
+        self._index = LakeIndex(part, {}, computed=COMPUTED_COLUMNS_VERSION)
         self._copies: dict[str, dict[int, Path]] = {}
         """Path of the Parquet file of each written run, by table and run number."""
         self.connection = connect_in_memory()
@@ -153,8 +155,9 @@ class LakeWriter:
         large = ", ".join(LARGE_COLUMNS)
         for table, paths in self._copies.items():
             files = ", ".join(quote_literal(path) for _, path in sorted(paths.items()))
-            source = f"read_parquet([{files}])"
-            query = f"SELECT * EXCLUDE ({large}) FROM {source}" if table == "items" else f"FROM {source}"
+            source = f"read_parquet([{files}], hive_partitioning=false)"
+            small = f"SELECT * EXCLUDE ({large}), {COMPUTED_COLUMNS_SQL} FROM {source} i"
+            query = small if table == "items" else f"FROM {source}"
             if table == "functions":
                 query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
                 query += " ORDER BY hash"

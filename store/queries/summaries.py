@@ -106,6 +106,14 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
     return rows
 
 
+def count_verdicts(connection: DuckDBPyConnection, view: View) -> dict[tuple[bool | None, bool | None], int]:
+    """Count the view's items by their official and recomputed verdict. Raises FilterError as `build_condition` does."""
+    where, params, depends_on_reviews = build_condition(view, blind=False)
+    source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
+    query = f"SELECT i.official, i.rule, count(*) {source} WHERE {where} GROUP BY ALL"
+    return {(official, rule): count for official, rule, count in connection.execute(query, params).fetchall()}
+
+
 def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
     """Return the header accuracies of categories without results, and set the verdict counts of these categories to 0.
 

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
 from fcreview.matching.clusters import BY_VALUE
+from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.build import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.choices import Facets
@@ -121,10 +122,10 @@ class QueueLoader:
         return found[0] if found else None
 
     async def load_review_warnings(self) -> str:
-        """Return the first warning about an unreadable review and the number of other warnings, or an empty string."""
+        """Return the first warning of the store and the number of other warnings, or an empty string."""
         warnings = await self._session.query(_visible_warnings)
         more = f", and {len(warnings) - 1} more (run fcreview doctor)" if len(warnings) > 1 else ""
-        return f"reviews: {warnings[0]}{more}" if warnings else ""
+        return f"{warnings[0]}{more}" if warnings else ""
 
 
 def load_page(request: QueueRequest, store: Store) -> QueuePage:
@@ -224,11 +225,13 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """Return warnings about store and journals. In blind mode, the names in those of other annotators are hidden."""
+    """Return warnings about lake, store and journals. In blind mode, the names of other annotators are hidden."""
     warnings = store.reviews.warnings
     if store.blind:
         warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
-    return warnings if store.is_verified else ["store.duckdb is not verified: another user wrote it", *warnings]
+    not_verified = [] if store.is_verified else ["store.duckdb is not verified: another user wrote it"]
+    damaged = [f"lake: {sanitize(each.removeprefix(f'{store.workspace.lake}/'))}" for each in store.damaged_files]
+    return [*damaged, *(f"reviews: {each}" for each in (*not_verified, *warnings))]
 
 
 FIRST_BATCH = 50

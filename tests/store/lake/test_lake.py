@@ -10,17 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import orjson
 import pytest
 
 from fcreview.importers.registry import discover, read_items
 from fcreview.matching.clusters import GROUPINGS
 from fcreview.store.database import SqlError, StoreError
+from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.importing.dataset_paths import DatasetOptions
 from fcreview.store.lake.files import open_lake_files
 from fcreview.store.lake.importer import LakeImport, LakePart, import_part
 from fcreview.store.lake.layout import read_lake
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
+from fcreview.tui.queue.loader import _visible_warnings as visible_warnings
 from tests.commands import environment
 from tests.sharing import Imports
 
@@ -168,7 +172,8 @@ def test_a_damaged_run_is_named_and_the_rest_is_read(small: Workspace, damage: s
         assert len(read) == sum(sizes.values())
         assert store.count_items(View(queue="dataset", where="text:zzz")) == 0
         assert {f"run={row.run}": row.n_items for row in store.fetch_runs()} == sizes
-        assert any(victim.parent.name in problem for problem in store.connection.problems)  # type: ignore[attr-defined]
+        assert any(victim.parent.name in problem for problem in store.damaged_files)
+        assert visible_warnings(store)[0].startswith("lake: benchmark=")
 
 
 @pytest.mark.parametrize("damage", [b"", b"x"])
@@ -180,7 +185,7 @@ def test_a_damaged_index_is_not_needed(small: Workspace, damage: bytes) -> None:
     with Store.open(small) as store:
         assert store.fetch_runs() == rows
         assert store.fetch_clusters(View()) == before
-        assert "_index" in store.connection.problems[0]  # type: ignore[attr-defined]
+        assert "_index" in store.damaged_files[0]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +212,88 @@ def test_sql_can_neither_write_nor_leave_a_lake(stores: tuple[Store, Store], tex
     with pytest.raises(SqlError):
         stores[1].run_sql(text.format(folder=folder))
     assert stores[1].run_sql("SELECT count(*) FROM items")[1][0][0] > 100
+
+
+def rewrite(file: Path, columns: str) -> None:
+    """Replace columns of a Parquet file, and record its new size."""
+    duckdb.execute(f"CREATE OR REPLACE TABLE rewritten AS FROM read_parquet('{file}', hive_partitioning=false)")
+    duckdb.execute(f"COPY (SELECT {columns} FROM rewritten) TO '{file}' (FORMAT parquet)")
+    (description,) = file.parent.glob("_*.json")
+    content = orjson.loads(description.read_bytes())
+    content["files"][file.name][0] = file.stat().st_size
+    description.write_bytes(orjson.dumps(content))
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize(
+    "columns",
+    ["* EXCLUDE (item)", "* REPLACE (id AS item)", "* REPLACE (7 AS verdicts)", "* EXCLUDE (messages)"],
+)
+def test_a_run_with_other_columns_is_named_and_omitted(small: Workspace, columns: str, place: int) -> None:
+    files = sorted(small.parent_folder.glob("benchmark=*/run=*/items.parquet"), key=lambda file: file.parent.name)
+    numbers = [int(file.parent.name.removeprefix("run=")) for file in files]
+    victim = files[numbers.index(sorted(numbers)[place])]
+    rewrite(victim, columns)
+    with Store.open(small, "alice") as store:
+        details = [detail for part in store.iter_details(View()) for detail in part]
+        assert len(details) == sum(row.n_items for row in store.fetch_runs())
+        assert victim.parent.name not in {f"run={row.run}" for row in store.fetch_runs()}
+        problems = store.damaged_files
+        assert sum(f"{victim} is damaged" in each for each in problems) == 1
+
+
+@pytest.mark.parametrize("columns", ["* EXCLUDE (item)", "* REPLACE (7 AS category)", "* EXCLUDE (near_miss)"])
+def test_an_index_with_other_columns_is_not_used(small: Workspace, columns: str) -> None:
+    with Store.open(small) as store:
+        rows = store.fetch_runs()
+    file = next(small.parent_folder.glob("_index/*/items.parquet"))
+    rewrite(file, columns)
+    with Store.open(small) as store:
+        assert store.fetch_runs() == rows
+        assert f"{file} is damaged" in store.damaged_files[0]
+
+
+def test_an_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> None:
+    with Store.open(small) as store:
+        rows = store.fetch_runs()
+    rewrite(next(small.parent_folder.glob("_index/*/items.parquet")), "DISTINCT ON (run) *")
+    with Store.open(small) as store:
+        assert store.fetch_runs() == rows
+        assert "does not match its runs (" in store.damaged_files[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("title", None), ("tags", [1]), ("settings", "x"), ("n_items", "5"), ("run", 1.5), ("official_metrics", [])],
+)
+def test_a_run_with_invalid_values_is_named_and_omitted(small: Workspace, name: str, value: object) -> None:
+    victim = next(small.parent_folder.glob("benchmark=*/run=*/_run.json"))
+    content = orjson.loads(victim.read_bytes())
+    content["row"][name] = value
+    victim.write_bytes(orjson.dumps(content))
+    with Store.open(small) as store:
+        assert victim.parent.name not in {f"run={row.run}" for row in store.fetch_runs()}
+        assert f"{victim} is damaged" in store.damaged_files[0]
+
+
+def test_an_index_of_an_older_version_gives_the_same_items(
+    lake: Workspace, stores: tuple[Store, Store], tmp_path: Path
+) -> None:
+    """An index without computed columns is read, but it is slower."""
+    shutil.copytree(lake.parent_folder, tmp_path / "old")
+    for file in (tmp_path / "old").glob("_index/*/items.parquet"):
+        description = file.with_name("_index.json")
+        content = orjson.loads(description.read_bytes())
+        del content["computed"]
+        description.write_bytes(orjson.dumps(content))
+        rewrite(file, f"* EXCLUDE ({', '.join(COMPUTED_COLUMNS)})")
+    filters = ("judge:pass", "judge:fail", "judge:any", "judge:unknown", "effective:fail", "error:*")
+    views = [*map(View, filters), View(queue="uncertain"), View(queue="judged")]
+    with Store.open(open_workspace(tmp_path / "old")) as old:
+        counts = [[store.count_items(view) for view in views] for store in (*stores, old)]
+        assert counts[0] == counts[1] == counts[2]
+        assert all(counts[0])
+        assert old.damaged_files == []
 
 
 def test_a_lake_of_another_version_is_refused(small: Workspace) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.importers.bfcl.decoders.models import decoder_name
+from fcreview.importers.bfcl.decoders.registry import decoder_name
 
 SOURCES = (("V1", "bfcl_families/v1"), ("V1", "bfcl_v1_panel"), ("V3", "bfcl_families/v3"))
 DATA = {"V1": "bfcl_v1/data", "V3": "bfcl_families/v3_data"}

@@ -12,7 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from fcreview.corrections.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
-from fcreview.importers.bfcl.checker import java, javascript
+from fcreview.importers.bfcl.checker.java_javascript import (
+    JAVA_TYPES,
+    JAVASCRIPT_TYPES,
+    convert_java,
+    convert_javascript,
+)
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.matching.diff import ComparisonRules
 from fcreview.model.function_schema import read_declared_parameters, read_function_schema
@@ -114,6 +119,12 @@ PYTHON_TYPES: dict[str, type] = {
     "any": str,
 }  # fmt: skip
 """Declared type -> type of the Python value, for Python categories."""
+LANGUAGE_RULES: dict[str, tuple[dict[str, type], tuple[str, ...], Callable[..., Any] | None]] = {
+    "python": (PYTHON_TYPES, ("array", "tuple"), None),
+    "java": (JAVA_TYPES, ("Array", "ArrayList"), convert_java),
+    "javascript": (JAVASCRIPT_TYPES, ("array",), convert_javascript),
+}
+"""Language -> Python types, declared types whose elements are checked too, and the conversion of source text."""
 
 
 class UncheckableItem(ValueError):
@@ -269,15 +280,7 @@ def _compile_argument(
     schema: dict[str, Any], accepted: list[Any], language: str, rules: tuple[EquivalenceRule, ...]
 ) -> ExpectedArgument:
     declared_type = schema["type"]
-    types = PYTHON_TYPES
-    types_with_elements: tuple[str, ...] = ("array", "tuple")
-    convert: Callable[..., Any] | None = None
-    if language == "java":
-        types, types_with_elements, convert = java.PYTHON_TYPES, java.TYPES_WITH_ELEMENTS, java.convert
-    elif language == "javascript":
-        types, types_with_elements, convert = (
-            javascript.PYTHON_TYPES, javascript.TYPES_WITH_ELEMENTS, javascript.convert,
-        )  # fmt: skip
+    types, types_with_elements, convert = LANGUAGE_RULES[language]
     if declared_type not in types:
         raise UncheckableItem(f"the checker does not know the parameter type {declared_type}")
     expected_type = types[declared_type]

@@ -17,10 +17,10 @@ from typing import Any, Literal
 from fcreview.importers.bfcl import filenames, results, scores
 from fcreview.importers.bfcl.checker.evaluate import rule_for_category
 from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
-from fcreview.importers.bfcl.decoders.models import DEFAULT_DECODERS
 from fcreview.importers.bfcl.decoders.registry import (
     DECODERS,
     DECODERS_BY_NAME,
+    DEFAULT_DECODERS,
     decoder_for_model,
     early_v1_decoder,
     find_decoder,

@@ -9,8 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.bfcl.checker import java, javascript
 from fcreview.importers.bfcl.checker.evaluate import evaluate
+from fcreview.importers.bfcl.checker.java_javascript import (
+    JAVA_TYPES,
+    JAVASCRIPT_TYPES,
+    convert_java,
+    convert_javascript,
+)
 from fcreview.importers.bfcl.dataset import DatasetItem
 from tests.examples import examples
 
@@ -44,7 +49,7 @@ from tests.examples import examples
     ],
 )
 def test_java(text: str, kind: str, nested: str | None, value: Any) -> None:
-    found = java.convert(text, kind, nested)
+    found = convert_java(text, kind, nested)
     assert found == value
     assert type(found) is type(value)
 
@@ -71,7 +76,7 @@ def test_java(text: str, kind: str, nested: str | None, value: Any) -> None:
     ],
 )
 def test_javascript(text: str, kind: str, nested: str | None, value: Any) -> None:
-    found = javascript.convert(text, kind, nested)
+    found = convert_javascript(text, kind, nested)
     assert found == value
     assert type(found) is type(value)
 
@@ -128,10 +133,10 @@ SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 @given(SOURCES, st.sampled_from([None, "integer", "String", "nonsense"]))
 @examples(3)
 def test_no_source_makes_the_conversions_raise(text: str, nested: str | None) -> None:
-    for kind in java.PYTHON_TYPES:
-        java.convert(text, kind, nested)
-    for kind in javascript.PYTHON_TYPES:
-        javascript.convert(text, kind, nested)
+    for kind in JAVA_TYPES:
+        convert_java(text, kind, nested)
+    for kind in JAVASCRIPT_TYPES:
+        convert_javascript(text, kind, nested)
 
 
 HOSTILE = ['put("', "add(", "new ArrayList<a>(", "[[", ",a", "a:", "new HashMap<", "] ", "new x[] {"]
@@ -144,8 +149,8 @@ def test_hostile_source_is_converted_in_no_time(piece: str) -> None:
         body = piece * (size // len(piece))
         heads = {"Array": "new int[]{", "ArrayList": "new ArrayList<>() {{", "HashMap": "new HashMap<>() {{"}
         for kind, head in heads.items():
-            java.convert(body, kind, "String")
-            java.convert(head + body + "}}", kind, "String")
+            convert_java(body, kind, "String")
+            convert_java(head + body + "}}", kind, "String")
         for kind, text in (("array", "[[" + body + "]]"), ("dict", "{" + body + "}"), ("array", body), ("float", body)):
-            javascript.convert(text, kind, "String")
+            convert_javascript(text, kind, "String")
     assert time.process_time() - start < 3

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.bfcl.decoders.models import MODELS_BY_VERSION, decoder_name
-from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME
+from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, MODELS_BY_VERSION, decoder_name
 from fcreview.importers.bfcl.items import DECODER_FIELD
 from tests.importers.bfcl.small_run import CATEGORY, RESULT, SCORE
 

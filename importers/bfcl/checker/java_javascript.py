@@ -1,0 +1,254 @@
+"""Convert Java and JavaScript arguments from source text to the values that the checker compares.
+
+Source text that does not match its declared type stays text. The checker's type check then fails it. Source: the
+official `java_type_converter.py` and `js_type_converter.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from fcreview.importers.bfcl.decoders.base import find_blocks
+
+JAVA_TYPES: dict[str, type] = {
+    **dict.fromkeys(("byte", "short", "integer", "long"), int),
+    **dict.fromkeys(("float", "double"), float),
+    **dict.fromkeys(("char", "String", "any"), str),
+    **dict.fromkeys(("Array", "ArrayList", "Queue", "Stack"), list),
+    **dict.fromkeys(("HashMap", "Hashtable"), dict),
+    "boolean": bool,
+    "Set": set,
+}
+"""Declared Java type -> type of the Python value."""
+JAVASCRIPT_TYPES: dict[str, type] = {
+    "String": str, "integer": int, "float": float, "Bigint": int, "Boolean": bool, "dict": dict, "array": list,
+    "any": str,
+}  # fmt: skip
+"""Declared JavaScript type -> type of the Python value."""
+
+MAX_LITERAL = 10_000
+"""Longest collection literal that is parsed, in characters. The limit bounds the time for hostile input."""
+INTEGER = re.compile(r"-?\d+\n?\Z")
+DECIMAL = re.compile(r"-?\d+(?:\.\d+)?\n?\Z")
+SCIENTIFIC = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?\n?\Z")
+BOOLEANS = {"true": True, "false": False}
+
+LIST_OF = re.compile(r"new\s+ArrayList<\w*>\(Arrays\.asList\(")
+LIST_BRACES = re.compile(r"new\s+ArrayList<\w*>\(\)\s*\{\{\s*")
+LIST_EMPTY = re.compile(r"new\s+ArrayList<\w*>\(\)")
+ADDED = re.compile(r"add\(([^\n][^)\n]*)\)")
+ARRAY = re.compile(r"new\s+\w+\[\]\s*\{")
+MAP = re.compile(r"new\s+HashMap<")
+MAP_BRACES = re.compile(r">\s*\(\)\s*\{\s*\{?")
+MAP_EMPTY = re.compile(r">\s*\(\)")
+PUT = re.compile(r'put\("([^\n]*?)",\s*([^)\n]*)\)')
+
+ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
+ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}
+BETWEEN_ROWS = re.compile(r"\]\s*,\s*\[")
+"""Separator of rows, the only part of a list of rows that may contain a newline."""
+NEW_ARRAY = re.compile(r"new\s+Array\(")
+
+
+def convert_java(text: str, declared_type: str, element_type: str | None = None) -> Any:
+    """Convert Java source text to a value of the declared type. Text that does not match the type stays text."""
+    match declared_type:
+        case "byte" | "short" | "integer":
+            return _parse_integer(text)
+        case "long":
+            return _parse_suffixed(text, "lL", _parse_integer)
+        case "float":
+            return _parse_suffixed(text, "fF", _parse_scientific)
+        case "double":
+            return _parse_scientific(text)
+        case "boolean":
+            return BOOLEANS.get(text, text)
+        case "Array" | "ArrayList" | "HashMap" if len(text) <= MAX_LITERAL:
+            parse = {"Array": _parse_java_array, "ArrayList": _parse_array_list, "HashMap": _parse_hash_map}
+            value = parse[declared_type](text, element_type)
+            return text if value is None else value
+    return text
+
+
+def convert_javascript(text: str, declared_type: str, element_type: str | None = None) -> Any:
+    """Convert JavaScript source text to a value of the declared type. Text that does not match the type stays text."""
+    match declared_type:
+        case "String":
+            return text[1:-1] if _is_quoted(text, "\"'") else text
+        case "integer":
+            return _parse_integer(text)
+        case "float":
+            return float(text) if DECIMAL.match(text) else text
+        case "Bigint":
+            return _parse_suffixed(text, "n", _parse_integer)
+        case "Boolean":
+            return BOOLEANS.get(text, text)
+        case "array" if len(text) <= MAX_LITERAL:
+            return _parse_javascript_array(text.strip(), element_type)
+        case "dict" if len(text) <= MAX_LITERAL:
+            return _parse_javascript_object(text.strip())
+    return text
+
+
+def _is_quoted(text: str, quotes: str) -> bool:
+    """Whether the text starts and ends with the same character of `quotes`."""
+    return any(text.startswith(quote) and text.endswith(quote) for quote in quotes)
+
+
+def _parse_integer(text: str) -> Any:
+    """Return the integer, or the text itself if it is not an integer or has thousands of digits."""
+    try:
+        return int(text) if INTEGER.match(text) else text
+    except ValueError:
+        return text
+
+
+def _parse_scientific(text: str) -> Any:
+    return float(text) if SCIENTIFIC.match(text) else text
+
+
+def _parse_suffixed(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
+    """Remove a suffix letter from the text and return the result of `parse`. Other text is returned unchanged."""
+    number = text.removesuffix("\n")
+    if not number.endswith(tuple(suffixes)):
+        return text
+    value = parse(number[:-1])
+    return text if isinstance(value, str) else value
+
+
+def _guess_number(text: str) -> Any:
+    for number_type in (int, float):
+        with suppress(ValueError):
+            return number_type(text)
+    return text
+
+
+def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
+    """Return the text from `start` to the next `closing` after at least `min_length` characters.
+
+    Returns None if `closing` does not follow on the same line.
+    """
+    end = text.find(closing, start + min_length)
+    return None if end < 0 or "\n" in text[start:end] else text[start:end]
+
+
+def _text_after(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
+    """Return the text between a match of `head` and the next `closing`. See `_text_until`."""
+    matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
+    return next((inside for inside in matches if inside is not None), None)
+
+
+def _parse_java_array(text: str, element_type: str | None) -> Any:
+    inside = _text_after(ARRAY, text, "}")
+    if inside is None:
+        return None
+    parts = [part.strip() for part in inside.split(",")]
+    return [convert_java(part, element_type) if element_type else _guess_java_value(part) for part in parts if part]
+
+
+def _parse_array_list(text: str, element_type: str | None) -> Any:
+    inside = _text_after(LIST_OF, text, "))", 1)
+    if inside is not None:
+        return [_parse_element(part.strip(), element_type) for part in inside.split(",")]
+    head = LIST_BRACES.search(text)
+    end = text.find("}}", head.end() + 1) if head else -1
+    if head and end >= 0:
+        return [_parse_element(part.strip(), element_type) for part in ADDED.findall(text[head.end() : end])]
+    return [] if LIST_EMPTY.search(text) else None
+
+
+def _parse_element(part: str, element_type: str | None) -> Any:
+    if element_type in ("char", "String"):
+        return part[1:-1]
+    return convert_java(part, element_type) if element_type else _guess_java_value(part)
+
+
+def _parse_hash_map(text: str, _element_type: str | None) -> Any:
+    head = MAP.search(text)
+    if head is None:
+        return None
+    braces = MAP_BRACES.search(text, head.end())
+    end = text.find("}", braces.end()) if braces else -1
+    if braces and end >= 0:
+        return {key: _guess_java_value(value.strip()) for key, value in PUT.findall(text[braces.end() : end])}
+    return {} if MAP_EMPTY.search(text, head.end()) else None
+
+
+def _guess_java_value(text: str) -> Any:
+    """Convert an element without a declared type. Text in an unknown form stays text."""
+    if text in BOOLEANS:
+        return BOOLEANS[text]
+    if _is_quoted(text, '"'):
+        return text[1:-1]
+    for suffixes, parse in (("lL", _parse_integer), ("fF", _parse_scientific)):
+        value = _parse_suffixed(text, suffixes, parse)
+        if not isinstance(value, str):
+            return value
+    return _guess_number(text)
+
+
+def _parse_javascript_array(text: str, element_type: str | None) -> Any:
+    rows = ROWS.match(text)
+    end = ROWS_END[text[0]].search(text, rows.end()) if rows else None
+    if rows and end:
+        inside = text[rows.end() - 1 : end.start() + 1]
+        if "\n" not in inside or "\n" not in BETWEEN_ROWS.sub("],[", inside):
+            blocks = find_blocks(inside, "[", "]")
+            return [[_guess_javascript_value(part) for part in row.split(",")] for row in blocks]
+    line: str | None
+    if text.startswith("["):
+        line = _text_until(text, 1, "]")
+    else:
+        head = NEW_ARRAY.match(text)
+        line = _text_until(text, head.end(), ")") if head else None
+    if line is None or (element_type is not None and element_type not in JAVASCRIPT_TYPES):
+        return text
+    parts = [part.strip() for part in line.split(",")] if line.strip() else []
+    return [convert_javascript(part, element_type) if element_type else _guess_javascript_value(part) for part in parts]
+
+
+def _parse_javascript_object(text: str) -> Any:
+    """Parse an object without inner objects. As in the official program, it ends at the first closing brace."""
+    inside = _text_until(text, 1, "}") if text.startswith("{") else None
+    if inside is None:
+        return text
+    found: dict[str, Any] = {}
+    position = 0
+    while (colon := inside.find(":", position)) >= 0:
+        key = inside[position:colon]
+        position = colon + 1
+        if not key:
+            continue
+        end = _find_value_end(inside, position)
+        value = inside[position:end].strip()
+        position = len(inside) - len(inside[end + 1 :].lstrip())
+        is_array = value.startswith("[") and value.endswith("]")
+        found[key.strip().strip("'\"")] = (
+            _parse_javascript_array(value, None) if is_array else _guess_javascript_value(value.strip("'\""))
+        )
+    return found
+
+
+def _find_value_end(text: str, start: int) -> int:
+    """Return the position of the next comma that another key follows, or the end of the text.
+
+    A key follows if a colon comes before the next comma.
+    """
+    comma = text.find(",", start)
+    while comma >= 0:
+        following = text.find(",", comma + 1)
+        if text.find(":", comma + 2, len(text) if following < 0 else following) >= 0:
+            return comma
+        comma = following
+    return len(text)
+
+
+def _guess_javascript_value(text: str) -> Any:
+    """Convert an element without a declared type. Text in an unknown form stays text."""
+    text = text.strip()
+    if text in BOOLEANS:
+        return BOOLEANS[text]
+    return text[1:-1] if _is_quoted(text, "\"'") else _guess_number(text)

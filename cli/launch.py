@@ -11,6 +11,7 @@ from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_me
 from fcreview.cli.team_links import find_link, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceSession
 from fcreview.model.wording import format_count
+from fcreview.store.garbage_collection import pause_garbage_collection
 
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
@@ -142,37 +143,38 @@ def show_app(
         follow: imports changed files while the app is open.
         selection: options that select items. In a browser, a reloaded page resumes their queue.
     """
-    from fcreview.cli.wiring import build_golden_services, build_screen_services
-    from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
+    with pause_garbage_collection():  # imported modules are no garbage
+        from fcreview.cli.wiring import build_golden_services, build_screen_services
+        from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
 
-    config = load_config()
-    session.close()
-    services = build_screen_services(session)
-    screens = Session(
-        session.workspace, session.annotator, blind=blind, golden=build_golden_services(), services=services
-    )
-    screens.open_in_background()  # while Textual is imported
-    screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
-    screens.team = start_team_sync(session)
-    keys = config.keys
-    screens.opens_overview = start == "overview"
-    screens.theme = load_theme(config)
-    if is_in_browser():
-        prepare_for_browser(screens)
-        screens.start_options = selection
-    else:
-        screens.shows_welcome, screens.save_theme = is_first_start(), save_theme
-    from fcreview.tui.app import FcreviewApp
+        config = load_config()
+        session.close()
+        services = build_screen_services(session)
+        screens = Session(
+            session.workspace, session.annotator, blind=blind, golden=build_golden_services(), services=services
+        )
+        screens.open_in_background()  # while Textual is imported
+        screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
+        screens.team = start_team_sync(session)
+        keys = config.keys
+        screens.opens_overview = start == "overview"
+        screens.theme = load_theme(config)
+        if is_in_browser():
+            prepare_for_browser(screens)
+            screens.start_options = selection
+        else:
+            screens.shows_welcome, screens.save_theme = is_first_start(), save_theme
+        from fcreview.tui.app import FcreviewApp
 
-    app = FcreviewApp(
-        screens,
-        view,
-        first,
-        key_names=keys,
-        adjudicate=start == "adjudicate",
-        resume=start in ("resume", "overview") or screens.in_browser,
-        run_watcher=follow,
-    )
+        app = FcreviewApp(
+            screens,
+            view,
+            first,
+            key_names=keys,
+            adjudicate=start == "adjudicate",
+            resume=start in ("resume", "overview") or screens.in_browser,
+            run_watcher=follow,
+        )
     reviewed = app.run()
     if screens.team is not None:
         print_team_status(screens.team.stop())

@@ -84,8 +84,8 @@ class QueuePane(Vertical):
 
     def load_first(self, cursor: CursorPosition, item: int | str | None, message: str) -> None:
         """Load the first rows. `item`: id or number of an item to open afterwards."""
-        self._target, self._first_item = cursor, item
-        self.call_after_refresh(lambda: self.load_view(cursor, message))  # the first frame must not wait for the store
+        self._first_item = item
+        self.load_view(cursor, message)
 
     @property
     def list(self) -> QueueList:

@@ -37,6 +37,13 @@ def decode_repetition(item_number: int) -> int:
     return 2 if item_number & _REPETITION_BIT else 1
 
 
+ITEM_COLUMNS = (
+    "id", "category", "group", "question", "official", "rule", "judge", "error_type", "rule_error_type", "rule_note",
+    "n_turns", "n_steps", "tokens_in", "tokens_out", "latency", "seconds", "setting", "diff_function",
+    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "prediction_hash",
+    "golden_hash", "file", "line", "offset", "length",
+)  # fmt: skip
+"""Columns of `item_rows` that contain a field of `Item` unchanged."""
 BUILTIN_QUEUES = (
     "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",
 )  # fmt: skip

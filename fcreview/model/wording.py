@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fcreview.model.json_value import to_json_text
-from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.verdict import PASS_FAIL, PASS_FAIL_CRITERIA, SCALES, YES_NO, Scale
+
+if TYPE_CHECKING:
+    from fcreview.model.metric import MetricUnit
 
 
 def scale_words(criterion: str) -> dict[str, Any]:

@@ -35,7 +35,8 @@ from fcreview.store.database import (
     run_with_timeout,
 )
 from fcreview.store.importing.sources import SourceFile
-from fcreview.store.importing.staging import ITEM_COLUMNS, StagedRun, dump_json, redact_json, serialize_issues
+from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, serialize_issues
+from fcreview.store.rows import ITEM_COLUMNS
 from fcreview.store.workspace import Workspace
 
 LOADING_MEMORY_LIMIT = "350MB"

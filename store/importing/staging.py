@@ -20,14 +20,8 @@ import orjson
 from fcreview.model.item import RUN_SPECIFIC_FIELDS, Call, ImportIssue, Item, Message, SharedList
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.redact import redact_credentials, redact_keys, redact_keys_in_text
+from fcreview.store.rows import ITEM_COLUMNS
 
-ITEM_COLUMNS = (
-    "id", "category", "group", "question", "official", "rule", "judge", "error_type", "rule_error_type", "rule_note",
-    "n_turns", "n_steps", "tokens_in", "tokens_out", "latency", "seconds", "setting", "diff_function",
-    "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "prediction_hash",
-    "golden_hash", "file", "line", "offset", "length",
-)  # fmt: skip
-"""Columns of `item_rows` that contain a field of `Item` unchanged."""
 _MAX_CACHED_LISTS = 20_000
 """Maximum number of function lists whose hashes are cached."""
 _LIST_FIELDS = ("predicted", "pairs", "verdicts")

@@ -13,12 +13,10 @@ from duckdb import DuckDBPyConnection
 from fcreview.archive import SIGNATURE, ArchiveError, read_record
 from fcreview.model.item import ArgumentDiff, Call, CallPair, Extra, ImportIssue, Item, Message, RecordLocation, Verdict
 from fcreview.model.json_value import parse_accepted_values, parse_json, to_json_text
-from fcreview.model.redact import redact, redact_keys
 from fcreview.safe_files import open_file
 from fcreview.store.database import StoreError, select_runs
-from fcreview.store.importing.staging import ITEM_COLUMNS
 from fcreview.store.queries.item_order import hide_row_verdicts
-from fcreview.store.rows import ItemDetail, ItemMatch, QueueRow, Sibling
+from fcreview.store.rows import ITEM_COLUMNS, ItemDetail, ItemMatch, QueueRow, Sibling
 from fcreview.store.workspace import Workspace
 
 _QUESTION_COLUMNS = "id, category, benchmark, generation, language"
@@ -224,6 +222,8 @@ def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, numb
 
 def _decode_record(data: bytes, extra: Extra) -> str:
     """Decode a raw record. Remove API keys and the values that the importer redacted in the item."""
+    from fcreview.model.redact import redact, redact_keys
+
     text = redact_keys(data).decode("utf-8", "replace")
     return redact(text) if extra.redacted else text
 

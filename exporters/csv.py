@@ -80,10 +80,7 @@ def _format_opinions(label: Label) -> list[str]:
     for each in label["opinions"]:
         who = f"{each['annotator']} (adjudicator)" if each["act"] == "adjudicate" else each["annotator"]
         verdict = "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
-        tags, bulk = (
-            f"tags {' '.join(each['tags'])}" if each["tags"] else None,
-            "bulk" if each["bulk"] else None,
-        )
+        tags, bulk = (f"tags {' '.join(each['tags'])}" if each["tags"] else None, "bulk" if each["bulk"] else None)
         parts = [f"{who}{verdict}", each["fault"], tags, bulk]
         texts.append(", ".join(part for part in parts if part) + _format_reason(each["note"]))
     return texts

@@ -173,10 +173,7 @@ def set_difference_location(item: Item, function: str | None, argument: str | No
 
 
 def find_first_difference(
-    pairs: Sequence[CallPair],
-    golden: Sequence[Call],
-    predicted: Sequence[Call],
-    rules: ComparisonRules = EXACT_RULES,
+    pairs: Sequence[CallPair], golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES
 ) -> FirstDifference:
     """Describe the first pair whose state is neither `=` nor `~`. The result is empty if there is none.
 

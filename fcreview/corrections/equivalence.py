@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fcreview.corrections.erratum import ErrataError
+from fcreview.errors import FcreviewError
 from fcreview.matching.diff import is_same_value
 from fcreview.model.function_schema import NO_DEFAULT, Parameter
 
@@ -36,6 +36,10 @@ RULE_GRAMMAR = (
 )
 """Syntax of a rule, for messages."""
 _SCOPE_FIELDS = {"in": "argument", "of": "function", "on": "benchmark"}
+
+
+class ErrataError(FcreviewError):
+    """Raised for an invalid errata file or equivalence rule. The message states the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,13 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from fcreview.errors import FcreviewError
+from fcreview.corrections.equivalence import ErrataError
 from fcreview.model.item import Message
 from fcreview.model.json_value import json_hash
-
-
-class ErrataError(FcreviewError):
-    """Raised for an invalid errata file or equivalence rule. The message states the place and the reason."""
 
 
 ErrataKey = tuple[str, str, str, str, str]

@@ -20,7 +20,7 @@ from fcreview.cli.output import print_message
 from fcreview.model.item import ImportIssue
 
 if TYPE_CHECKING:
-    from fcreview.corrections.errata_file import Errata
+    from fcreview.errata import Errata
     from fcreview.run_plan import DiscoveredRuns, RunPlan
     from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.workspace import Workspace
@@ -155,7 +155,7 @@ def select_errata(errata: Errata | None, importer: str) -> Errata | None:
 
 def load_workspace_errata(workspace: Workspace) -> Errata | None:
     """Load the errata of the workspace, or None without an errata file."""
-    from fcreview.corrections.errata_file import parse_errata
+    from fcreview.errata import parse_errata
 
     content = read_workspace_file(workspace, workspace.errata)
     return None if content is None else parse_errata(content, str(workspace.errata))
@@ -163,7 +163,7 @@ def load_workspace_errata(workspace: Workspace) -> Errata | None:
 
 def load_errata(path: Path) -> Errata:
     """Load an errata file. Raises ErrataError if it is invalid, CommandError if it cannot be read."""
-    from fcreview.corrections.errata_file import parse_errata
+    from fcreview.errata import parse_errata
 
     return parse_errata(read_small_file(path), str(path))
 

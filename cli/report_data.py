@@ -57,12 +57,12 @@ from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
 from fcreview.model.wording import NO_DATASET_MESSAGE, NO_VALUE, format_count, format_dataset_name, format_metric_value
 from fcreview.stats.agreement_ratings import split_by_blind_status
-from fcreview.stats.calibration_pairs import CalibrationScope, describe_selection
+from fcreview.stats.calibration import CalibrationScope, describe_selection
 from fcreview.stats.disagreement_bounds import bound_metrics
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.corrections.errata_file import Errata
+    from fcreview.errata import Errata
     from fcreview.golden_audit.score import Suspect
     from fcreview.matching.clusters import Cluster
     from fcreview.model.item import Run

@@ -1,9 +1,9 @@
 """Define the export formats, and the data that they write.
 
-A format is one module in this folder and one entry of `FORMATS`. The module of a `FileFormat` has
-`write(source, out)`, which passes whole lines (or bytes, for binary content) to `out.write`. The module of a
-`FolderFormat` has `write(source, folder)`, which creates files in an empty folder. `export.py` opens and replaces the
-target, in the same way for all formats, and only after `write` has returned. A module is imported on first use.
+A format is one module in this folder and one entry of `FORMATS`. The module of a `FileFormat` has `write(source, out)`,
+which passes whole lines (or bytes, for binary content) to `out.write`. The module of a `FolderFormat` has
+`write(source, folder)`, which creates files in an empty folder. `export.py` opens and replaces the target, in the same
+way for all formats, and only after `write` has returned. A module is imported on first use.
 """
 
 from __future__ import annotations

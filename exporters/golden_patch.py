@@ -20,7 +20,7 @@ from typing import Any
 
 import orjson
 
-from fcreview.corrections.erratum import ErrataEntry, Evidence, hash_question, join_user_messages
+from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, ExportSource, Label
 from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
 from fcreview.model.address import ITEM

@@ -6,9 +6,8 @@ and `labels`. Predictions are automatic verdicts. Annotations are annotators' op
 `ground_truth`. Each result is the value of one control of the labeling interface: `verdict` and `fault` (choices),
 `labels` (choices, for lists of labels), `tags`, `note` and `golden_fix` (text areas).
 
-Label Studio has its own users, so the `meta` of each result stores annotator and time with a digest of the opinion.
-If the digest does not match on import, someone changed the annotation in Label Studio, and `completed_by` is the
-author.
+Label Studio has its own users, so the `meta` of each result stores annotator and time with a digest of the opinion. If
+the digest does not match on import, someone changed the annotation in Label Studio, and `completed_by` is the author.
 """
 
 from __future__ import annotations

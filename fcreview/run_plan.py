@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from fcreview.corrections.errata_file import Errata
+from fcreview.errata import Errata
 from fcreview.model.item import ImportIssue, Run
 
 

@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
     from fcreview.model.decision import Disagreement
     from fcreview.model.metric import MetricSource, ScoredItem
-    from fcreview.stats.agreement_ratings import Rating
-    from fcreview.stats.calibration_pairs import VerdictPair
+    from fcreview.stats.agreement_ratings import Rating, RepeatedRating
+    from fcreview.stats.calibration import VerdictPair
     from fcreview.stats.run_comparison import ItemOutcome, VerdictSource
-    from fcreview.stats.self_agreement import RepeatedRating
     from fcreview.store.queries.estimation import CalibrationCell, RunSampleStatus, StrataCache
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.rows import View

@@ -27,8 +27,7 @@ from fcreview.importers.confetti.leaderboard import SOFT_SCORE_CRITERION
 from fcreview.model.metric import ScoredItem
 from fcreview.stats.answer_model import AnswerModel, CriterionAnswers
 from fcreview.stats.estimation import UNEVEN_INTERVAL_PERCENTILES
-from fcreview.stats.population import ItemStatus
-from fcreview.stats.posterior import FloatArray, IntArray
+from fcreview.stats.posterior import FloatArray, IntArray, ItemStatus
 
 DESIGNS = ("uniform", "extended")
 """`extended`: half of the sample for the pass rate, as `queue extend` draws; the other half uniform."""

@@ -31,9 +31,15 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.answer_model import MetricCalculator
 from fcreview.stats.estimation import INTERVAL_PERCENTILES, UNEVEN_INTERVAL_PERCENTILES, EstimationInput, draw_metrics
 from fcreview.stats.intervals import NORMAL_QUANTILE
-from fcreview.stats.population import ItemStatus
-from fcreview.stats.posterior import Cells, FloatArray, IntArray, draw_posterior
-from fcreview.stats.sample_size import VarianceModel, allocate_reviews
+from fcreview.stats.posterior import (
+    Cells,
+    FloatArray,
+    IntArray,
+    ItemStatus,
+    VarianceModel,
+    allocate_reviews,
+    draw_posterior,
+)
 from fcreview.stats.sampling import allocate_proportionally as in_proportion
 
 DESIGNS = ("uniform", "stratified", "extended")

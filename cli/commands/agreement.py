@@ -22,13 +22,13 @@ from fcreview.stats.agreement_ratings import (
     AgreementScope,
     BlindStatus,
     Rating,
+    RepeatedRating,
     format_coefficient_name,
     format_group_cells,
     format_value_and_interval,
     group_key,
     split_by_blind_status,
 )
-from fcreview.stats.self_agreement import RepeatedRating, compute_self_agreement
 
 if TYPE_CHECKING:
     from fcreview.model.metric import MetricUnit
@@ -40,6 +40,8 @@ SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]",
 
 def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
     """Print self-agreement as a table or as JSON. Prints nothing without hidden duplicates."""
+    from fcreview.stats.agreement import compute_self_agreement
+
     coefficients = list(compute_self_agreement(repeats))
     if as_json:
         for figure in coefficients:

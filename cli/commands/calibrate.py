@@ -14,7 +14,7 @@ from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_c
 from fcreview.cli.output import cell_text, emit, emit_json, format_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import format_verdict
-from fcreview.stats.calibration_pairs import (
+from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     MAX_ERROR_GROUPS,
     MEASURE_LABELS,
@@ -30,7 +30,7 @@ from fcreview.stats.calibration_pairs import (
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
-    from fcreview.stats.calibration_pairs import Calibration, ConfusionCell, ErrorGroup
+    from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
 _JSON_KEYS = {"automatic": "said", "human": "settled"}
 """JSON keys that differ from the names of their fields."""

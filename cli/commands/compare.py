@@ -25,8 +25,11 @@ from fcreview.stats.run_comparison import (
     ComparisonGroup,
     Flip,
     ItemOutcome,
+    MatrixItem,
     RunComparison,
+    RunMatrix,
     VerdictSource,
+    build_run_matrix,
     choose_source,
     combine_complete_categories,
     compare_runs,
@@ -35,7 +38,6 @@ from fcreview.stats.run_comparison import (
     list_caveats,
     list_table_groups,
 )
-from fcreview.stats.run_matrix import MatrixItem, RunMatrix, build_run_matrix
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession

@@ -64,7 +64,7 @@ def create(
     Example: fcreview errata create result/ -o errata.jsonl
     """
     from fcreview.cli.wiring import build_benchmark_services
-    from fcreview.corrections.errata_file import serialize_errata
+    from fcreview.errata import serialize_errata
     from fcreview.exporters.base import ExportSource
     from fcreview.exporters.export import OverwriteRules, write_file
     from fcreview.exporters.golden_patch import collect_resolved_fixes

@@ -18,7 +18,7 @@ from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.estimation import EstimationInput, MetricEstimate
-    from fcreview.stats.population import ItemStatus
+    from fcreview.stats.posterior import ItemStatus
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
@@ -142,7 +142,7 @@ def print_estimates(
 
 def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
     """Count the drawn items by outcome: drawn, decided, unsure, skipped, in disagreement, not reviewed."""
-    from fcreview.stats.population import UNDECIDED
+    from fcreview.stats.posterior import UNDECIDED
 
     counts = Counter(each.sample_outcome for each in statuses if each.sample_outcome)
     return {"drawn": counts.total()} | {name: counts[name] for name in ("decided", *UNDECIDED, "not reviewed")}

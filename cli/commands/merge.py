@@ -19,7 +19,7 @@ from fcreview.errors import FcreviewError
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.corrections.erratum import ErrataKey
+    from fcreview.errata import ErrataKey
     from fcreview.store.queues.create import MergedQueue
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
@@ -62,7 +62,7 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrat
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
     from fcreview.cli.import_options import load_workspace_errata, read_workspace_file
-    from fcreview.corrections.errata_file import Errata, combine_errata, parse_errata
+    from fcreview.errata import Errata, combine_errata, parse_errata
 
     raw = read_workspace_file(other, other.errata) or b""
     there, here = parse_errata(raw, str(other.errata)), load_workspace_errata(workspace)

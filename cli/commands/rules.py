@@ -20,12 +20,12 @@ from fcreview.cli.import_options import load_workspace_errata, supports_equivale
 from fcreview.cli.options import JsonOption, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, locate_workspace, open_workspace, set_import_options
-from fcreview.corrections.errata_file import parse_rules, serialize_rules
+from fcreview.errata import parse_rules, serialize_rules
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.corrections.equivalence import EquivalenceRule
+    from fcreview.equivalence import EquivalenceRule
     from fcreview.model.item import Item, Run
     from fcreview.run_plan import RunPlan
     from fcreview.store.workspace import Workspace
@@ -79,7 +79,7 @@ def _find_affected_plans(options: WorkspaceOptions, rule: EquivalenceRule) -> It
 
 
 def _find_run_flips(plan: RunPlan, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    from fcreview.corrections.errata_file import Errata
+    from fcreview.errata import Errata
 
     before = {item.id: item for item in _read_items(plan)}
     for item in _read_items(replace(plan, errata=(plan.errata or Errata()).with_rules(rule))):
@@ -185,7 +185,7 @@ def preview(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption =
 
     Example: fcreview rules preview result/ 'accept 5.0 for 5 in amount of calculate_tip'
     """
-    from fcreview.corrections.equivalence import parse_rule
+    from fcreview.equivalence import parse_rule
 
     parsed = parse_rule(rule)
     with open_workspace(options):
@@ -204,7 +204,7 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
     Example: fcreview rules add result/ 'ignore-case in city'
     """
-    from fcreview.corrections.equivalence import parse_rule
+    from fcreview.equivalence import parse_rule
 
     parsed = parse_rule(rule)
     with open_workspace(options) as session:
@@ -225,7 +225,7 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
     Example: fcreview rules remove result/ 'ignore-case in city'
     """
-    from fcreview.corrections.equivalence import parse_rule
+    from fcreview.equivalence import parse_rule
 
     parsed = parse_rule(rule)
     with open_workspace(options) as session:

@@ -15,7 +15,7 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, format_share, gro
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import BLIND_STATUS_LABELS, BlindStatus, format_coefficient_name
 from fcreview.stats.agreement_ratings import format_value_and_interval as agreement_value_of
-from fcreview.stats.calibration_pairs import (
+from fcreview.stats.calibration import (
     MAX_ERROR_GROUPS,
     MEASURE_LABELS,
     NO_PAIRS_MESSAGE,
@@ -30,7 +30,7 @@ from fcreview.stats.calibration_pairs import (
 if TYPE_CHECKING:
     from fcreview.golden_audit.score import Suspect
     from fcreview.stats.agreement_ratings import AgreementCoefficient
-    from fcreview.stats.calibration_pairs import Calibration, CalibrationScope, ErrorGroup, MeasureName
+    from fcreview.stats.calibration import Calibration, CalibrationScope, ErrorGroup, MeasureName
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.evidence import GoldenArgument, QuestionEvidence
-from fcreview.golden_audit.facts import (
+from fcreview.golden_audit.evidence import (
     CASE_DIFFERS,
     SAME_NUMBER,
     SAME_UNIT,
     SAME_WORDS,
     SINGLE_VALUE,
+    GoldenArgument,
+    QuestionEvidence,
     describe_equivalence,
     is_initials,
     is_power_formula,

@@ -1,15 +1,348 @@
-"""Collect the evidence about one question for all checks of the audit."""
+"""Collect the evidence about one question for all checks of the audit: model families, values with the same meaning,
+and weights of runs.
+
+The weight of a run is the information content, in bits, of a failure of this run: log2(1 / share of failures in the
+category). It is 3.3 bits for a run that passes 90 %, 1 bit for one that passes 50 %, and almost 0 for one that always
+fails. The weight is divided by the number of runs of the same model family, so that a family has the mean weight of its
+members.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import log2
 from typing import Any
 
-from fcreview.golden_audit.facts import RunWeigher, RunWeights, group_equal_differences
-from fcreview.golden_audit.question import AlternativeAnswer, AnswerDifference, AuditedQuestion, DistinctAnswer
+from fcreview.golden_audit.question import (
+    AlternativeAnswer,
+    AnswerDifference,
+    AuditedQuestion,
+    DistinctAnswer,
+    RunProfile,
+    normalize_text,
+)
 from fcreview.model.function_schema import FunctionSchema, Parameter, find_schema, read_function_schema
 from fcreview.model.item import AcceptedValues, Call
+
+_NAMES_OF_FAMILY = {
+    "gpt": ("gpt", "chatgpt", "o1", "o3", "o4", "davinci"),
+    "claude": ("claude",),
+    "gemini": ("gemini", "gemma", "palm", "bison"),
+    "mistral": ("mistral", "mixtral", "ministral", "codestral", "magistral", "pixtral"),
+    "llama": ("llama",),
+    "qwen": ("qwen", "qwq"),
+    "cohere": ("command", "aya", "c4ai"),
+    "nova": ("nova", "titan"),
+}
+"""Family -> first words of its model names."""
+_FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names}
+_WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
+_MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
+
+
+@lru_cache(1 << 12)
+def find_model_family(model: str) -> str:
+    """Return the family of a model. Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for
+    `meta-llama_Meta-Llama-3-70B-Instruct`. The name of an unknown family is the first word of the model's name that
+    does not name the company: `functionary` for `meetkai/functionary-small`."""
+    name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
+    word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
+    if word is None:
+        return name or "unnamed"
+    base = word.rstrip("0123456789")
+    return _FAMILY_OF_NAME.get(word) or _FAMILY_OF_NAME.get(base) or base
+
+
+_UNITS = (
+    ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"),
+    ("m", "meter", "meters", "metre", "metres"),
+    ("cm", "centimeter", "centimeters"),
+    ("mile", "miles", "mi"),
+    ("ft", "foot", "feet"),
+    ("inch", "inches", "in"),
+    ("kg", "kilogram", "kilograms", "kgs"),
+    ("g", "gram", "grams"),
+    ("lb", "lbs", "pound", "pounds"),
+    ("oz", "ounce", "ounces"),
+    ("l", "liter", "liters", "litre", "litres"),
+    ("celsius", "c", "centigrade", "degree celsius", "degrees celsius"),
+    ("fahrenheit", "f", "degree fahrenheit", "degrees fahrenheit"),
+    ("s", "sec", "second", "seconds"),
+    ("min", "minute", "minutes"),
+    ("h", "hr", "hour", "hours"),
+    ("usd", "us dollar", "us dollars", "dollar", "dollars"),
+    ("eur", "euro", "euros"),
+    ("gbp", "british pound", "british pounds"),
+    ("jpy", "yen", "japanese yen"),
+    ("us", "usa", "united states", "united states of america", "america"),
+    ("uk", "united kingdom", "great britain"),
+)
+_UNIT_OF_NAME = {name: group[0] for group in _UNITS for name in group}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_ISO_DATE = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
+_YEAR_LAST_DATE = re.compile(r"^(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})$")
+_MONTH_NAME_DATE = re.compile(
+    r"^(?:(\d{1,2})(?:st|nd|rd|th)?\s+)?([a-z]{3,9})\.?\s+(?:(\d{1,2})(?:st|nd|rd|th)?,?\s+)?(\d{4})$"
+)
+_FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
+_POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
+MAX_LIST_DEPTH = 2
+"""Number of nested list levels that are compared element by element."""
+MAX_LIST_LENGTH = 50
+"""Maximum length of lists that are compared in any order."""
+_MAX_TEXT_LENGTH = 400
+"""Maximum length, in characters, of texts that are compared in all forms."""
+CASE_DIFFERS = "only case, spaces or punctuation differ"
+SAME_NUMBER = "same number in another notation"
+SAME_UNIT = "same unit, written differently"
+SAME_WORDS = "same words in another form"
+SINGLE_VALUE = "same value, with or without a list around it"
+
+
+def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
+    """Describe why two different values may have the same meaning. Returns None if they do not seem to. `depth` is the
+    number of lists that contain the values."""
+    if isinstance(golden, str) and isinstance(predicted, str):
+        return _describe_text_equivalence(golden, predicted)
+    if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
+        return _describe_list_equivalence(golden, predicted, depth + 1) if depth < MAX_LIST_DEPTH else None
+    if isinstance(golden, bool) or isinstance(predicted, bool):
+        is_same = {str(golden).lower(), str(predicted).lower()} in ({"true"}, {"false"})
+        return "true or false as a string" if is_same else None
+    one, other = parse_number(golden), parse_number(predicted)
+    if one is None or other is None:
+        return None
+    if _is_close(one, other):
+        return SAME_NUMBER
+    if _is_close(one, other * 100) or _is_close(one * 100, other):
+        return "same value, once as a fraction and once in percent"
+    return None
+
+
+def _is_close(one: float, other: float) -> bool:
+    return abs(one - other) <= 1e-9 * max(abs(one), abs(other))
+
+
+def parse_number(value: Any) -> float | None:
+    """Convert a number or a numeric string to a float: `5`, `"1,000"`, `"$5"`, `"5%"` (0.05). None for other values."""
+    if isinstance(value, bool):
+        return None
+    try:
+        if isinstance(value, (int, float)):
+            return float(value)
+        if isinstance(value, str) and len(value) <= 40:
+            text = value.strip().replace(",", "").lstrip("$€£")
+            return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
+    if len(golden) > _MAX_TEXT_LENGTH or len(predicted) > _MAX_TEXT_LENGTH:
+        return CASE_DIFFERS if normalize_text(golden) == normalize_text(predicted) else None
+    for description, canonical_form in (_FORMULA_FORM, *_TEXT_FORMS) if is_power_formula(golden) else _TEXT_FORMS:
+        form = canonical_form(golden)
+        if form is not None and form == canonical_form(predicted):
+            return description
+    if is_short_for(golden, predicted) or is_short_for(predicted, golden):
+        return "one is a shorter form of the other"
+    return None
+
+
+def _canonical_number(text: str) -> str | None:
+    value = parse_number(text)
+    return None if value is None else repr(value)
+
+
+def normalize_formula(text: str) -> str | None:
+    """Return a formula in one notation, the same for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`; None for other texts."""
+    if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
+        return None
+    body = _FUNCTION_PREFIX.sub("", text.lower())
+    body = re.sub(r"\*\*|\^", "⌃", body)
+    return re.sub(r"[\s*]|(?<=⌃)\((?=\w\))|(?<=⌃\w)\)", "", body).strip("'\"") or None
+
+
+def is_power_formula(text: str) -> bool:
+    """Whether a text is a formula with a power. A unit such as `m^2` is not."""
+    base = re.split(r"\^|\*\*", text.lower(), maxsplit=1)[0].strip()
+    return bool(_POWER.search(text)) and base not in _UNIT_OF_NAME
+
+
+def _canonical_unit(text: str) -> str | None:
+    return _UNIT_OF_NAME.get(re.sub(r"[^a-z ]", "", text.lower().replace("°", "")).strip())
+
+
+def to_iso_date(text: str) -> str | None:
+    """Convert a date in a usual notation to `2020-01-31`; None for other texts. In ambiguous dates the month comes
+    first."""
+    text = text.strip().lower()
+    if found := _ISO_DATE.match(text):
+        return "-".join(part.zfill(2) for part in found.groups())
+    if found := _YEAR_LAST_DATE.match(text):
+        month, day, year = found.groups()
+        month, day = (day, month) if int(month) > 12 else (month, day)
+        return f"{year}-{month.zfill(2)}-{day.zfill(2)}"
+    if found := _MONTH_NAME_DATE.match(text):
+        before, name, after, year = found.groups()
+        if name[:3] in _MONTHS:
+            return f"{year}-{_MONTHS.index(name[:3]) + 1:02d}-{(before or after or '0').zfill(2)}"
+    return None
+
+
+def _stem_words(text: str) -> str | None:
+    """Return the words of a text without articles, prepositions and endings such as `s` and `ing`."""
+    words = (word for word in re.findall(r"\w+", text.lower()) if word not in _STOP_WORDS)
+    return " ".join(re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word) for word in words) or None
+
+
+_STOP_WORDS = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
+_FORMULA_FORM = ("same formula in another notation", normalize_formula)
+_TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
+    (CASE_DIFFERS, lambda text: normalize_text(text) or None),
+    (SAME_NUMBER, _canonical_number),
+    _FORMULA_FORM,
+    ("same date in another notation", to_iso_date),
+    (SAME_UNIT, _canonical_unit),
+    (SAME_WORDS, _stem_words),
+)
+"""(description, function) pairs. The description applies to two texts for which the function returns the same
+result."""
+
+
+def is_short_for(short: str, long: str) -> bool:
+    """Whether a text is a part or the initials of another: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
+    few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
+    if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
+        return False
+    if len(few) < len(many) and any(many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)):
+        return True
+    return len(few) == 1 and is_initials(few[0], long)
+
+
+def is_initials(short: str, long: str) -> bool:
+    """Whether a text consists of the initials of another: `ny` of `New York`."""
+    words = re.findall(r"\w+", long.lower())
+    return len(words) > 1 and normalize_text(short) == "".join(word[0] for word in words)
+
+
+def _describe_list_equivalence(golden: Any, predicted: Any, depth: int) -> str | None:
+    if isinstance(golden, list) and isinstance(predicted, (list, tuple)):
+        if len(golden) == len(predicted) <= MAX_LIST_LENGTH:
+            return _describe_element_equivalence(golden, list(predicted), depth)
+        return None
+    elements, value = (golden, predicted) if isinstance(golden, list) else (predicted, golden)
+    if len(elements) == 1 and (elements[0] == value or describe_equivalence(elements[0], value, depth)):
+        return SINGLE_VALUE
+    if isinstance(value, str) and all(isinstance(element, str) for element in elements):
+        return "a list as a string" if normalize_text("".join(elements)) == normalize_text(value) else None
+    return None
+
+
+def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth: int) -> str | None:
+    remaining = list(predicted)
+    description = None
+    for value in golden:
+        if value in remaining:
+            remaining.remove(value)
+            continue
+        for at, other in enumerate(remaining):
+            if description := describe_equivalence(value, other, depth):
+                del remaining[at]
+                break
+        else:
+            return None
+    if description is None and golden == predicted:
+        return "same numbers as integers or floats"
+    return description or "same elements in another order"
+
+
+def group_equal_differences(
+    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]],
+) -> list[tuple[AnswerDifference, list[int]]]:
+    """Return each difference once, with the sorted runs that have it."""
+    first: dict[tuple[Any, ...], AnswerDifference] = {}
+    runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
+    for answer, found in differences:
+        for difference in found:
+            first.setdefault(difference.match_key, difference)
+            runs[difference.match_key].update(answer.runs)
+    return [(difference, sorted(runs[key])) for key, difference in first.items()]
+
+
+ABSENT_RUN_BITS = 3.0
+"""Weight, in bits, added to the total of all runs, so that a single failing run is not unanimous."""
+
+
+@dataclass(frozen=True)
+class RunWeights:
+    """Weights of the runs that answered a question."""
+
+    bits: Mapping[int, float]
+    """Run number -> weight, in bits."""
+    n_families: int
+    run_profiles: Mapping[int, RunProfile]
+
+    def compute_share(self, runs: Iterable[int]) -> float:
+        """Return the weight of these runs divided by the total weight, from 0 to below 1."""
+        return sum(self.bits.get(run, 0.0) for run in runs) / (self._total + ABSENT_RUN_BITS)
+
+    @cached_property
+    def _total(self) -> float:
+        return sum(self.bits.values())
+
+    def models_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+        """Return the models of these runs, sorted."""
+        return tuple(sorted({self.run_profiles[run].model for run in runs}))
+
+    def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
+        """Return the model families of these runs, sorted."""
+        return tuple(sorted({self.run_profiles[run].family for run in runs}))
+
+
+class RunWeigher:
+    """Computes the weights of runs for many questions."""
+
+    def __init__(self, run_profiles: Mapping[int, RunProfile]) -> None:
+        self._run_profiles = run_profiles
+        self._families = {run: profile.family for run, profile in run_profiles.items()}
+        self._failure_bits: dict[str, dict[int, float]] = {}
+        """Category -> run -> information content of a failure, in bits."""
+
+    def compute_weights(self, question: AuditedQuestion) -> RunWeights:
+        """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
+        families, failure_bits = self._families, self._compute_failure_bits(question.key.category)
+        runs: list[int] = []
+        for answer in question.answers:
+            if answer.passed or (answer.passed is False and answer.is_readable):
+                runs += [run for run in answer.runs if run in families]
+        sizes = Counter([families[run] for run in runs])
+        bits = {run: failure_bits[run] / sizes[families[run]] for run in runs}
+        return RunWeights(bits, len(sizes), self._run_profiles)
+
+    def _compute_failure_bits(self, category: str) -> dict[int, float]:
+        if category not in self._failure_bits:
+            self._failure_bits[category] = {
+                run: compute_failure_bits(profile.pass_rate_by_category.get(category, 0.5))
+                for run, profile in self._run_profiles.items()
+            }
+        return self._failure_bits[category]
+
+
+def compute_failure_bits(pass_rate: float) -> float:
+    """Return the information content, in bits, of a failure by a run with this pass rate."""
+    return -log2(max(1.0 - pass_rate, 1e-3))
+
+
+def smooth_rate(passed: int, known: int) -> float:
+    """Return the pass rate after adding two items, one that passes and one that fails. This moves the rate towards
+    1/2."""
+    return (passed + 1) / (known + 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Convert an item to a conversation of chat messages, in the order in which they were written.
+"""Convert an item to a conversation of chat messages in the order in which they were written, find repeated calls, and
+read facts from the results of calls.
 
 An item stores messages and calls separately, by turn and step. Here, a reply of the model is one message with its
 reasoning, its text and its calls, followed by a tool message for each result. Formats that write conversations (ATIF,
@@ -7,13 +8,111 @@ training rows) share this form.
 
 from __future__ import annotations
 
+import json
+import re
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.matching.repeated_calls import parse_quoted_calls
-from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role
+from fcreview.matching.diff import is_same_value
+from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, Item, Message, Role, number_steps
+from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper
+
+MAX_TEXT = 200_000
+"""Length of a message, in characters, above which fcreview does not parse it."""
+_Position = tuple[int, int, int]
+"""(turn, step, index) of a call, each from 0."""
+
+
+def parse_quoted_calls(text: str) -> list[Call]:
+    """Parse the calls in a message named `GOLDEN_CALL`. Returns an empty list for any other text.
+
+    A message contains `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such objects. Arguments become plain
+    JSON values, as in a predicted call.
+    """
+    try:
+        value = json.loads(text) if len(text) <= MAX_TEXT else None
+    except (ValueError, RecursionError):
+        return []
+    calls: list[Call] = []
+    for entry in value if isinstance(value, list) else [value]:
+        parsed = _parse_entry(entry)
+        if not parsed:
+            return []
+        calls += [Call("predicted", name, arguments) for name, arguments in parsed]
+    return calls
+
+
+def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return (name, arguments) of each call in an entry; empty if the entry has a different form."""
+    if not isinstance(entry, dict) or not entry:
+        return []
+    if isinstance(entry.get("name"), str) and isinstance(entry.get("arguments"), dict):
+        return [(entry["name"], entry["arguments"])]
+    if all(isinstance(arguments, dict) for arguments in entry.values()):
+        return [(str(name), arguments) for name, arguments in entry.items()]
+    return []
+
+
+def is_same_call(first: Call, second: Call) -> bool:
+    """Whether two calls have the same function and exactly equal arguments. An undecodable call equals no other
+    call."""
+    if first.arguments is None or second.arguments is None:
+        return False
+    return first.name == second.name and is_same_value(first.arguments, second.arguments)
+
+
+class RepeatedCalls:
+    """Predicted and quoted calls of an item, for finding the earlier occurrence of a call.
+
+    Calls are indexed by content, because comparing each of thousands of calls with all others would be slow.
+    """
+
+    def __init__(self, item: Item) -> None:
+        self._steps = number_steps(item)
+        self._predicted: dict[Hashable, list[tuple[_Position, Call]]] = {}
+        self._quoted: dict[Hashable, list[tuple[_Position, Call]]] = {}
+        for call in sorted(item.predicted, key=_call_position):
+            self._predicted.setdefault(_content_key(call), []).append((_call_position(call), call))
+        for message in item.messages:
+            for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
+                self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
+
+    def find_earlier(self, call: Call) -> str | None:
+        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None.
+
+        A predicted call takes precedence over one that is quoted in the dialogue.
+        """
+        key, position = _content_key(call), _call_position(call)
+        predicted = self._predicted.get(key, [])
+        predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
+        quoted = [each for each in self._quoted.get(key, ()) if each[0][:2] < position[:2]][-1:]
+        for (turn, step, _), earlier in [*predicted, *quoted]:
+            if is_same_call(earlier, call):
+                return f"turn {turn + 1} step {self._steps.get((turn, step), step + 1)}"
+        return None
+
+
+def _call_position(call: Call) -> _Position:
+    return call.turn, call.step, call.index
+
+
+def _content_key(call: Call) -> Hashable:
+    """Return a key that is equal for equal calls."""
+    return call.name, _value_key(call.arguments, 0)
+
+
+def _value_key(value: Any, depth: int) -> Hashable:
+    if depth > MAX_DEPTH or value != value:
+        return type(value).__name__
+    if isinstance(value, dict):
+        return dict, frozenset((name, _value_key(each, depth + 1)) for name, each in value.items())
+    if isinstance(value, (list, tuple)):
+        return type(value), tuple(_value_key(each, depth + 1) for each in value)
+    return type(value), value if isinstance(value, Hashable) else repr(value)
+
 
 REASONING = "reasoning"
 """`Message.name` of a model's reasoning."""
@@ -132,3 +231,95 @@ def _with_schema_types(value: Any) -> Any:
     if isinstance(kind, str) and kind in _SCHEMA_TYPES:
         converted["type"] = _SCHEMA_TYPES[kind]
     return converted
+
+
+MAX_RESULT_LENGTH = 1_000_000
+"""Maximum number of characters of a result that is parsed."""
+MAX_LEVELS = 50
+"""Maximum nesting, in levels, of a result that is read."""
+_REFUSAL = re.compile(
+    r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""", re.IGNORECASE
+)
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def is_refused(result: str) -> bool:
+    """Whether a result reports that the call was refused.
+
+    tau-bench writes `Error: ...`, BFCL `{"error": ...}`, ACEBench `status: False`.
+    """
+    return _REFUSAL.match(result) is not None
+
+
+def words(text: str) -> set[str]:
+    """Return the words of a text in lower case, without the plural s."""
+    return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())}
+
+
+@dataclass(slots=True)
+class Description:
+    """Name and options of an object with an id, as results state them."""
+
+    name: str = ""
+    """Name of the object; empty if no result states one."""
+    options: tuple[str, ...] = ()
+    """Values that distinguish the object from others of the same kind: `black`, `512GB`."""
+
+
+@dataclass(slots=True)
+class Descriptions:
+    """Descriptions of objects by id, collected from the results of calls."""
+
+    by_id: dict[str, Description] = field(default_factory=dict)
+
+    def add_results(self, results: Iterable[str]) -> None:
+        for text in results:
+            if len(text) <= MAX_RESULT_LENGTH and text.lstrip()[:1] in ("{", "["):
+                try:
+                    value = json.loads(text)
+                except (ValueError, RecursionError):
+                    continue
+                if not is_nested_deeper(value, MAX_LEVELS):
+                    self._add(value)
+
+    def _add(self, value: Any) -> None:
+        if isinstance(value, list):
+            for each in value:
+                self._add(each)
+        if not isinstance(value, dict):
+            return
+        name = value.get("name")
+        name = name if isinstance(name, str) else ""
+        for identifier in _own_ids(value):
+            known = self.by_id.setdefault(identifier, Description())
+            known.name = known.name or name
+            known.options = known.options or _options(value)
+        for each in value.values():
+            self._add(each)
+
+    def is_known(self, identifier: str) -> bool:
+        """Whether a result states a name or options of the object with this id."""
+        known = self.by_id.get(identifier)
+        return known is not None and bool(known.name or known.options)
+
+    def is_named(self, identifier: str, user_words: set[str]) -> bool:
+        """Whether a text, given as its set of words, contains a word of the object's name or all options of the
+        object."""
+        known = self.by_id.get(identifier)
+        if known is None:
+            return False
+        if known.name and words(known.name) & user_words:
+            return True
+        return bool(known.options) and all(words(option) <= user_words for option in known.options)
+
+
+def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the value of `item_id`, or of `id` and `NAME_id` if there is only one of these."""
+    names = [name for name in value if name == "id" or name.endswith("_id")]
+    chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
+    yield from (value[name] for name in chosen if isinstance(value[name], str))
+
+
+def _options(value: Mapping[str, Any]) -> tuple[str, ...]:
+    options = value.get("options")
+    return tuple(each for each in options.values() if isinstance(each, str)) if isinstance(options, dict) else ()

@@ -20,11 +20,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.matching.conversation import ChatMessage, chat_messages
+from fcreview.matching.conversation import ChatMessage, chat_messages, is_refused, is_same_call
 from fcreview.matching.decisive_step import DecisiveStep, add_step, is_reading
 from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
-from fcreview.matching.repeated_calls import is_same_call
-from fcreview.matching.tool_results import is_refused
 from fcreview.model.address import call_address
 from fcreview.model.item import Call, CallPair, Item
 

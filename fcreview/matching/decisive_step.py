@@ -31,8 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.matching.conversation import ChatMessage, chat_messages
-from fcreview.matching.tool_results import Descriptions, is_refused, words
+from fcreview.matching.conversation import ChatMessage, Descriptions, chat_messages, is_refused, words
 from fcreview.model.item import AcceptedValues, Call, Item, Verdict
 from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP

@@ -140,15 +140,13 @@ class Extra:
     def as_json(self) -> dict[str, Any]:
         """Return the fields that are set; `{}` for most items.
 
-        `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}},
-        "golden_reply": "No tool fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5},
-        "accepted_answers": ["7"], "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9,
-        "length": 4}, "needs": [["turn:1/call:1"]],
-        "without_errata": {"valid": false, "error_type": "value_error:string"},
-        "erratum": {"who": ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""},
-        "recorded_reviews": [{"source": "inspect", "author": "bob", "verdict": true, "target": "item", "criterion":
-        "correct", "reason": null, "time": null, "events": [], "fault": null, "tags": []}], "redacted": true,
-        "more": {"path": ["a.b"]}}`
+        `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}}, "golden_reply": "No tool
+        fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5}, "accepted_answers": ["7"],
+        "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9, "length": 4}, "needs":
+        [["turn:1/call:1"]], "without_errata": {"valid": false, "error_type": "value_error:string"}, "erratum": {"who":
+        ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""}, "recorded_reviews": [{"source":
+        "inspect", "author": "bob", "verdict": true, "target": "item", "criterion": "correct", "reason": null, "time":
+        null, "events": [], "fault": null, "tags": []}], "redacted": true, "more": {"path": ["a.b"]}}`
         """
         found: dict[str, Any] = {}
         for name in type(self).__slots__:  # in field order; calling `dataclasses.fields` is slow

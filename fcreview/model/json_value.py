@@ -130,8 +130,8 @@ def to_plain_json(value: Any, depth: int = 0) -> Any:
     """Convert to plain JSON that orjson can write. This is slow, so callers try orjson first.
 
     Integers beyond 64 bits, non-finite numbers, bytes and other literals become text; lone surrogates become `\\udXXX`;
-    tuples and sets become lists; keys become text, and a key that would occur twice gets a prime.
-    `AcceptedValues` becomes `{"any_of": [...], "optional": false}` and `GoldenObject` becomes `{"fields": {...}}`.
+    tuples and sets become lists; keys become text, and a key that would occur twice gets a prime. `AcceptedValues`
+    becomes `{"any_of": [...], "optional": false}` and `GoldenObject` becomes `{"fields": {...}}`.
     """
     kind = type(value)
     if kind is str:

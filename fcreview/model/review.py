@@ -1,7 +1,7 @@
 """Define reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
 
-`Annotation` declares the fields of a review in one place. The journal reads, checks and writes these fields, the
-store has a column for each of them, and `fcreview.model.decision` combines the fields of several events.
+`Annotation` declares the fields of a review in one place. The journal reads, checks and writes these fields, the store
+has a column for each of them, and `fcreview.model.decision` combines the fields of several events.
 
 A verdict resets the fault: an event with a verdict replaces the fault of the annotator's opinion by the fault of the
 event, which may be None. So "pass, the golden answer is wrong" followed by "fail" is a plain fail. Tags, notes and

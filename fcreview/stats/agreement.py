@@ -1,16 +1,27 @@
-"""Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings."""
+"""Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
+
+Units with the same labels form one pattern. A `Statistic` takes weights of shape (samples, patterns), the number of
+units of each pattern in each sample, and returns one value per sample, NaN where the coefficient is undefined. One
+formula therefore computes the data and all resamples, with a few matrix products.
+
+Patterns are label counts of shape (patterns, categories). `cohen_kappa` takes the categories that the two annotators
+chose, of shape (patterns, 2).
+
+The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
+values (percentile method; Efron and Tibshirani 1993, chapter 13).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fcreview.stats import agreement_coefficients as coefficients
-from fcreview.stats.agreement_coefficients import FloatArray, Statistic
+from fcreview.model.verdict import decides
 from fcreview.stats.agreement_ratings import (
     AgreementCoefficient,
     AgreementScope,
@@ -20,12 +31,201 @@ from fcreview.stats.agreement_ratings import (
     MeasurementLevel,
     Rating,
     RatingGroup,
+    RepeatedRating,
     build_labels,
     group_ratings,
     infer_measurement_level,
     list_label_keys,
     to_label_key,
 )
+
+FloatArray = NDArray[np.float64]
+Statistic = Callable[[FloatArray], FloatArray]
+_ZERO_TOLERANCE = 1e-12
+
+
+def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
+    """Return the share of equal pairs among all pairs of labels of each pattern; 0 for patterns without a pair."""
+    n_labels = counts.sum(1)
+    share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
+    return share
+
+
+def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
+    """Percent agreement: the mean over units of `agreement`, which is the share of equal pairs of labels in each
+    pattern."""
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        return _divide_or_nan(weights @ agreement, weights.sum(1))
+
+    return statistic
+
+
+def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
+    """Unweighted kappa of two annotators (Cohen 1960). `labels`: category numbers of the two annotators, one row for
+    each pattern (see the module docstring)."""
+    one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
+    first, second = one_hot[:, 0], one_hot[:, 1]
+    equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        n_units = weights.sum(1)
+        by_chance = ((weights @ first) * (weights @ second)).sum(1)
+        return _correct_for_chance(_divide_or_nan(weights @ equal, n_units), _divide_or_nan(by_chance, n_units**2))
+
+    return statistic
+
+
+def fleiss_kappa(counts: FloatArray) -> Statistic:
+    """Fleiss' kappa (Fleiss 1971). All patterns must have the same number of labels."""
+    agreement = compute_pairwise_agreement(counts)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ counts
+        prevalence = _divide_or_nan(category_counts, category_counts.sum(1, keepdims=True))
+        observed = _divide_or_nan(weights @ agreement, weights.sum(1))
+        return _correct_for_chance(observed, (prevalence**2).sum(1))
+
+    return statistic
+
+
+def gwet_ac1(counts: FloatArray) -> Statistic:
+    """Gwet's AC1 (Gwet 2008), with missing labels as in Gwet's handbook (2014). Units with one label count for the
+    prevalence of categories and not for agreement. `counts` has a column for each category of the scale, even if no
+    annotator used it."""
+    has_pairs = (counts.sum(1) > 1).astype(np.float64)
+    agreement = compute_pairwise_agreement(counts)
+    shares = counts / counts.sum(1, keepdims=True)
+    n_other_categories = counts.shape[1] - 1 or np.nan
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        prevalence = (weights @ shares) / weights.sum(1, keepdims=True)
+        by_chance = (prevalence * (1 - prevalence)).sum(1) / n_other_categories
+        return _correct_for_chance(_divide_or_nan(weights @ agreement, weights @ has_pairs), by_chance)
+
+    return statistic
+
+
+def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
+    """Krippendorff's alpha (Krippendorff 2004, chapter 11) for patterns of two labels or more. `distance`: squared
+    distances of shape (categories, categories)."""
+    disagreement = ((counts @ distance) * counts).sum(1) / (counts.sum(1) - 1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ counts
+        expected = ((category_counts @ distance) * category_counts).sum(1)
+        return _alpha_from_disagreement(weights @ disagreement, expected, category_counts.sum(1))
+
+    return statistic
+
+
+def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
+    """Krippendorff's alpha for ordered categories, given in the order of the columns. The distance of two categories is
+    the squared difference of their mean ranks. It depends on the number of labels between them, so it is computed for
+    each sample."""
+    low, high = np.triu_indices(counts.shape[1], 1)
+    pairs = counts[:, low] * counts[:, high] / (counts.sum(1, keepdims=True) - 1)
+
+    def statistic(weights: FloatArray) -> FloatArray:
+        category_counts = weights @ counts
+        mean_rank = category_counts.cumsum(1) - category_counts / 2
+        distance = (mean_rank[:, low] - mean_rank[:, high]) ** 2
+        expected = (category_counts[:, low] * category_counts[:, high] * distance).sum(1)
+        return _alpha_from_disagreement(((weights @ pairs) * distance).sum(1), expected, category_counts.sum(1))
+
+    return statistic
+
+
+def nominal_distance(n_categories: int) -> FloatArray:
+    """Return a (categories, categories) matrix: 0 for equal categories, else 1."""
+    return 1 - np.eye(n_categories)
+
+
+def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
+    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1 minus the
+    Jaccard index times 1 for equal sets, 2/3 if one contains the other, and 1/3 if they overlap. Disjoint sets have the
+    distance 1."""
+    words = sorted(frozenset().union(*sets))
+    contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
+    size = contains.sum(1)
+    common = contains @ contains.T
+    union = size[:, None] + size - common
+    smaller = np.minimum(size[:, None], size)
+    monotonicity = np.select([common == union, common == smaller], [1.0, 2 / 3], 1 / 3)
+    return 1 - monotonicity * np.where(union > 0, common / np.maximum(union, 1), 1)
+
+
+def _alpha_from_disagreement(observed: FloatArray, expected: FloatArray, n_labels: FloatArray) -> FloatArray:
+    return 1 - _divide_or_nan(observed * (n_labels - 1), expected)
+
+
+def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArray:
+    return _divide_or_nan(observed - by_chance, 1 - by_chance)
+
+
+def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide element by element. The result is NaN where the denominator is 0, apart from rounding errors."""
+    is_defined = np.abs(denominator) > _ZERO_TOLERANCE
+    ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
+    return ratio
+
+
+RESAMPLES = 1000
+SEED = 0
+INTERVAL_PERCENTILES = (2.5, 97.5)
+_MAX_WEIGHTS = 2_000_000
+"""Maximum number of weights in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapEstimate:
+    """A coefficient and its bootstrap interval. The value is None if the coefficient is undefined. The interval is None
+    if the coefficient is undefined in more than half of the resamples."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def for_units(self, n_units: int) -> BootstrapEstimate:
+        """Return the estimate for a number of units. The estimate for a single unit has no interval, because all
+        resamples would be equal."""
+        return self if n_units > 1 else BootstrapEstimate(self.value)
+
+
+def bootstrap(
+    multiplicity: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
+) -> list[BootstrapEstimate]:
+    """Compute each statistic with its interval. All statistics use the same resamples. `multiplicity` contains the
+    number of units of each pattern. The same seed gives the same intervals."""
+    values = [float(statistic(multiplicity[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
+    resampled: list[list[FloatArray]] = [[] for _ in statistics]
+    for weights in _iter_resamples(multiplicity, resamples, seed):
+        for chunks, statistic in zip(resampled, statistics, strict=True):
+            chunks.append(statistic(weights))
+    return [
+        _percentile_interval(value, np.concatenate(chunks)) for value, chunks in zip(values, resampled, strict=True)
+    ]
+
+
+def _percentile_interval(value: float, resampled: FloatArray) -> BootstrapEstimate:
+    if np.isnan(value):
+        return BootstrapEstimate()
+    defined = resampled[~np.isnan(resampled)]
+    if len(defined) * 2 < len(resampled):
+        return BootstrapEstimate(value)
+    low, high = np.percentile(defined, INTERVAL_PERCENTILES)
+    return BootstrapEstimate(value, float(low), float(high))
+
+
+def _iter_resamples(multiplicity: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
+    """Yield the number of units of each pattern in each resample, in chunks of at most `_MAX_WEIGHTS` numbers."""
+    generator = np.random.default_rng(seed)
+    n_units = int(multiplicity.sum())
+    step = max(1, _MAX_WEIGHTS // len(multiplicity))
+    for start in range(0, resamples, step):
+        size = min(step, resamples - start)
+        yield generator.multinomial(n_units, multiplicity / n_units, size=size).astype(np.float64)
+
 
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
@@ -102,7 +302,7 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     table = build_rating_table(group.criterion, group.ratings)
     requests = [*_request_for_all(table), *_request_for_pairs(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
-    estimates = coefficients.bootstrap(table.multiplicity, [request.statistic for request in requests])
+    estimates = bootstrap(table.multiplicity, [request.statistic for request in requests])
     for request, found in zip(requests, estimates, strict=True):
         n_units = int(table.multiplicity[request.patterns].sum())
         estimate = found.for_units(n_units)
@@ -129,14 +329,12 @@ def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
     balanced = np.flatnonzero(n_labels == _most_frequent_label_count(n_labels, table.multiplicity))
-    share = coefficients.percent_agreement(coefficients.compute_pairwise_agreement(counts[several]))
+    share = percent_agreement(compute_pairwise_agreement(counts[several]))
     yield _CoefficientRequest("percent", names, several, _select_patterns(several, share))
-    yield _CoefficientRequest(
-        "fleiss", names, balanced, _select_patterns(balanced, coefficients.fleiss_kappa(counts[balanced]))
-    )
+    yield _CoefficientRequest("fleiss", names, balanced, _select_patterns(balanced, fleiss_kappa(counts[balanced])))
     alpha = _krippendorff_alpha(table, counts[several])
     yield _CoefficientRequest("alpha", names, several, _select_patterns(several, alpha), table.level)
-    yield _CoefficientRequest("ac1", names, several, coefficients.gwet_ac1(counts))
+    yield _CoefficientRequest("ac1", names, several, gwet_ac1(counts))
 
 
 def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
@@ -146,9 +344,9 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
         both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
         cells = cells[both]
         if len(table.annotators) > 2:  # With two annotators, `_request_for_all` has the same percentage.
-            equal = coefficients.percent_agreement(cells[:, 0] == cells[:, 1])
+            equal = percent_agreement(cells[:, 0] == cells[:, 1])
             yield _CoefficientRequest("percent", names, both, _select_patterns(both, equal))
-        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, coefficients.cohen_kappa(cells)))
+        yield _CoefficientRequest("cohen", names, both, _select_patterns(both, cohen_kappa(cells)))
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
@@ -166,8 +364,69 @@ def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> in
 
 def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
-        return coefficients.krippendorff_alpha_ordinal(counts)
+        return krippendorff_alpha_ordinal(counts)
     if table.level == "nominal":
-        return coefficients.krippendorff_alpha(counts, coefficients.nominal_distance(len(table.label_keys)))
+        return krippendorff_alpha(counts, nominal_distance(len(table.label_keys)))
     sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
-    return coefficients.krippendorff_alpha(counts, coefficients.masi_distance(sets))
+    return krippendorff_alpha(counts, masi_distance(sets))
+
+
+@dataclass(frozen=True, slots=True)
+class SelfAgreement:
+    """Self-agreement of one annotator or of all annotators, on one criterion. `fcreview agreement --json` prints these
+    fields."""
+
+    scope: Literal["self"]
+    annotator: str | None
+    """Name of the annotator; None for all annotators together."""
+    criterion: str
+    n: int
+    """Number of targets with two labels; "unsure" is not a label."""
+    percent: float | None
+    """Share of equal labels, 0 to 1."""
+    percent_low: float | None
+    """Lower end of the 95 % bootstrap interval; None for a single target."""
+    percent_high: float | None
+    kappa: float | None
+    """Cohen's kappa of first and second labels; None if undefined."""
+    kappa_low: float | None
+    """Lower end of the 95 % bootstrap interval; None for a single target."""
+    kappa_high: float | None
+
+
+def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
+    """Compute self-agreement by criterion: first for each annotator, by name, then for all annotators together if there
+    are several."""
+    by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
+    for each in repeats:
+        if decides(each.first) and decides(each.second):
+            by_criterion.setdefault(each.criterion, {}).setdefault(each.annotator, []).append(each)
+    for criterion, by_annotator in sorted(by_criterion.items()):
+        for annotator, group in sorted(by_annotator.items()):
+            yield _compute_for(annotator, criterion, group)
+        if len(by_annotator) > 1:
+            yield _compute_for(None, criterion, [each for group in by_annotator.values() for each in group])
+
+
+def _compute_for(annotator: str | None, criterion: str, repeats: Sequence[RepeatedRating]) -> SelfAgreement:
+    ratings = [
+        Rating(unit, each.key, each.target, criterion, occasion, value)
+        for unit, each in enumerate(repeats)
+        for occasion, value in (("1", each.first), ("2", each.second))
+    ]
+    table = build_rating_table(criterion, ratings)
+    equal = np.asarray(table.cells[:, 0] == table.cells[:, 1])
+    estimates = bootstrap(table.multiplicity, [percent_agreement(equal), cohen_kappa(table.cells)])
+    share, kappa = (each.for_units(len(repeats)) for each in estimates)
+    return SelfAgreement(
+        scope="self",
+        annotator=annotator,
+        criterion=criterion,
+        n=len(repeats),
+        percent=share.value,
+        percent_low=share.low,
+        percent_high=share.high,
+        kappa=kappa.value,
+        kappa_low=kappa.low,
+        kappa_high=kappa.high,
+    )

@@ -104,6 +104,20 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatedRating:
+    """An annotator's two verdicts on one target and criterion of a hidden duplicate."""
+
+    item: int
+    key: ItemKey
+    target: str
+    criterion: str
+    annotator: str
+    first: Any
+    """Verdict that the annotator had on the target when a queue showed the item the second time."""
+    second: Any
+
+
+@dataclass(frozen=True, slots=True)
 class RatingGroup:
     """Ratings on one criterion whose agreement is measured together."""
 

@@ -24,8 +24,17 @@ from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.metric import Metric, MetricKey, ScoredItem, chain_id
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import SCALES, Scale, decides, find_scale, same_verdict
-from fcreview.stats.population import AutomaticOutcome, ItemStatus, Population, build_population
-from fcreview.stats.posterior import SEED, FloatArray, IntArray, PosteriorDraws, draw_posterior
+from fcreview.stats.posterior import (
+    SEED,
+    AutomaticOutcome,
+    FloatArray,
+    IntArray,
+    ItemStatus,
+    Population,
+    PosteriorDraws,
+    build_population,
+    draw_posterior,
+)
 
 PRIOR_ANSWERS = 1.0
 """Weight of the prior, as a number of human answers."""

@@ -27,13 +27,22 @@ from fcreview.stats.answer_model import (
     get_scale_ends,
     with_answer,
 )
-from fcreview.stats.population import ItemStatus, Population, RunCategory, build_population, format_stratum_name
-from fcreview.stats.posterior import SEED, Cells, FloatArray, IntArray, PosteriorDraws, draw_posterior
-from fcreview.stats.sample_size import (
+from fcreview.stats.posterior import (
+    SEED,
+    Cells,
+    FloatArray,
+    IntArray,
+    ItemStatus,
+    Population,
+    PosteriorDraws,
+    RunCategory,
     VarianceModel,
     allocate_reviews,
+    build_population,
     count_needed_reviews,
     count_needed_uniform_reviews,
+    draw_posterior,
+    format_stratum_name,
 )
 
 

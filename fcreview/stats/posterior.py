@@ -1,4 +1,5 @@
-"""Draw the number of unreviewed items that pass from the posterior, given the reviewed items of a random sample.
+"""Draw the number of unreviewed items that pass from the posterior, given the reviewed items of a random sample, and
+compute the number of reviews that an interval still needs.
 
 Items form cells by automatic verdict, stratum and category. Within a cell, all items have the same inclusion
 probability, so the selection can be ignored given the cell (Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 8).
@@ -17,14 +18,24 @@ Cells with the same automatic verdict form a pool:
 
 The number of passes among the remaining items of a finite population is binomial, so a completely reviewed cell has no
 uncertainty.
+
+Further reviews are allocated to cells by Neyman allocation (1934) in whole numbers (Wright 2012). Each further review
+of a cell reduces the variance by less than the review before, so the best n reviews are those with the n largest
+reductions. The variance of a cell is that of a beta-binomial distribution that ignores the other cells of the pool,
+because the cell may differ from them, and only its own reviews can show that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from fcreview.stats.intervals import NORMAL_QUANTILE
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -215,3 +226,206 @@ def _log_rising(base: FloatArray, count: IntArray) -> FloatArray:
     logs = np.log(base[:, np.newaxis] + np.arange(count.max(initial=0)))
     sums: FloatArray = np.concatenate([np.zeros((len(base), 1)), logs.cumsum(axis=1)], axis=1)
     return sums[:, count]
+
+
+Stratum = tuple[str | None, ...]
+"""Stratum of an item in each random sample; None for a sample that could not draw the item."""
+AutomaticOutcome = bool | str | None
+"""Automatic verdict of an item, or for other criteria the kind of its automatic answer (`classify_answer`)."""
+RunCategory = tuple[int, str]
+"""(index of a run, name of a category)"""
+
+SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
+"""Result of the reviews of a drawn item. `not reviewed` means that no annotator has reached the item yet."""
+UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
+"""Outcomes of drawn items that annotators reached but left without a verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemStatus:
+    """Automatic and human verdict of an item, and how the item was selected for review."""
+
+    category: str
+    automatic: AutomaticOutcome
+    """Automatic verdict or kind of answer, before any review; None if the item has none."""
+    human: bool | None = None
+    """Human verdict. For other criteria, whether the human answer equals the automatic answer. None if the item is
+    unreviewed or disputed."""
+    stratum: Stratum | None = None
+    """Stratum in each random sample; None if no sample could draw the item."""
+    inclusion_probability: float = 0.0
+    """Probability that at least one sample drew the item."""
+    is_random: bool = False
+    """Whether the human verdict was given as part of a random sample. A human verdict from outside the sample counts
+    for its own item, but does not inform the estimate of unreviewed items."""
+    is_selection_unknown: bool = False
+    """Whether the human verdict was given outside the sample and it is unknown how such items were selected. The
+    posterior then treats the item like an unreviewed item, with the known verdict as a bound."""
+    run_index: int = 0
+    """Index of the item's run among the runs that are estimated together."""
+    is_sample_reviewed: bool = False
+    """Whether a sample drew the item and an annotator reviewed it, with or without a decision."""
+    context: str = ""
+    """Further property on which the right answer may depend, as text from `describe_chain_contexts`; empty if there is
+    none."""
+    sample_outcome: SampleOutcome | None = None
+    """Outcome of a drawn item; None if no sample drew the item."""
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether a sample drew the item, and annotators reached the item without deciding on it."""
+        return self.sample_outcome in UNDECIDED
+
+    @property
+    def run_category(self) -> RunCategory:
+        """(index of the run, name of the category) of the item."""
+        return self.run_index, self.category
+
+
+@dataclass(frozen=True, slots=True)
+class CellKey:
+    """Properties that all items of a cell share."""
+
+    automatic: AutomaticOutcome
+    stratum: Stratum
+    category: str
+    run_index: int = 0
+    context: str = ""
+
+
+def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
+    """Return the name of a stratum in a queue file that extends another queue. Examples: `all, fail` and `all, fail,
+    live_simple`."""
+    words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
+    parts = (stratum or "all", words.get(automatic, str(automatic)), category)
+    return ", ".join(part for part in parts if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """Items of one or several runs. The items that the samples cover are grouped into cells."""
+
+    cell_keys: Sequence[CellKey]
+    cells: Cells
+    unreviewed: Sequence[Sequence[int]]
+    """For each cell, the positions of its items without a human verdict."""
+    unsampled: Sequence[int]
+    """Positions of the items without a human verdict that no sample could draw."""
+    n_known: int
+    """Number of items with a human verdict."""
+    n_random: int
+    """Number of items with a human verdict from a random sample."""
+
+
+def build_population(statuses: Sequence[ItemStatus]) -> Population:
+    """Group items into cells. Items without an automatic outcome are ignored unless the sample contains such items."""
+    has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
+    members: dict[CellKey, list[int]] = {}
+    unsampled = []
+    for at, each in enumerate(statuses):
+        is_hand_picked = each.human is not None and not each.is_random and not each.is_selection_unknown
+        if (each.automatic is not None) not in has_outcome or is_hand_picked:
+            continue
+        if each.stratum is not None:
+            key = CellKey(each.automatic, each.stratum, each.category, each.run_index, each.context)
+            members.setdefault(key, []).append(at)
+        elif each.human is None:
+            unsampled.append(at)
+    keys = sorted(
+        members, key=lambda key: (key.run_index, str(key.automatic), str(key.stratum), key.category, key.context)
+    )
+    pools = {pool: number for number, pool in enumerate(dict.fromkeys((key.run_index, key.automatic) for key in keys))}
+    reviewed = [[at for at in members[key] if statuses[at].is_random] for key in keys]
+    unreviewed = [[at for at in members[key] if statuses[at].human is None] for key in keys]
+    outside = [[at for at in members[key] if statuses[at].is_selection_unknown] for key in keys]
+
+    def count_passed(groups: Sequence[Sequence[int]]) -> IntArray:
+        return np.array([sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64)
+
+    cells = Cells(
+        pool=np.array([pools[key.run_index, key.automatic] for key in keys], dtype=np.int64),
+        reviewed=np.array(list(map(len, reviewed)), dtype=np.int64),
+        passed=count_passed(reviewed),
+        unreviewed=np.array(list(map(len, unreviewed)), dtype=np.int64),
+        inclusion_probability=np.array(
+            [np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys]
+        ),
+        known_outside_sample=np.array(list(map(len, outside)), dtype=np.int64),
+        passed_outside_sample=count_passed(outside),
+    )
+    return Population(
+        keys,
+        cells,
+        unreviewed,
+        unsampled,
+        n_known=sum(each.human is not None for each in statuses),
+        n_random=sum(each.is_random for each in statuses),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceModel:
+    """Variance of a metric, divided among the cells of a population."""
+
+    cells: Cells
+    posterior: PosteriorDraws
+    weights: FloatArray
+    """For each cell, the increase of the metric if one more item passes."""
+    variance: float
+    """Variance of the metric in the posterior draws."""
+
+    def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
+        """Compute the variance that each cell contributes after 0 to `steps` further reviews. The result has the shape
+        (cells, steps + 1)."""
+        rate = self.posterior.mean_rate[:, np.newaxis]
+        further = np.arange(steps + 1)
+        unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
+        reviewed = cells.reviewed[:, np.newaxis] + further + 2 * JEFFREYS
+        binomial = self.weights[:, np.newaxis] ** 2 * unreviewed * rate * (1 - rate)
+        variance: FloatArray = binomial * (reviewed + unreviewed) / (reviewed + 1)
+        return variance
+
+
+def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
+    """Return the number of further reviews of each cell. Their sum is less than `n_reviews` if too few items are
+    left."""
+    reductions, cell = _variance_reductions(model, n_reviews)
+    return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
+
+
+def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
+    """Return the number of further reviews until the interval has this half-width, in the unit of the metric. None if
+    even reviews of all items are not enough."""
+    current = float(model.compute_cell_variances(model.cells).sum())
+    target = (half_width / NORMAL_QUANTILE) ** 2
+    if model.variance <= target:
+        return 0
+    # The cells of a pool share the variance of its mean, which is assumed to shrink like the variances of the cells.
+    scale = model.variance / current if current > 0 else 1.0
+    reductions, _ = _variance_reductions(model, int(model.cells.unreviewed.sum()))
+    reached = np.flatnonzero(scale * (current - np.cumsum(reductions)) <= target + 1e-15)
+    return int(reached[0]) + 1 if len(reached) else None
+
+
+def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
+    """Return the number of further reviews that a metric without a variance model needs. Further items are drawn like
+    the reviewed items, so the variance decreases like that of the mean of a finite population."""
+    target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
+    if variance <= target:
+        return 0
+    if not reviewed or not unreviewed:
+        return None
+    needed = total * reviewed * variance / (target * unreviewed + reviewed * variance)
+    return min(unreviewed, ceil(needed) - reviewed)
+
+
+def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatArray, IntArray]:
+    """Return the variance reduction of each further review, largest first, and the index of the cell of each review."""
+    steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
+    variances = model.compute_cell_variances(model.cells, steps)
+    reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)
+    is_possible = model.cells.unreviewed[:, np.newaxis] > np.arange(steps)
+    cell = np.broadcast_to(np.arange(len(reductions))[:, np.newaxis], reductions.shape)[is_possible]
+    flat = reductions[is_possible]
+    order = np.argsort(-flat, kind="stable")
+    return flat[order], cell[order]

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 
 import orjson
 
-from fcreview.corrections.equivalence import EquivalenceRule
+from fcreview.equivalence import EquivalenceRule
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from fcreview.corrections.errata_file import Errata
+from fcreview.errata import Errata
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.joining import is_same_answer
 from fcreview.importers.common.golden_corrections import CategoryCorrections

@@ -6,8 +6,7 @@ from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fcreview.corrections.errata_file import Errata
-from fcreview.corrections.erratum import ErrataEntry, hash_question
+from fcreview.errata import Errata, ErrataEntry, hash_question
 from fcreview.model.item import Erratum, ImportIssue, Message, Run
 from fcreview.model.json_value import canonical_json
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.decision import Disagreement, find_disagreements
 from fcreview.model.review import ItemKey, Opinion
-from fcreview.stats.agreement_ratings import Rating
-from fcreview.stats.self_agreement import RepeatedRating
+from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 
 if TYPE_CHECKING:

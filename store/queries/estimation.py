@@ -20,8 +20,8 @@ from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
 from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, same_verdict
 from fcreview.stats.answer_model import CriterionAnswers
-from fcreview.stats.calibration_pairs import VerdictPair
-from fcreview.stats.population import ItemStatus, SampleOutcome, format_stratum_name
+from fcreview.stats.calibration import VerdictPair
+from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.filters.build import add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL

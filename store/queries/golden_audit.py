@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from fcreview.golden_audit.facts import find_model_family, smooth_rate
+from fcreview.golden_audit.evidence import find_model_family, smooth_rate
 from fcreview.golden_audit.question import (
     AnswerDifference,
     AuditedQuestion,

@@ -18,7 +18,7 @@ from fcreview.model.review import UNSURE
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event
-    from fcreview.stats.population import SampleOutcome
+    from fcreview.stats.posterior import SampleOutcome
     from fcreview.store.queues.queue_file import QueueFile, QueueItem
     from fcreview.store.reviews.review_index import EventIndex
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.corrections.equivalence import RULE_KINDS, EquivalenceRule, can_be_omitted, is_equivalent, parse_rule
-from fcreview.corrections.erratum import ErrataError
+from fcreview.equivalence import RULE_KINDS, EquivalenceRule, ErrataError, can_be_omitted, is_equivalent, parse_rule
 from fcreview.model.function_schema import read_function_schema
 
 NAMES = st.text(max_size=8).map(str.strip)

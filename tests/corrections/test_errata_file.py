@@ -8,9 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.corrections.equivalence import EquivalenceRule
-from fcreview.corrections.errata_file import _digest, parse_errata, serialize_errata
-from fcreview.corrections.erratum import ErrataEntry, ErrataError, Evidence, hash_question
+from fcreview.equivalence import EquivalenceRule
+from fcreview.errata import ErrataEntry, ErrataError, Evidence, _digest, hash_question, parse_errata, serialize_errata
 from fcreview.model.item import Message
 
 ENTRY = ErrataEntry(

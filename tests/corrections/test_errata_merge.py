@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fcreview.corrections.equivalence import parse_rule
-from fcreview.corrections.errata_file import Errata, combine_errata, parse_errata, serialize_errata
-from fcreview.corrections.erratum import ErrataEntry, Evidence
+from fcreview.equivalence import parse_rule
+from fcreview.errata import Errata, ErrataEntry, Evidence, combine_errata, parse_errata, serialize_errata
 
 
 def entry(number: int, **fields: Any) -> ErrataEntry:

@@ -8,8 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.golden_audit.consistency import GoldenAnswerIndex
-from fcreview.golden_audit.evidence import QuestionEvidence, collect_evidence, create_schema_reader
-from fcreview.golden_audit.facts import RunWeigher, find_model_family
+from fcreview.golden_audit.evidence import (
+    QuestionEvidence,
+    RunWeigher,
+    collect_evidence,
+    create_schema_reader,
+    find_model_family,
+)
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile, find_differences
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import pytest
 
-from fcreview.golden_audit.consensus import find_consensus_reasons, sum_wins
-from fcreview.golden_audit.evidence import collect_evidence, create_schema_reader
-from fcreview.golden_audit.facts import RunWeigher, compute_failure_bits
+from fcreview.golden_audit.evidence import RunWeigher, collect_evidence, compute_failure_bits, create_schema_reader
+from fcreview.golden_audit.score import find_consensus_reasons, sum_wins
 from tests.golden_audit.cases import Said, case, document, golden, of_kind, seen, witnesses
 
 UNIT = document(unit="Unit.")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fcreview.golden_audit.consistency import find_function_doc_conflicts as checked
-from fcreview.golden_audit.formats import find_format_conflicts
+from fcreview.golden_audit.grounding import find_format_conflicts
 from fcreview.golden_audit.question import Reason
 from fcreview.model.item import Call
 from tests.golden_audit.cases import OPTIONAL, Said, case, document, golden, of_kind, seen

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.golden_audit.facts import find_model_family
+from fcreview.golden_audit.evidence import find_model_family
 
 
 @pytest.mark.parametrize(

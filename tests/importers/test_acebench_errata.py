@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.corrections.equivalence import parse_rule
-from fcreview.corrections.errata_file import Errata, parse_errata, serialize_errata
-from fcreview.corrections.erratum import ErrataEntry, hash_question
+from fcreview.equivalence import parse_rule
+from fcreview.errata import Errata, ErrataEntry, hash_question, parse_errata, serialize_errata
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.confusables import MAX_TEXT_LENGTH, confusable_skeleton, describe_hidden_difference
+from fcreview.matching.first_difference import MAX_TEXT_LENGTH, confusable_skeleton, describe_hidden_difference
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.matching import repeated_calls
-from fcreview.matching.repeated_calls import RepeatedCalls, is_same_call, parse_quoted_calls
+from fcreview.matching import conversation
+from fcreview.matching.conversation import RepeatedCalls, is_same_call, parse_quoted_calls
 from fcreview.model.item import GOLDEN_CALL, Call, Item, Message
 
 
@@ -64,7 +64,7 @@ def test_ten_thousand_calls_are_told_apart_without_comparing_each_with_all(monke
     repeats = RepeatedCalls(Item("i", "c", predicted=calls))
     compared = []
     monkeypatch.setattr(
-        repeated_calls, "is_same_call", lambda one, other: compared.append(one) or is_same_call(one, other)
+        conversation, "is_same_call", lambda one, other: compared.append(one) or is_same_call(one, other)
     )
     assert [repeats.find_earlier(call) for call in calls] == [None] * 9_990 + ["turn 1 step 1"] * 10
     assert len(compared) < 2 * len(calls)

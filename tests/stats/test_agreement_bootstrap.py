@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fcreview.stats import agreement_coefficients
+from fcreview.stats import agreement
 from fcreview.stats.agreement import compute_agreement
 from fcreview.stats.agreement_ratings import Rating
 from tests.stats.agreement_tables import figures, made_up, ratings
@@ -34,13 +34,13 @@ def test_intervals_are_the_same_every_time_and_in_any_order_of_ratings() -> None
 def test_another_seed_draws_others_and_the_parts_drawn_at_a_time_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     units = made_up(3, [True, False], annotators=3)
     found = figures(units)
-    monkeypatch.setattr(agreement_coefficients, "_MAX_WEIGHTS", 50)
+    monkeypatch.setattr(agreement, "_MAX_WEIGHTS", 50)
     assert figures(units) == found
     share = np.array([0.0, 1.0])
     times = np.array([30, 70])
 
-    def seeded(seed: int) -> agreement_coefficients.BootstrapEstimate:
-        return agreement_coefficients.bootstrap(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
+    def seeded(seed: int) -> agreement.BootstrapEstimate:
+        return agreement.bootstrap(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
 
     assert seeded(1) == seeded(1) != seeded(2)
 
@@ -67,7 +67,7 @@ def test_intervals_are_those_of_drawing_units_one_by_one(missing: float) -> None
 def plain_values(units: Sequence[Sequence[Any]]) -> dict[str, float]:
     """The values alone: one resample is enough where intervals are not looked at."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(agreement_coefficients.bootstrap, "__defaults__", (1, 0))
+        patched.setattr(agreement.bootstrap, "__defaults__", (1, 0))
         return {name: figure.value or 0.0 for name, figure in figures(units).items()}
 
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fcreview.stats.agreement_coefficients import masi_distance
+from fcreview.stats.agreement import masi_distance
 from tests.oracles import (
     AnnotationTask,
     aggregate_raters,

@@ -19,8 +19,7 @@ from fcreview.stats.estimation import (
     explain_method,
 )
 from fcreview.stats.intervals import NORMAL_QUANTILE
-from fcreview.stats.population import ItemStatus
-from fcreview.stats.sample_size import count_needed_uniform_reviews
+from fcreview.stats.posterior import ItemStatus, count_needed_uniform_reviews
 
 N = 300
 SOFT = "soft_score"

@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.calibration import compute_binary_measures, compute_calibrations, find_error_groups
-from fcreview.stats.calibration_pairs import CALIBRATION_SCOPES, VerdictPair
+from fcreview.stats.calibration import (
+    CALIBRATION_SCOPES,
+    VerdictPair,
+    compute_binary_measures,
+    compute_calibrations,
+    find_error_groups,
+)
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:

@@ -9,8 +9,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fcreview.stats.calibration import compute_binary_measures, compute_multiclass_measures
-from fcreview.stats.calibration_pairs import CalibrationMeasure, MeasureName
+from fcreview.stats.calibration import (
+    CalibrationMeasure,
+    MeasureName,
+    compute_binary_measures,
+    compute_multiclass_measures,
+)
 from tests.oracles import AnnotationTask, bootstrap, cohens_kappa, proportion_confint, to_table
 
 COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)

@@ -11,7 +11,7 @@ import pytest
 from fcreview.model.metric import Metric, ScoredItem, metrics_by_category
 from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.estimation import EstimationInput, MetricEstimate, estimate_metrics
-from fcreview.stats.population import ItemStatus
+from fcreview.stats.posterior import ItemStatus
 
 
 def two_tables(rows: Sequence[ScoredItem]) -> list[Metric]:

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.model.metric import Metric, ScoredItem
 from fcreview.stats.estimation import EstimationInput, MetricEstimate, combine_runs, estimate_metrics
-from fcreview.stats.population import ItemStatus
+from fcreview.stats.posterior import ItemStatus
 from tests.examples import only_long
 from tests.stats.test_estimation import drawn_from, made, run_of, settle
 

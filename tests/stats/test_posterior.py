@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fcreview.stats.posterior import Cells, draw_posterior
-from fcreview.stats.sample_size import VarianceModel, allocate_reviews, count_needed_reviews
+from fcreview.stats.posterior import Cells, VarianceModel, allocate_reviews, count_needed_reviews, draw_posterior
 
 
 def cells(*rows: tuple[int, int, int, int], fraction: float = 0.1) -> Cells:

@@ -7,8 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fcreview.stats.intervals import NORMAL_QUANTILE
-from fcreview.stats.run_comparison import mcnemar_p_value, tango_interval, tango_score
-from fcreview.stats.run_matrix import compute_upset_score
+from fcreview.stats.run_comparison import compute_upset_score, mcnemar_p_value, tango_interval, tango_score
 from tests.oracles import binomtest, brentq, mannwhitneyu, mcnemars
 
 FLIPS = st.integers(0, 400)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.stats.run_matrix import build_run_matrix, compute_upset_score
+from fcreview.stats.run_comparison import build_run_matrix, compute_upset_score
 from tests.stats.comparison_cases import run
 
 STRENGTHS = st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.5, 0.9]), max_size=8)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from fcreview.matching.conversation import chat_messages
-from fcreview.matching.repeated_calls import RepeatedCalls
+from fcreview.matching.conversation import RepeatedCalls, chat_messages
 from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, number_steps
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import accumulate, zip_longest
 
-from fcreview.matching.confusables import describe_hidden_difference
-from fcreview.matching.first_difference import ArgumentRow, build_argument_rows
+from fcreview.matching.first_difference import ArgumentRow, build_argument_rows, describe_hidden_difference
 from fcreview.model.item import Call, CallPair, Side
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.tui.item_view.blocks import DisplayOptions

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import zip_longest
 from typing import Literal
 
+from fcreview.matching.conversation import is_same_call, parse_quoted_calls
 from fcreview.matching.first_difference import ArgumentRow
-from fcreview.matching.repeated_calls import is_same_call, parse_quoted_calls
 from fcreview.model.address import RESPONSE, turn_address
 from fcreview.model.item import GOLDEN_CALL, Call, CallPair, DiffState, Message, Verdict
 from fcreview.model.sanitize import sanitize

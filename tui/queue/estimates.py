@@ -13,7 +13,7 @@ from math import sqrt
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
-from fcreview.stats.population import UNDECIDED, AutomaticOutcome, ItemStatus
+from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.command_forms import FormField

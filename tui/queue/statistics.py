@@ -1,6 +1,6 @@
 """Build the tables of agreement, calibration and conventions. Choosing a row opens the items behind its value.
 
-`fcreview.stats.agreement_ratings` and `fcreview.stats.calibration_pairs` compute the statistics.
+`fcreview.stats.agreement_ratings` and `fcreview.stats.calibration` compute the statistics.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fcreview.stats.agreement_ratings import (
     format_value_and_interval,
     group_key,
 )
-from fcreview.stats.calibration_pairs import (
+from fcreview.stats.calibration import (
     CALIBRATION_SCOPES,
     MEASURE_LABELS,
     CalibrationScope,
@@ -48,13 +48,7 @@ from fcreview.tui.text.theme import HEAT, symbols
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import AgreementCoefficient, CoefficientName
-    from fcreview.stats.calibration_pairs import (
-        Calibration,
-        ConfusionCell,
-        ErrorGroup,
-        MeasureName,
-        SelectionMethod,
-    )
+    from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup, MeasureName, SelectionMethod
 
 
 EMPTY_CELL: StyledText = ("", "")

@@ -18,8 +18,8 @@ from fcreview.stats.agreement_ratings import (
     find_multiply_labelled_items,
     split_by_blind_status,
 )
-from fcreview.stats.calibration_pairs import NO_PAIRS_MESSAGE as CALIBRATION_NONE
-from fcreview.stats.calibration_pairs import CalibrationScope, VerdictPair
+from fcreview.stats.calibration import NO_PAIRS_MESSAGE as CALIBRATION_NONE
+from fcreview.stats.calibration import CalibrationScope, VerdictPair
 from fcreview.store.rows import View
 from fcreview.tui.actions import AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
@@ -50,7 +50,7 @@ from fcreview.tui.widgets.panel import Panel, is_small
 
 if TYPE_CHECKING:
     from fcreview.stats.agreement_ratings import RatingGroup
-    from fcreview.stats.calibration_pairs import ErrorGroup
+    from fcreview.stats.calibration import ErrorGroup
     from fcreview.stats.conventions import RunConventions
     from fcreview.tui.session import Session
 

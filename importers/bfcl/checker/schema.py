@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from fcreview.corrections.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
+from fcreview.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
 from fcreview.importers.bfcl.checker.java_javascript import (
     JAVA_TYPES,
     JAVASCRIPT_TYPES,

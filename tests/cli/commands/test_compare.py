@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.commands.compare import print_matrix_items
-from fcreview.stats.run_matrix import build_run_matrix
+from fcreview.stats.run_comparison import build_run_matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
 from tests.stats.comparison_cases import run
 

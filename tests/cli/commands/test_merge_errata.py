@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.corrections.errata_file import parse_errata
+from fcreview.errata import parse_errata
 from tests.commands import Done
 
 Cli = Callable[..., Done]

@@ -13,8 +13,14 @@ from fcreview.exporters.report.sections import (
     Table,
     calibration_section,
 )
-from fcreview.stats.calibration import compute_calibrations, find_error_groups
-from fcreview.stats.calibration_pairs import BY_HAND, CALIBRATION_SCOPES, VerdictPair, describe_selection
+from fcreview.stats.calibration import (
+    BY_HAND,
+    CALIBRATION_SCOPES,
+    VerdictPair,
+    compute_calibrations,
+    describe_selection,
+    find_error_groups,
+)
 
 
 def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:

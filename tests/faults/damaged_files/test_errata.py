@@ -16,9 +16,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.corrections.equivalence import parse_rule
-from fcreview.corrections.errata_file import serialize_errata
-from fcreview.corrections.erratum import ErrataEntry
+from fcreview.equivalence import parse_rule
+from fcreview.errata import ErrataEntry, serialize_errata
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import Done, environment, run_in_this_process

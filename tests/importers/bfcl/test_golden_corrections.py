@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.corrections.errata_file import Errata, parse_errata, serialize_errata
-from fcreview.corrections.erratum import ErrataEntry, hash_question
+from fcreview.errata import Errata, ErrataEntry, hash_question, parse_errata, serialize_errata
 from fcreview.importers.bfcl.writeback import check_golden_fix
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item

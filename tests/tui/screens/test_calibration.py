@@ -10,8 +10,14 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.model.wording import source_label
-from fcreview.stats.calibration import compute_calibrations, find_error_groups
-from fcreview.stats.calibration_pairs import CALIBRATION_SCOPES, MEASURE_LABELS, VerdictPair, format_measure
+from fcreview.stats.calibration import (
+    CALIBRATION_SCOPES,
+    MEASURE_LABELS,
+    VerdictPair,
+    compute_calibrations,
+    find_error_groups,
+    format_measure,
+)
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.corrections.equivalence import parse_rule
+from fcreview.equivalence import parse_rule
 from fcreview.importers.bfcl.checker.evaluate import evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
 from tests.importers.bfcl.checker.cases import AREA, F, P, S, area, array, document

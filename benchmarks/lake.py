@@ -1,7 +1,7 @@
 """A lake of ten million items: make it from real runs, and time what the screens ask of it.
 
 Usage: python benchmarks/lake.py make PATH LAKE [--items N]    real runs at PATH, repeated until the lake has N items
-       python benchmarks/lake.py time LAKE                     median seconds of three processes a query, two cores
+       python benchmarks/lake.py time LAKE                     median of three processes: each query, whole commands
 
 The items are those of the runs, in windows of 5,000 that begin anywhere; 16 parts, 280 bytes an item.
 """
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -26,6 +27,7 @@ from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 
 ITEMS_PER_RUN, PARTS = 5_000, 16
+COMMANDS = (["runs"], ["triage"], ["items", "--limit", "40"])
 CPU = False
 SETTINGS = "SET threads = 2"
 
@@ -128,6 +130,16 @@ def main() -> None:
             runs.append([line.split("\t") for line in done.stdout.decode().splitlines()])
         for rows in zip(*runs, strict=True):
             print(f"{median(float(value) for _, value in rows):6.2f} s  {rows[0][0]}")
+        for command in COMMANDS:
+            seconds = median(time_command(command, given.paths[0]) for _ in range(3))
+            print(f"{seconds:6.2f} s  fcreview {' '.join(command)}")
+
+
+def time_command(command: Sequence[str], folder: Path) -> float:
+    program = [sys.executable, "-m", "fcreview.cli", command[0], str(folder), *command[1:]]
+    began = time.perf_counter()
+    subprocess.run(program, capture_output=True, check=True)
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

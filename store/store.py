@@ -265,8 +265,14 @@ class Store:
 
         `by` is an index of `fcreview.matching.clusters.GROUPINGS`.
         """
+        return self.fetch_clusters_by(view, [by], limit)[0]
+
+    def fetch_clusters_by(self, view: View, groupings: Sequence[int], limit: int | None = None) -> list[list[Cluster]]:
+        """Return the clusters of several groupings, as `fetch_clusters` does, in less time."""
+        if self.blind:
+            return [[] for _ in groupings]
         check = self._raise_if_interrupted
-        return [] if self.blind else self._query(lambda: fetch_clusters(self.connection, view, limit, by, check))
+        return self._query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
 
     def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
         """Return the import issues of one item; or the issues of the given runs (by default all) and of the search for

@@ -102,7 +102,8 @@ def triage(
         from fcreview.store.filters.build import FAILING_FILTER, add_terms
 
         view = session.build_view(where, run=run)
-        clusters = session.store.fetch_clusters(view, by=grouping)
+        groupings = [BY_ERROR_TYPE, BY_DECISIVE_STEP] if grouping == BY_ERROR_TYPE and not as_json else [grouping]
+        clusters, *steps = session.store.fetch_clusters_by(view, groupings)
         failing = sum(cluster.count for cluster in clusters)
         if grouping == BY_VALUE and clusters:
             failing = session.store.count_items(replace(view, where=add_terms(view.where, FAILING_FILTER)))
@@ -113,9 +114,9 @@ def triage(
                 emit_json(_build_cluster_json(cluster, failing, grouping))
         else:
             print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
-            if grouping == BY_ERROR_TYPE and has_decisive_steps(clusters):
-                steps = session.store.fetch_clusters(view, by=BY_DECISIVE_STEP)
-                for line in format_triage_table(TriageTable(steps, failing, BY_DECISIVE_STEP, limit or MAX_GROUPS)):
+            if steps and has_decisive_steps(clusters):
+                table = TriageTable(steps[0], failing, BY_DECISIVE_STEP, limit or MAX_GROUPS)
+                for line in format_triage_table(table):
                     emit(clip_to_terminal(line))
 
 

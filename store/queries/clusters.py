@@ -82,64 +82,85 @@ def fetch_clusters(
     connection: DuckDBPyConnection,
     view: View,
     limit: int | None,
-    by: int = BY_ERROR_TYPE,
+    groupings: Sequence[int] = (BY_ERROR_TYPE,),
     raise_if_interrupted: Callable[[], None] = lambda: None,
-) -> list[Cluster]:
-    """Return clusters of the view's items whose effective verdict is fail, largest first.
+) -> list[list[Cluster]]:
+    """Return the clusters of each grouping, largest first, of the view's items whose effective verdict is fail.
 
-    `by` is an index into `GROUPINGS`. The filter `Cluster.where` selects exactly the items of the cluster in the runs
-    of the view. Clusters by value are limited to the `MAX_VALUE_PAIRS` most frequent pairs of values.
+    `groupings` are indexes into `GROUPINGS`; `BY_VALUE` must be the only one. The filter `Cluster.where` selects
+    exactly the items of the cluster in the runs of the view. Clusters by value are limited to the `MAX_VALUE_PAIRS`
+    most frequent pairs of values.
     """
-    grouping = computed_grouping(by)
-    rows = _fetch_cluster_rows(connection, view, grouping)
-    builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
-    clusters = []
-    shown = rows if limit is None else rows[: max(limit, 0)]
-    with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
-    reasons = _fetch_step_reasons(connection, with_step)
-    for row in shown:
-        raise_if_interrupted()
-        terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
-        names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
-        names["error_type"] = names["error_type"] or ""
-        clusters.append(
-            Cluster(
-                **names,
-                count=row.count,
-                examples=row.examples,
-                where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
-                terms=terms,
-                difference=row.difference or "",
-                step_reason=reasons.get(row.first_item) or "",
-                first_item=row.first_item,
-                n_decisive=row.n_decisive,
+    computed = [computed_grouping(by) for by in groupings]
+    found = _fetch_cluster_rows(connection, view, computed)
+    all_clusters = []
+    for grouping, rows in zip(computed, found, strict=True):
+        builders = {each: _make_term_builder(each, rows) for each in _SHARED_GROUPINGS[grouping]}
+        clusters = []
+        shown = rows if limit is None else rows[: max(limit, 0)]
+        with_step = [row.first_item for row in shown if row.names.get("decisive_step")]
+        reasons = _fetch_step_reasons(connection, with_step)
+        for row in shown:
+            raise_if_interrupted()
+            terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
+            names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
+            names["error_type"] = names["error_type"] or ""
+            clusters.append(
+                Cluster(
+                    **names,
+                    count=row.count,
+                    examples=row.examples,
+                    where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
+                    terms=terms,
+                    difference=row.difference or "",
+                    step_reason=reasons.get(row.first_item) or "",
+                    first_item=row.first_item,
+                    n_decisive=row.n_decisive,
+                )
             )
-        )
-    return clusters
+        all_clusters.append(clusters)
+    return all_clusters
 
 
-def _fetch_cluster_rows(connection: DuckDBPyConnection, view: View, grouping: int) -> Sequence[_ClusterRow]:
+def _fetch_cluster_rows(
+    connection: DuckDBPyConnection, view: View, groupings: Sequence[int]
+) -> list[Sequence[_ClusterRow]]:
+    """Return the rows of each grouping. One query for two groupings takes two thirds of the time of two queries."""
     where, params, _ = build_condition(view, blind=False)
-    names = dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping])
-    if grouping == BY_VALUE:
-        names = _VALUE_COLUMNS | names
-    columns, at = ", ".join(f"{sql} AS {name}" for name, sql in names.items()), len(names)
-    positions = ", ".join(map(str, range(1, at + 1)))  # not names, because an alias can also be a column of the table
+    own = [dict(_COLUMNS[each] for each in _SHARED_GROUPINGS[grouping]) for grouping in groupings]
     failing = f"{FROM_ITEMS} WHERE {where} AND {EFFECTIVE_VERDICT} = false"
-    if grouping == BY_VALUE:
+    if groupings == [BY_VALUE]:
+        own = [_VALUE_COLUMNS | own[0]]
         frequent = (
             f"SELECT {_VALUE_PAIR_HASH} AS pair {failing}"
             f" GROUP BY pair ORDER BY count(*) DESC, min(i.item) LIMIT {MAX_VALUE_PAIRS}"
         )
         failing += f" AND {_VALUE_PAIR_HASH} IN (SELECT pair FROM ({frequent}))"
         params = params * 2
+    names = {name: sql for each in reversed(own) for name, sql in each.items()}
+    # Positions, because an alias can also be a column of the table.
+    positions = {name: str(place) for place, name in enumerate(names, 1)}
+    sets = ", ".join(f"({', '.join(positions[name] for name in each)})" for each in own)
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in names.items())
     rows = connection.execute(
-        f"SELECT {columns}, count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
+        f"SELECT {columns}, grouping_id({', '.join(names.values())}),"
+        f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
         " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step)"
-        f" {failing} GROUP BY {positions} ORDER BY n DESC, {positions}",
+        f" {failing} GROUP BY GROUPING SETS ({sets}) ORDER BY n DESC, {', '.join(positions.values())}",
         params,
     ).fetchall()
-    return [_ClusterRow(dict(zip(names, row, strict=False)), *row[at:]) for row in rows]
+    found: list[Sequence[_ClusterRow]] = []
+    places, n_names = {name: place for place, name in enumerate(names)}, len(names)
+    for each in own:
+        absent = int("".join("01"[name not in each] for name in names), 2)  # grouping_id has a bit for each column
+        found.append(
+            [
+                _ClusterRow({name: row[places[name]] for name in each}, *row[n_names + 1 :])
+                for row in rows
+                if row[n_names] == absent
+            ]
+        )
+    return found
 
 
 def _fetch_step_reasons(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, str | None]:

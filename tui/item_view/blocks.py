@@ -333,14 +333,7 @@ def is_long(text: str, rows: int) -> bool:
 
 
 def text_block(
-    key: str,
-    label: str,
-    text: str,
-    options: DisplayOptions,
-    *,
-    rows: int = 4,
-    style: str = "",
-    title: str = "",
+    key: str, label: str, text: str, options: DisplayOptions, *, rows: int = 4, style: str = "", title: str = ""
 ) -> Block:
     """Return the block of a labelled text. A long text is folded to `rows` rows and shows its size."""
     long = is_long(text, rows)
@@ -381,13 +374,7 @@ def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
         return [_line_with_size(label, head, text, cells, "dim")]
 
     return Block(
-        key,
-        lines,
-        foldable=True,
-        folded=True,
-        opens_pager=True,
-        title=f"{label} {name}",
-        full_text=lambda: text,
+        key, lines, foldable=True, folded=True, opens_pager=True, title=f"{label} {name}", full_text=lambda: text
     )
 
 

@@ -449,10 +449,7 @@ def _note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Li
         source = f"confirmed by {', '.join(mark.people)}" if mark.people else f"guess from facts{hint}"
     else:
         source = f"marked by {', '.join(mark.people)}"
-    left: Line = (
-        ("decisive step", "warn"),
-        (sanitize(f" · message {mark.message} · {source}"), "dim"),
-    )
+    left: Line = (("decisive step", "warn"), (sanitize(f" · message {mark.message} · {source}"), "dim"))
     if is_guess or not mark.reason:
         kind: Line = ((f"{sanitize(mark.kind)} ", "dim"),)
         lines = [justify_line(left, kind if line_width(left) + line_width(kind) < cells else (), cells)]

@@ -1,7 +1,7 @@
 """Render function docs and the list of available functions.
 
-A column beside the item, or the footer, shows the docs of the function under the cursor. The list of available
-functions is part of the document.
+A column beside the item, or panels or the footer below it, show the docs of the function under the cursor. The list of
+available functions is part of the document.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from fcreview.model.address import parse_address
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import CallPair
 from fcreview.model.json_value import split_path
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, fold_mark, nest_blocks
+from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
 from fcreview.tui.text.lines import (
     BLANK_LINE,
     Line,
@@ -27,7 +28,9 @@ from fcreview.tui.text.lines import (
     label_rows,
     line_width,
     make_line,
+    pad_text,
     rule_line,
+    truncate_middle,
     wrap_text,
     wrap_visible,
 )
@@ -420,3 +423,58 @@ def _other_functions_block(names: Sequence[str], options: DisplayOptions, *, fol
         return [(("  ", ""), (row, "dim")) for row in rows]
 
     return Block(OTHER_FUNCTIONS_KEY, lines, foldable=True, folded=folded, title="available functions")
+
+
+MAX_NAME_CELLS = 30
+MAX_TYPE_CELLS = 18
+SUMMARY_ROWS = 3
+
+
+def docs_panels(functions: Sequence[dict[str, Any]], here: RelevantFunctions, cells: int, free_rows: int) -> list[Line]:
+    """Return one panel for each function at the cursor. Panels that do not fit into `free_rows` are omitted."""
+    lines: list[Line] = []
+    for name in here.names:
+        document = find_function(functions, name)
+        panel = [] if document is None else _docs_panel(document, here.argument, cells, free_rows - len(lines))
+        lines += panel if len(lines) + len(panel) <= free_rows else []
+    return lines
+
+
+def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free_rows: int) -> list[Line]:
+    inner = cells - FRAME_CELLS
+    properties = read_declared_parameters(document).properties
+    required, optional = split_parameters(document)
+    signature = ", ".join([*required, *(f"{each}?" for each in optional)])
+    title = f"{sanitize(str(document.get('name')))}({sanitize(signature)})"
+    summary = wrap_text(str(document.get("description") or ""), inner, SUMMARY_ROWS)
+    head = [make_line(row, "dim") for row in summary if row]
+    if properties is None or len(properties) > min(free_rows - 2, MAX_PARAMETERS):
+        return []
+    if not properties:
+        return box_lines(title, head or [make_line("no parameters", "dim")], cells)
+    name_cells = min(max(display_width(sanitize(str(each))) for each in properties), MAX_NAME_CELLS)
+    type_cells = min(max(display_width(sanitize(type_name(each))) for each in properties.values()), MAX_TYPE_CELLS)
+    rows: list[list[Line]] = []
+    for name, schema in properties.items():
+        is_marked, text = str(name) == argument, "  ".join(parameter_texts(schema))
+        cellwise: Line = (
+            (f"{symbols().path} " if is_marked else "  ", "primary"),
+            pad_text(truncate_middle(sanitize(str(name)), name_cells), name_cells, "strong" if is_marked else ""),
+            ("  ", ""),
+            pad_text(truncate_middle(sanitize(type_name(schema)), type_cells), type_cells, "dim"),
+            ("  required  " if name in required else "  optional  ", "dim"),
+        )
+        indent = name_cells + type_cells + 16
+        texts = wrap_text(text, max(inner - indent, 10), SUMMARY_ROWS)
+        lines: list[Line] = [(*cellwise, (texts[0].rstrip() if texts else "", "dim"))]
+        lines += [((" " * indent, ""), (each.rstrip(), "dim")) for each in texts[1:]]
+        rows.append(lines)
+    body = [*head, *(line for lines in rows for line in lines)]
+    if len(body) + 2 > free_rows:  # one row for each parameter
+        body = [_cut(lines, inner) for lines in rows]
+        body = [*head, *body] if len(head) + len(body) + 2 <= free_rows else body
+    return box_lines(title, body, cells)
+
+
+def _cut(lines: Sequence[Line], cells: int) -> Line:
+    return fit_line((*lines[0], (f" {symbols().ellipsis}", "dim")), cells) if len(lines) > 1 else lines[0]

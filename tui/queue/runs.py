@@ -10,15 +10,8 @@ from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.item import Call, CallPair, Item
 from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import (
-    COLUMN_GAP,
-    compute_column_widths,
-    format_count,
-    format_verdict,
-)
-from fcreview.stats.run_comparison import (
-    Flip,
-)
+from fcreview.model.wording import COLUMN_GAP, compute_column_widths, format_count, format_verdict
+from fcreview.stats.run_comparison import Flip
 from fcreview.store.queries.run_lists import (
     GROUP_LABELS,
     SORT_KEYS,

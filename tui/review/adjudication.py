@@ -17,9 +17,7 @@ from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import Scale, decides, find_scale
 from fcreview.model.wording import format_count, format_verdict
-from fcreview.stats.agreement_ratings import (
-    is_fault_disagreement,
-)
+from fcreview.stats.agreement_ratings import is_fault_disagreement
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.item_view.blocks import Block
 from fcreview.tui.review.cursor import Cursor
@@ -27,10 +25,7 @@ from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
-from fcreview.tui.text.lines import (
-    Line,
-    rule_line,
-)
+from fcreview.tui.text.lines import Line, rule_line
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from fcreview.tui.review.answer_cards import (
     progress_line,
     question_line,
 )
-from fcreview.tui.review.item_actions import read_raw_records
+from fcreview.tui.review.item_dialogs import read_raw_records
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
 from fcreview.tui.screens.dialogs import AskScreen, FaultScreen, NoteScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText

@@ -18,7 +18,7 @@ from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS, PROMPT_H
 from fcreview.tui.item_view.document import join_records
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.item_actions import (
+from fcreview.tui.review.item_dialogs import (
     calls_text,
     diff_text,
     format_open_command,

@@ -18,18 +18,19 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import ItemDetail, QueueRow
 from fcreview.tui.actions import ITEM_TEXT_ACTIONS
 from fcreview.tui.item_view.blocks import BlockSource, IndexedItem
-from fcreview.tui.item_view.context_panels import docs_panels, other_runs_panel
 from fcreview.tui.item_view.document import first_difference_inside, last_block_of_target
 from fcreview.tui.item_view.function_docs import (
     NO_FUNCTIONS,
     FunctionDocsSource,
     RelevantFunctions,
     available_functions,
+    docs_panels,
     footer_lines,
     functions_at,
 )
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.item_dialogs import other_runs_panel
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
 from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width

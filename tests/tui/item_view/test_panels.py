@@ -10,9 +10,9 @@ import pytest
 from fcreview.model.item import Verdict
 from fcreview.store.rows import QueueRow
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.context_panels import docs_panels, other_runs_panel
-from fcreview.tui.item_view.function_docs import RelevantFunctions
+from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panels
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.item_dialogs import other_runs_panel
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.item_view.document_text import HOSTILE, WEATHER, detail, golden, item, predicted, text
 

@@ -1,4 +1,4 @@
-"""Prepare the dialogs of an item: texts to copy, the same item in other runs, labels and raw records.
+"""Prepare the dialogs of an item: texts to copy, the item in other runs, labels, raw records and the golden editor.
 
 The module does not import Textual. In blind mode the store omits hidden verdicts from an `ItemDetail`.
 """
@@ -6,32 +6,46 @@ The module does not import Textual. In blind mode the store omits hidden verdict
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fcreview.errors import FcreviewError
 from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
 from fcreview.model.address import RESPONSE, parse_address
-from fcreview.model.item import Call
-from fcreview.model.sanitize import sanitize
+from fcreview.model.item import Call, Item, Run
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import SCALES
 from fcreview.model.wording import format_count, format_verdict
+from fcreview.store.database import StoreError
 from fcreview.store.rows import ItemDetail, QueueRow, decode_item
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.call_diff import common_prefix_length, format_call
 from fcreview.tui.item_view.call_pairs import call_to_json
-from fcreview.tui.item_view.context_panels import automatic_verdict
 from fcreview.tui.item_view.document import RawRecord, build_document, format_location, score_location
-from fcreview.tui.text.lines import ChoiceTable, StyledText, TextColumn, plain_text, truncate_middle
+from fcreview.tui.queue.columns import difference_line
+from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    StyledText,
+    TextColumn,
+    fit_line,
+    format_json,
+    make_line,
+    pad_text,
+    plain_text,
+    truncate_middle,
+)
 from fcreview.tui.text.theme import symbols, verdict_style
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Item
     from fcreview.store.store import Store
-    from fcreview.tui.session import Session
+    from fcreview.tui.session import GoldenSupport, Session
 
 
 COPY_WIDTH = 100
@@ -121,6 +135,45 @@ def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
     if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):
         parts += ["--workspace", str(folder)]
     return shlex.join(parts)
+
+
+MIN_PANEL_ROWS = 3
+MAX_RUN_NAME_CELLS = 30
+
+
+def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
+    """Return a panel with verdict and first difference of the same item in other runs. Empty if there is no room."""
+    if not rows or free_rows < MIN_PANEL_ROWS + (len(rows) > 1):
+        return []
+    names = [sanitize(row.run_name or row.model) for row in rows]
+    name_cells = min(max(map(display_width, names)), MAX_RUN_NAME_CELLS)
+    fitting = free_rows - 2 if len(rows) <= free_rows - 2 else free_rows - 3
+    lines = [
+        fit_line(
+            (_verdict_sign(row), pad_text(truncate_middle(name, name_cells), name_cells + 2), *_format_difference(row)),
+            cells - FRAME_CELLS,
+        )
+        for row, name in list(zip(rows, names, strict=True))[:fitting]
+    ]
+    if len(rows) > fitting:
+        lines.append(make_line(f"{symbols().ellipsis} {format_count(len(rows) - fitting, 'more run')}", "dim"))
+    verdicts = [value for row in rows if (value := automatic_verdict(row)) is not None]
+    facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
+    return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
+
+
+def automatic_verdict(row: QueueRow) -> bool | None:
+    """Return the official verdict, else the recomputed verdict, else the judge verdict."""
+    return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
+
+
+def _verdict_sign(row: QueueRow) -> StyledText:
+    value = automatic_verdict(row)
+    return f"{symbols().verdict_symbol(value)} ", verdict_style(value)
+
+
+def _format_difference(row: QueueRow) -> Line:
+    return difference_line(row) or (("no difference" if automatic_verdict(row) else "", "dim"),)
 
 
 NO_CALL = "(no call)"
@@ -222,3 +275,136 @@ async def _read_or_error(session: Session, read: Callable[[Store], str | None]) 
         return await session.query(read)
     except Exception as error:  # the file may be gone, changed or unreadable
         return f"The record cannot be read: {error}"
+
+
+EMPTY_GOLDEN = "{\n}"
+JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """Result of checking a text: the parsed golden answer, or the problem of an invalid text."""
+
+    golden_fix: dict[str, Any] | None
+    problem: str = ""
+    position: int = 0
+
+
+def initial_text(golden: GoldenSupport, run: Run, item: Item) -> str:
+    """Return the initial text of the editor: the golden answer of the dataset as JSON."""
+    try:
+        template = golden.make_template(run, item)
+    except FcreviewError:
+        return EMPTY_GOLDEN
+    return EMPTY_GOLDEN if template is None else format_json(template)
+
+
+def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> CheckedText:
+    """Parse the text and check it with the benchmark's importer."""
+    try:
+        fix = json.loads(text)
+    except json.JSONDecodeError as error:
+        return CheckedText(None, f"invalid JSON: {error.msg}", error.pos)
+    except (ValueError, RecursionError) as error:
+        return CheckedText(None, f"invalid JSON: {error}")
+    if not isinstance(fix, dict):
+        return CheckedText(None, "not a JSON object with the fields of the golden record")
+    try:
+        problem = golden.find_problem(run, item, fix)
+    except FcreviewError as error:
+        problem = str(error)
+    return CheckedText(None, problem, find_problem_position(problem, text)) if problem else CheckedText(fix)
+
+
+def find_problem_position(problem: str, text: str) -> int:
+    """Return the position, in characters, of the part of a JSON text that a problem mentions.
+
+    If the problem mentions several JSON strings of the text, this is the position of the most deeply nested one, or of
+    the first of these. Returns 0 if the problem mentions no string of the text.
+    """
+    depth, deepest, position = 0, 0, 0
+    for token in JSON_TOKEN.finditer(text):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+        elif token[1] and depth > deepest and re.search(rf"(?<!\w){re.escape(token[1])}(?!\w)", problem):
+            deepest, position = depth, token.start()
+    return position
+
+
+def line_and_column(text: str, position: int) -> tuple[int, int]:
+    """Convert a position in characters to (line, column). All numbers count from 0."""
+    return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RecheckSummary:
+    """Effect of a new golden answer on the runs that were checked so far."""
+
+    this_verdict: bool | None = None
+    """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be recomputed."""
+    runs_checked: int = 0
+    to_pass: int = 0
+    """Number of verdicts that change to pass. `to_fail` is the number that change to fail."""
+    to_fail: int = 0
+    runs_left: int = 0
+
+    def describe(self) -> str:
+        """Format the effect: `valid · this prediction would pass · changes 3 of 12 runs: 2 to pass, 1 to fail`."""
+        if self.this_verdict is None:
+            text = "valid · this prediction's verdict cannot be recomputed"
+        else:
+            text = f"valid · this prediction would {'pass' if self.this_verdict else 'fail'}"
+        if not self.runs_checked:
+            return text
+        rest = f", {self.runs_left} left" if self.runs_left else ""
+        runs, changes = format_count(self.runs_checked, "run"), self.to_pass + self.to_fail
+        if not changes:
+            return f"{text} · changes no verdict in {runs}{rest}"
+        counts = ((self.to_pass, "pass"), (self.to_fail, "fail"))
+        detail = ", ".join(f"{count} to {verdict}" for count, verdict in counts if count)
+        return f"{text} · changes {changes} of {runs}: {detail}{rest}"
+
+
+async def recheck_runs(
+    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any]
+) -> AsyncIterator[RecheckSummary]:
+    """Recompute the verdict of an item, then of the same item in each other run. Yield a summary after each run."""
+    own = decode_item(item)
+    summary = await _recheck_run(session, golden, own, fix, RecheckSummary())
+    yield summary
+    others = [other for other in await session.query(lambda store: store.find_same_question(own)) if other != own]
+    for at, other in enumerate(others, 1):
+        checked = await _recheck_run(session, golden, other, fix, summary)
+        summary = replace(checked, this_verdict=summary.this_verdict, runs_left=len(others) - at)
+        yield summary
+
+
+async def _recheck_run(
+    session: Session, golden: GoldenSupport, item: int, fix: dict[str, Any], summary: RecheckSummary
+) -> RecheckSummary:
+    before, after = await session.query(lambda store: _recompute_verdict(store, golden, item, fix))
+    if after is None:
+        return summary
+    return replace(
+        summary,
+        this_verdict=after,
+        runs_checked=summary.runs_checked + 1,
+        to_pass=summary.to_pass + (after and before is False),
+        to_fail=summary.to_fail + (not after and before is True),
+    )
+
+
+def _recompute_verdict(
+    store: Store, golden: GoldenSupport, item: int, fix: dict[str, Any]
+) -> tuple[bool | None, bool | None]:
+    detail = store.read_detail(item)
+    return detail.item.rule, golden.recheck(detail.run, detail.item, fix, _read_record(store, item))
+
+
+def _read_record(store: Store, item: int) -> Any:
+    try:
+        return json.loads(store.read_raw_record(item))
+    except (StoreError, ValueError, RecursionError):
+        return None

@@ -37,10 +37,7 @@ class DecisiveStepMark:
 def find_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the adjudicated decisive step, else the annotator's own, else the agreed step, else the guessed step.
-
-    `opinions`: reviews that the annotator may see. `hide_verdicts`: whether the guess is hidden.
-    """
+    """Return the adjudicated decisive step, else the annotator's own, else the agreed step, else the visible guess."""
     verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
     guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
     given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
@@ -184,10 +181,7 @@ class BlockSource:
 
 
 def number_blocks(blocks: Sequence[Block], message: int | None, *, is_stop: bool = False) -> Sequence[Block]:
-    """Set the number of the message that the blocks show. Return the blocks.
-
-    `is_stop`: whether the cursor stops at the blocks, so that the message can be marked as the decisive step.
-    """
+    """Set the message number of blocks and return the blocks. `is_stop`: whether the cursor stops at each of them."""
     for block in blocks:
         block.message = message
         block.is_heading = block.is_heading or (is_stop and message is not None)

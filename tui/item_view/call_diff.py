@@ -88,11 +88,7 @@ def common_prefix_length(a: str, b: str) -> int:
 
 
 def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
-    """Split a piece of a text into styled parts. The spans get the style `mark_style`.
-
-    `offset` is the position of the piece in the text. Blanks at the edges of a span are drawn as `␣`, because they
-    would be invisible.
-    """
+    """Split a piece of a text, which begins at `offset`, into styled parts. Edge blanks of a span are drawn as `␣`."""
     parts: list[StyledText] = []
     at = 0
     for first, last in spans:
@@ -238,17 +234,13 @@ def _side_by_side_lines(
                 (f"{state} ", STATE_STYLES[row.state]),
                 pad_text(label, widths.name, name_style),
                 ("  ", ""),
-                *_marked_golden(golden.rstrip(), golden_offset, golden_spans, golden_style),
+                *mark_spans(golden.rstrip(), golden_offset, golden_spans, golden_style, "golden_diff"),
                 (" " * (widths.golden + 2 - display_width(golden.rstrip())), ""),
                 *mark_spans(piece, offset, spans, predicted_style, _difference_style(row)),
             )
         )
         offset, golden_offset = offset + len(piece), golden_offset + len(golden)
     return lines
-
-
-def _marked_golden(piece: str, offset: int, spans: Sequence[Span], style: str) -> Line:
-    return mark_spans(piece, offset, spans, style, "golden_diff")
 
 
 def _golden_spans(row: ArgumentRow, spans: Sequence[Span]) -> list[Span]:
@@ -336,10 +328,7 @@ def format_call(name: str, call: Call | None) -> str:
 def folded_pair_lines(
     pair: CallPair, label: str, call: Call | None, ending: Line, inside_turn: bool, cells: int
 ) -> list[Line]:
-    """Render a folded pair on one line that ends with `ending`, which is never cut.
-
-    `label` is the number of the call, such as `call 1 of 2`. If `inside_turn`, the line omits the number of the turn.
-    """
+    """Render a folded pair on one line. `ending` is never cut. Inside a turn, the turn is not named."""
     missing_side = ONE_SIDED_LABELS.get(pair.state)
     summary = fit_line(
         (

@@ -44,12 +44,8 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
-    """Whether a pair is folded by default.
-
-    This applies to an equal pair among several pairs, and to a missing or extra call in a trajectory. A pair is
-    unfolded if it was reviewed or failed, if it is the decisive step, or if the benchmark compared its predicted call
-    with a golden call.
-    """
+    """Whether a pair without failure or review is folded: an equal pair among several, an extra call in a
+    trajectory."""
     decisive, predicted = indexed.decisive_step, indexed.calls_of(pair)[1]
     if decisive is not None and decisive.message == indexed.message_number(predicted):
         return False
@@ -117,11 +113,8 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
 
 
 def call_label(pairs: Sequence[CallPair], position: int) -> str:
-    """Return the number of a call in its turn, as in its address: `call 2 of 3`.
-
-    Addresses number the golden calls in golden order, then the extra calls. If the model made the calls in another
-    order, the label of a golden call is `golden call 2 of 2`.
-    """
+    """Return the number of a call as in its address, `call 2 of 3`. Addresses number the golden calls first, in golden
+    order."""
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
     in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])

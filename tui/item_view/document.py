@@ -127,10 +127,7 @@ MAX_FIELD_CHARS = 48
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the metadata fields of the benchmark, one line each. On screen, they are folded below a summary.
-
-    Blind annotators see no fields, because fields can reveal the outcome.
-    """
+    """Return the metadata, one line each. Blind annotators see no fields, because fields can reveal the outcome."""
     item = detail.item
     named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
     fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
@@ -318,11 +315,8 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 
 
 def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> int:
-    """Return the index of the block where the cursor starts.
-
-    It is the call that `suspicions` mention, else the decisive step, else the first difference, else the first block
-    that the benchmark or a judge gives a verdict on, else the first unfolded block.
-    """
+    """Return the index of the block where the cursor starts: the call that `suspicions` mention, else the decisive
+    step, else the first difference, else the first judged block, else the first unfolded block."""
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
@@ -361,11 +355,8 @@ def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
 
 
 def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the last block that belongs to the target of the block at `at`.
-
-    The arguments and verdicts of a call belong to the call; the text and judge verdicts of a response belong to the
-    response. For a turn or a block without a target, the result is `at`.
-    """
+    """Return the index of the last block of the target at `at`, such as the last argument of a call. A turn is one
+    block."""
     key = blocks[at].key
     part = parse_address(key)
     if blocks[at].target is None or (part is not None and part.call is None):
@@ -433,13 +424,13 @@ def add_decisive_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key
     if mark is None or not earlier:
         return [*blocks]
     at = -max(earlier)[1]
-    render = partial(_lines_with_note, blocks[at].lines, mark, confirm_key)
-    step = replace(blocks[at], lines=render, is_decisive=True, is_heading=True, message=mark.message)
+    first = blocks[at]
+
+    def lines(cells: int) -> list[Line]:
+        return [*_note_lines(mark, confirm_key, cells), *first.lines(cells)]
+
+    step = replace(first, lines=lines, is_decisive=True, is_heading=True, message=mark.message)
     return [*blocks[:at], step, *blocks[at + 1 :]]
-
-
-def _lines_with_note(render: LineRenderer, mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:
-    return [*_note_lines(mark, confirm_key, cells), *render(cells)]
 
 
 def _note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Line]:

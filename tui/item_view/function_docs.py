@@ -298,11 +298,8 @@ MAX_VALUE_CHARS = 200
 def footer_lines(
     indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the function docs in the free rows below the document. `key`: block key of the cursor.
-
-    If `allow_full_docs` and all docs of the function fit into `free_rows`, they are shown in full. Otherwise only the
-    docs of the parameter under the cursor are shown.
-    """
+    """Render the docs of the function at the block `key` if they fit into `free_rows`, else of the parameter at the
+    cursor."""
     here = functions_at(indexed, key)
     document = find_function(indexed.item.functions, here.names[0]) if here else None
     if document is None:
@@ -336,11 +333,8 @@ OTHER_FUNCTIONS_KEY = "offer/others"
 
 
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return blocks with the signatures of the available functions, called functions first.
-
-    The names of predicted functions that are not available follow. If the reader chose to see all docs, the docs of a
-    function follow its signature. On screen, the signatures are folded at first.
-    """
+    """Return the signatures of the available functions, called functions first, with their docs if the reader chose
+    so."""
     functions = indexed.item.functions
     if not functions:
         return []

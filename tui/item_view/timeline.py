@@ -111,10 +111,8 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Return the events of one step, and remove from `missing` the golden calls that follow a call of this step.
-
-    The calls come before the first message whose role is not assistant. If there is no such message, they come last.
-    """
+    """Return the events of a step, calls before their results, with the golden calls from `missing` that follow its
+    calls."""
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
     results = [message for message in messages if message.role == "tool"]
@@ -368,11 +366,8 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
 
 
 def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
-    """Whether an event is shown. The full dialogue shows all events.
-
-    The short dialogue omits raw replies that were decoded into calls, and log and system messages that do not explain
-    why the turn ended.
-    """
+    """Whether an event is shown. The short dialogue omits raw replies that were decoded, and logs that explain
+    nothing."""
     message = event.message
     if message is None or options.full_dialogue:
         return True

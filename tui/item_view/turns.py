@@ -204,11 +204,8 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return blocks for the fields whose values differ between the golden and the predicted state of the environment.
-
-    The fields are shown at the failing turn, or at the last turn if no turn is known to fail. The list is empty for all
-    other turns and for blind annotators.
-    """
+    """Return the fields of the environment that differ from the golden state, at the failing or the last turn. Blind
+    annotators do not see them."""
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
     if not differences or turn != end_turn or indexed.hide_verdicts:
@@ -252,12 +249,8 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return the turns that are unfolded by default.
-
-    All turns of a short trajectory are unfolded. In a long trajectory, these are the turn of the decisive step, and the
-    failing turn, else the first turn with a difference. If there is none of these, it is the only turn with calls, else
-    the first turn or, without calls, the last turn.
-    """
+    """Return the turns to unfold: all turns of a short trajectory, else the decisive and the failing turn, else the
+    first turn with a difference, else the only turn with calls, else the first or, without calls, the last turn."""
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
     decisive = set() if indexed.decisive_turn is None else {indexed.decisive_turn}

@@ -318,11 +318,7 @@ def _judge_value_part(verdict: Verdict, suffix: str = "") -> StyledText:
 
 
 def _unexplained_judge_lines(verdicts: Sequence[Verdict], cells: int) -> list[Line]:
-    """Render verdicts without a rationale, such as `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`, in as few lines as
-    possible.
-
-    The judge's reply is shown once, after the last verdict that was read from it.
-    """
+    """Render `── judge gpt-4o ✓ · args_ok_llm ✓ "True" ──`, with the judge's reply after its last verdict."""
     lines: list[Line] = []
     parts: list[StyledText] = []
     previous = ""
@@ -466,11 +462,8 @@ def read_reason(item: Item, source: str) -> Reason:
 
 
 def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
-    """Return the panel with the reasons. Empty if it would only repeat the badges in the header.
-
-    Blind review hides the reasons. `has_heading`: whether the panel always has a title. Otherwise it has a title only
-    if the verdicts differ.
-    """
+    """Return the panel with the reasons, unless it would only repeat the header. `has_heading`: always show its
+    title."""
     item = indexed.item
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
@@ -498,7 +491,7 @@ def _reason_lines(
         for reason in (first, second):
             lines += _labelled_lines(reason, cells, max_rows)
     else:
-        lines += _sentence_lines(first, cells, max_rows)
+        lines += _with_code(paragraph_lines("", first.sentence, cells, "differs", max_rows), first.code, cells)
         if second.sentence and second.sentence != first.sentence:
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
             lines += _labelled_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
@@ -511,10 +504,6 @@ def _reason_lines(
         note = f": {item.rule_note}" if item.rule_note else ""
         lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", 1)
     return lines
-
-
-def _sentence_lines(reason: Reason, cells: int, max_rows: int) -> list[Line]:
-    return _with_code(paragraph_lines("", reason.sentence, cells, "differs", max_rows), reason.code, cells)
 
 
 def _labelled_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:

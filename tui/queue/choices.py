@@ -127,10 +127,7 @@ def is_unfoldable(group: ClusterGroup) -> bool:
 
 
 def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
-    """Return (explanation, example): the error type as a sentence, or the values, and an example of a first difference.
-
-    A long error type is cut so that its explanation fits into `cells`.
-    """
+    """Return (explanation, example). A long error type is cut so that its explanation fits into `cells`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
@@ -162,10 +159,7 @@ def _cut_value_pair(text: str, cells: int) -> str:
 
 
 def _cut_words(text: str, cells: int) -> str:
-    """Cut a sentence after a whole word, `No function fits the …`, and names after a whole name, `6 city …`.
-
-    A single name is cut in its middle.
-    """
+    """Cut a sentence after a word, and names after a name: `6 city …`. A single name is cut in its middle."""
     ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
     if display_width(text) <= cells:
         return text
@@ -190,13 +184,7 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
 def cluster_table(
     rows: Sequence[ClusterRow], grouping: int, failures: int, unfolded: set[str], cells: int
 ) -> ClusterTable:
-    """Return the table of clusters, `cells` wide.
-
-    Args:
-        grouping: Index in `GROUPINGS`.
-        failures: Number of failing items in the view.
-        unfolded: Filter terms of the unfolded groups.
-    """
+    """Return the table of clusters. `failures`: number of failing items. `unfolded`: filter terms of groups."""
     largest = max((row.count for row in rows), default=1)
     number_cells = max(len(f"{largest:,}"), 5)
     has_shares = cells >= SHARES_MIN_CELLS

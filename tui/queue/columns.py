@@ -50,12 +50,8 @@ def fails_with_equal_calls(row: QueueRow) -> bool:
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return the first difference of a row: the argument, then the golden and the predicted value in their colours.
-
-    For a failing row without a difference, the text explains the error type or is `EQUAL_CALLS`.
-    """
-    text, arrow = row.first_difference or "", (f" {symbols().arrow} ", "dim")
-    function, argument = row.diff_function or "", row.diff_argument
+    """Return the first difference: argument, golden and predicted value. Without one, explain the error type."""
+    text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:
         error = shown_error_type(row)
@@ -74,8 +70,12 @@ def difference_line(row: QueueRow) -> Line:
         what, golden, predicted = "function", match[2], match[1]
     else:
         return ((sanitize(text), ""),)
+    return _pair_line(what, golden, predicted)
+
+
+def _pair_line(what: str | None, golden: str, predicted: str) -> Line:
     head: Line = ((f"{sanitize(what)}  ", ""),) if what else ()
-    return (*head, (sanitize(golden), "golden"), arrow, (sanitize(predicted), "predicted"))
+    return (*head, (sanitize(golden), "golden"), (f" {symbols().arrow} ", "dim"), (sanitize(predicted), "predicted"))
 
 
 def split_difference(text: str) -> Line:
@@ -83,18 +83,12 @@ def split_difference(text: str) -> Line:
     for pattern in DIFFERENCE_TEXTS:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
-            golden, predicted = parts.get("golden") or "none", parts.get("predicted") or "not called"
-            head: Line = ((f"{sanitize(parts['what'])}  ", ""),) if parts.get("what") else ()
-            arrow = (f" {symbols().arrow} ", "dim")
-            return (*head, (sanitize(golden), "golden"), arrow, (sanitize(predicted), "predicted"))
+            return _pair_line(parts.get("what"), parts.get("golden") or "none", parts.get("predicted") or "not called")
     return ((sanitize(text), ""),)
 
 
 def fit_difference(line: Line, size: int) -> Line:
-    """Shorten a line of `difference_line` to `size` cells. The golden and predicted value share the available width.
-
-    Both values lose their common beginning first, so that the difference is visible.
-    """
+    """Shorten a line of `difference_line` to `size` cells. Both values lose their common beginning first."""
     if line_width(line) <= size:
         return line
     if len(line) < 3:
@@ -118,10 +112,8 @@ def fit_difference(line: Line, size: int) -> Line:
 
 
 def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
-    """Return the start of the first word that differs, or a position in the word if the word does not fit into `cells`.
-
-    Returns 0 if the common beginning is short or the texts are equal.
-    """
+    """Return the start of the first differing word, or a later position if the word does not fit into `cells`. Returns
+    0 if the common beginning is short."""
     if golden == predicted:
         return 0
     common = _common_prefix_length((golden, predicted))
@@ -163,11 +155,8 @@ class QueueColumns:
 
     @classmethod
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list that is `cells` wide.
-
-        A verdict column is omitted if all rows have the same verdict, and the category if the ids contain it. In a
-        narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut.
-        """
+        """Choose the columns for a list that is `cells` wide. Columns with one value are omitted. In a narrow list, the
+        recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
@@ -215,11 +204,8 @@ def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
 
 
 def queue_row_line(row: QueueRow, columns: QueueColumns, labels: Mapping[str, str] = NO_LABELS) -> Line:
-    """Return the line of a row: a flag, then the cells.
-
-    The flag is `i` for import issues, or the symbol of a stale review. `labels`: short forms of ids and names of runs,
-    see `short_ids` and `short_run_names`.
-    """
+    """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review), then the cells.
+    `labels`: short forms of ids and names of runs."""
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
@@ -259,10 +245,8 @@ def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
 
 
 def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
-    """Map each id that is wider than `cells` to a short form. Different ids have different short forms.
-
-    Ids mostly differ at their end. If their usual short forms are equal, they also show the part that differs.
-    """
+    """Map each id that is wider than `cells` to a short form, which keeps the end of the id and differs from all
+    others."""
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
     groups: dict[str, list[str]] = {}
     for each, text in wide.items():

@@ -69,7 +69,7 @@ class RunSample:
     @property
     def left(self) -> int:
         """Number of reviews that the annotators of the sample still have to record."""
-        return sum(each.share.total - each.share.done for each in self.queues)
+        return sum(each.left for each in self.queues)
 
 
 def read_run_sample(run: RunRow, store: Store) -> RunSample:
@@ -194,20 +194,17 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
 
     if not sample.drawn:
         return make_line(f"No sample yet. Fill in the form to draw one{hint('estimates.draw')}")
-    own = [each for each in sample.queues if each.share.annotator == annotator and each.share.done < each.share.total]
-    others = [each for each in sample.queues if each.share.annotator != annotator and each not in own]
-    waiting = [each for each in others if each.share.done < each.share.total]
-    if own:
-        left = own[0].share.total - own[0].share.done
-        return make_line(
-            f"Review your {format_count(left, 'item')} of {sanitize(own[0].queue)}{hint('estimates.review')}"
-        )
+    unfinished = [each for each in sample.queues if each.left]
+    own = next((each for each in unfinished if each.share.annotator == annotator), None)
+    if own is not None:
+        items = format_count(own.left, "item")
+        return make_line(f"Review your {items} of {sanitize(own.queue)}{hint('estimates.review')}")
     if sample.open:
         return make_line(f"Resolve {format_count(sample.open, 'disagreement')}{hint('estimates.adjudicate')}")
-    if waiting:
-        name, left = waiting[0].share.annotator, waiting[0].share.total - waiting[0].share.done
-        command = f"fcreview open PATH --annotator {name} --queue {waiting[0].queue}"
-        return make_line(sanitize(f"{name} has {format_count(left, 'item')} left: {command}"))
+    if unfinished:
+        name, items = unfinished[0].share.annotator, format_count(unfinished[0].left, "item")
+        command = f"fcreview open PATH --annotator {name} --queue {unfinished[0].queue}"
+        return make_line(sanitize(f"{name} has {items} left: {command}"))
     estimate = sample.estimate
     if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")

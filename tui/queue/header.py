@@ -77,11 +77,8 @@ def run_title(run: RunRow) -> str:
 
 
 def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Return a unique label of each run, by run number: the model and, if needed, a distinguishing part. Sanitized.
-
-    The part that distinguishes runs of one model is the benchmark with its version and language, the folder or the date
-    of the run, its file, or the run number.
-    """
+    """Return a unique label of each run, by run number: the model and, if needed, its benchmark, folder, file or
+    number."""
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
         lambda group: {run.run: run_title(run) for run in group},
@@ -124,14 +121,8 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
 
 
 def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_anyone: int = 0) -> Line:
-    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
-
-    Args:
-        progress: (reviewed, all) items of the annotator. None until they are counted.
-        cells: Width of the whole line. A narrow line has a short bar and omits `reviewed`.
-        by_anyone: Number of items reviewed by at least one annotator, shown if it is higher than the annotator's
-            own and there is room. 0 if it is hidden.
-    """
+    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator. `progress`: (reviewed, all)
+    items of the annotator. `by_anyone`: items with a review, 0 if hidden."""
     name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
     if progress is None:
         return (name,)
@@ -144,12 +135,9 @@ def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, 
 
 
 def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
-    """Format an estimated pass rate: `74.9 % [69.8, 79.6] · 38 more for ±2`.
-
-    The brackets contain the 95 % confidence interval. The last part is the number of labels that are still needed for
-    an interval of ±2 percentage points, or, if sampled items are undecided, the range if they all fail or all pass. If
-    too many are undecided, the range replaces the interval. `short` omits the last part.
-    """
+    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more for ±2`. The last part is
+    the number of missing labels, or the range if undecided items fail or pass. If too many are undecided, there is only
+    the range. `short` omits the last part."""
     text = f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
     if estimate.bounds is not None:
         bounds = "{:.1f} to {:.1f} %".format(*(100 * each for each in estimate.bounds))
@@ -169,11 +157,9 @@ def rates_line(
     estimate: PassRateEstimate | None = None,
     adjudicate_key: str = "",
 ) -> Line:
-    """Return the line with the official, recomputed and corrected pass rates, and warnings at the right.
-
-    If the line is too short for both, an `estimate` replaces the corrected rate. In blind mode, the line has no rates.
-    `runs` is None until the runs are read. `adjudicate_key`: key that opens the disagreements.
-    """
+    """Return the line with the pass rates and warnings. In blind mode, it has no rates. `runs` is None until they are
+    read. If the line is too short for both, an `estimate` replaces the corrected rate. `adjudicate_key` opens the
+    disagreements."""
     if runs is None:
         return store_loading_line()
     total = sum_rates(runs)
@@ -252,15 +238,9 @@ class QueuePlace:
 def queue_facts(
     runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: QueuePlace, cells: int
 ) -> str:
-    """Return the facts of the queue: `BFCL V4 · filter official:fail · order failures · 12/640`.
-
-    If there is no room, first the benchmark and then the order are omitted, then the filter is cut. The name of a run
-    replaces the filter, which the top line also shows.
-
-    Args:
-        where: Filter as entered by the annotator. `view.where` combines filter and search.
-        search: Search text as entered by the annotator.
-    """
+    """Return `BFCL V4 · filter official:fail · order failures · 12/640`. If there is no room, the benchmark and then
+    the order are omitted, then the filter is cut. The name of a run replaces the filter. `where` and `search` are as
+    entered."""
     position, total = place.position, place.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
     selection += [f"filter {sanitize(where)}"] if where else []

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_VALUE
 from fcreview.model.sanitize import sanitize
@@ -238,16 +238,6 @@ FIRST_BATCH = 50
 MAX_REMAINING = 1000
 
 
-class RowSource(Protocol):
-    """Methods of `Store` that `QueueNavigator` calls."""
-
-    def count_items(self, view: View) -> int: ...
-
-    def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]: ...
-
-    def find_position(self, view: View, item: int) -> int | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
     """Position of an item in a queue. If a verdict removes the item, the next item takes its position."""
@@ -260,35 +250,35 @@ class QueueNavigator:
     last_position: int = 0
 
     @classmethod
-    def locate(cls, source: RowSource, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
+    def locate(cls, store: Store, view: View, item: int, previous: QueueNavigator | None = None) -> QueueNavigator:
         """Find the position of an item. `previous`: navigator of the item displayed before."""
-        position = source.find_position(view, item)
+        position = store.find_position(view, item)
         last = previous.last_position if previous is not None else 0
-        return cls(view, item, source.count_items(view), position, last if position is None else position)
+        return cls(view, item, store.count_items(view), position, last if position is None else position)
 
-    def find_neighbour(self, source: RowSource, step: int) -> int | None:
+    def find_neighbour(self, store: Store, step: int) -> int | None:
         """Return the next (`step` 1) or previous (`step` -1) item, or None at the end or beginning of the queue."""
         at = self.last_position + (step if self.position is not None or step < 0 else 0)
         if not 0 <= at < self.count:
             return None
-        rows = source.fetch_page(self.view, at, 1)
+        rows = store.fetch_page(self.view, at, 1)
         return rows[0].item if rows else None
 
-    def find_next_unreviewed(self, source: RowSource) -> int | None:
+    def find_next_unreviewed(self, store: Store) -> int | None:
         """Return the first following item without a verdict by the annotator. None if there is none up to the end."""
         start = self.last_position + (0 if self.position is None else 1)
-        return next((row.item for row in self._unreviewed_rows(source, start) if row.item != self.item), None)
+        return next((row.item for row in self._unreviewed_rows(store, start) if row.item != self.item), None)
 
-    def find_remaining(self, source: RowSource) -> RemainingItems:
+    def find_remaining(self, store: Store) -> RemainingItems:
         """Count the other items without a verdict by the annotator, and find the first of them."""
-        unreviewed = (row.item for row in self._unreviewed_rows(source, 0) if row.item != self.item)
+        unreviewed = (row.item for row in self._unreviewed_rows(store, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))
         return RemainingItems(len(items), items[0] if items else None)
 
-    def _unreviewed_rows(self, source: RowSource, start: int) -> Iterator[QueueRow]:
+    def _unreviewed_rows(self, store: Store, start: int) -> Iterator[QueueRow]:
         size = FIRST_BATCH
         while start < self.count:
-            rows = source.fetch_page(self.view, start, min(size, self.count - start))
+            rows = store.fetch_page(self.view, start, min(size, self.count - start))
             yield from (row for row in rows if row.stale or not self._has_verdict(row))
             if not rows:
                 return

@@ -51,6 +51,11 @@ class QueueProgress:
     queue: str
     share: ShareProgress
 
+    @property
+    def left(self) -> int:
+        """Number of reviews that the annotator still has to record."""
+        return self.share.total - self.share.done
+
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
@@ -205,8 +210,9 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
     if overview.blind:
         size = max(MIN_NAME_CELLS, min(longest, cells - 24))
         names = _fit_names(labels, runs, size)
-        lines = [
-            _join(make_line(name), make_line(_own_progress(run), "dim")) for name, run in zip(names, runs, strict=True)
+        lines: list[Line] = [
+            ((f"{name}  ", ""), (f"{run.yours:,} of {run.n_items:,}", "dim"))
+            for name, run in zip(names, runs, strict=True)
         ]
         return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
     categories = list_categories(runs)[first:]
@@ -238,14 +244,6 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
 def _fit_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:
     shortened = short_run_names(list(dict.fromkeys(labels[run.run] for run in runs)), cells)
     return [pad(shortened.get(labels[run.run], labels[run.run]), cells) for run in runs]
-
-
-def _own_progress(run: RunRow) -> str:
-    return f"{run.yours:,} of {run.n_items:,}"
-
-
-def _join(left: Line, right: Line) -> Line:
-    return (*left, ("  ", ""), *right)
 
 
 def runs_facts(overview: Overview, hidden_categories: int) -> str:
@@ -317,7 +315,7 @@ def queues_complete(overview: Overview) -> str:
     """Return the number of completed queue files: `1 of 2 queues complete`. Empty without queue files."""
     queues = overview.queues or ()
     names = {each.queue for each in queues}
-    open_names = {each.queue for each in queues if each.share.done < each.share.total}
+    open_names = {each.queue for each in queues if each.left}
     return f"{len(names - open_names)} of {format_count(len(names), 'queue')} complete" if names else ""
 
 
@@ -384,15 +382,11 @@ def next_actions(overview: Overview) -> list[NextAction]:
     """Return the next actions, the most useful first."""
     actions: list[NextAction] = []
     if overview.n_disagreements:
-        actions.append(
-            NextAction("overview.adjudicate", f"Resolve {format_count(overview.n_disagreements, 'disagreement')}")
-        )
-    for each in overview.queues or ():
-        left = each.share.total - each.share.done
-        if each.share.annotator == overview.annotator and left:
-            text = f"Review {format_count(left, 'item')} of {sanitize(each.queue)}"
-            actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
-            break
+        text = f"Resolve {format_count(overview.n_disagreements, 'disagreement')}"
+        actions.append(NextAction("overview.adjudicate", text))
+    if (own := _find_unfinished_share(overview)) is not None:
+        text = f"Review {format_count(own.left, 'item')} of {sanitize(own.queue)}"
+        actions.append(NextAction("overview.queue", text, sanitize(overview.annotator), "people"))
     if overview.blind:
         actions.append(NextAction("overview.failures", "Review items"))
     else:
@@ -417,7 +411,7 @@ def _estimate_action(overview: Overview) -> NextAction:
     needed = max((each.needed or 0 for each in estimates), default=0)
     if not overview.sampled_runs:
         return NextAction("overview.estimates", "Draw a sample", "to estimate accuracy")
-    if needed and not any(each.share.done < each.share.total for each in overview.queues or ()):
+    if needed and not any(each.left for each in overview.queues or ()):
         return NextAction("overview.estimates", f"Draw {format_count(needed, 'more label')}", target)
     return NextAction("overview.estimates", "See estimated accuracy", format_count(len(overview.sampled_runs), "run"))
 
@@ -435,7 +429,10 @@ def next_lines(overview: Overview, keys: dict[str, str], cells: int) -> list[Lin
 
 def find_unfinished_queue(overview: Overview) -> str | None:
     """Return the name of the first queue file in which the annotator still has items to review, or None."""
-    for each in overview.queues or ():
-        if each.share.annotator == overview.annotator and each.share.done < each.share.total:
-            return each.queue
-    return None
+    own = _find_unfinished_share(overview)
+    return None if own is None else own.queue
+
+
+def _find_unfinished_share(overview: Overview) -> QueueProgress | None:
+    own = (each for each in overview.queues or () if each.share.annotator == overview.annotator)
+    return next((each for each in own if each.left), None)

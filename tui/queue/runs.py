@@ -263,9 +263,10 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
     ]
     if len({folder_label(run) for run in runs}) > 1 and state.grouping not in ("date", "model"):
         folder = TextColumn("folder", truncate=_cut_middle_evenly)
-        columns.append(RunColumn(folder, _single_run_cell(_folder_cell), 9 if has_repeated_models else 2))
+        priority = 9 if has_repeated_models else 2
+        columns.append(_run_column(folder, priority, lambda run: (sanitize(folder_label(run)), "dim")))
     if show_benchmark and state.grouping not in ("generation", "model"):
-        columns.append(RunColumn(TextColumn("bench", min_width=7), _single_run_cell(_benchmark_cell), 5))
+        columns.append(_run_column(TextColumn("bench", min_width=7), 5, lambda run: (run_title(run), "dim")))
     if not blind:
         columns.append(RunColumn(TextColumn("official", align_right=True), _official_cell))
         if any(run.rule_known for run in runs):
@@ -273,7 +274,8 @@ def _run_columns(runs: Sequence[RunRow], state: RunListState, *, show_benchmark:
         corrected = TextColumn("corrected", align_right=True)
         columns.append(RunColumn(corrected, _corrected_cell, ALWAYS_SHOWN if has_reviews else 3))
     if len(lacking) > 1:
-        columns.append(RunColumn(TextColumn("dataset"), _single_run_cell(_dataset_cell), 7))
+        dataset = TextColumn("dataset")
+        columns.append(_run_column(dataset, 7, lambda run: ("none" if run.info.lacks_dataset else "", "warn")))
     columns.append(_count_column("by you", "yours", 8))
     if not blind and any(run.reviewed > run.yours for run in runs):
         columns.append(_count_column("by anyone", "reviewed", 7))
@@ -306,20 +308,9 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
     return cell
 
 
-def _single_run_cell(cell: Callable[[RunRow], Cell]) -> Callable[[RunListRow], Cell]:
-    return lambda row: ("", "") if row.run is None else cell(row.run)
-
-
-def _folder_cell(run: RunRow) -> Cell:
-    return sanitize(folder_label(run)), "dim"
-
-
-def _benchmark_cell(run: RunRow) -> Cell:
-    return run_title(run), "dim"
-
-
-def _dataset_cell(run: RunRow) -> Cell:
-    return "none" if run.info.lacks_dataset else "", "warn"
+def _run_column(column: TextColumn, priority: int, cell: Callable[[RunRow], Cell]) -> RunColumn:
+    """Return a column that is empty in the lines of groups and of all runs."""
+    return RunColumn(column, lambda row: ("", "") if row.run is None else cell(row.run), priority)
 
 
 def _official_cell(row: RunListRow) -> Cell:

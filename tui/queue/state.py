@@ -351,11 +351,8 @@ def save_position(annotator_state: AnnotatorState, state: QueueState, position: 
 def load_position(
     annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start: str = ""
 ) -> QueuePosition | None:
-    """Return the saved position. `can_open_file`: whether a queue file with this name can be read.
-
-    Returns None if there is no position, if its runs, its blind mode or its options are different, or if one of its
-    filters or queue files is no longer valid.
-    """
+    """Return the saved position. None if there is none, if its runs, blind mode or options differ, or if a filter is
+    invalid or `can_open_file` is false for the name of a queue file."""
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
         return None

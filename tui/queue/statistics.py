@@ -136,10 +136,8 @@ def agreement_columns(cells: int) -> list[TextColumn]:
 
 
 def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureRow]:
-    """Return one row for each group, followed by the rows of its coefficients. The row of a group opens all its items.
-
-    A group is one combination of blind or open review, part of the item, and criterion.
-    """
+    """Return a row for each group, which opens its items, and the rows of its coefficients. A group is one combination
+    of blind or open review, part of the item, and criterion."""
     separator = f" {symbols().separator} "
     rows: list[FigureRow] = []
     coefficients = [each.coefficient for each in figures]
@@ -331,11 +329,8 @@ def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells
 
 
 def _matrix_lines(calibration: Calibration, here: ConfusionCell | None, *, tall: bool, is_here: bool) -> list[Line]:
-    """Return a confusion matrix: automatic verdicts from top to bottom, human verdicts from left to right.
-
-    A cell has its count and its share of the items with this human verdict. `here`: cell under the cursor. `tall`:
-    whether a cell has three rows. `is_here`: whether the cursor is in the group of the matrix.
-    """
+    """Return a confusion matrix: automatic verdicts downwards, human verdicts to the right, each cell with its count
+    and its share of the human verdict. `here`: cell under the cursor."""
     values = [value for cell in calibration.cells for value in (cell.automatic, cell.human)]
     values = [True, False] if calibration.binary else sorted({repr(each): each for each in values}.values(), key=_rank)
     texts = [truncate(format_verdict(value, calibration.criterion), LABEL_CELLS) for value in values]
@@ -418,10 +413,7 @@ def convention_columns(cells: int) -> list[TextColumn]:
 
 
 def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[FigureRow]:
-    """Return a heading for each figure of each run with its range, followed by its conventions.
-
-    A row opens the items that its convention counts differently from the run's own tool.
-    """
+    """Return a heading for each figure of a run, then its conventions. A row opens the items that count differently."""
     n_columns, separator = len(convention_columns(cells)), f" {symbols().separator} "
     rows: list[FigureRow] = []
     for run in runs:

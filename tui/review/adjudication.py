@@ -51,10 +51,7 @@ class AdjudicationCase:
 
 @dataclass(slots=True)
 class CaseList:
-    """Cases in the order of adjudication, and the index of the displayed case.
-
-    The parts of an item come before the item itself, because resolving them often resolves the item.
-    """
+    """Cases in order of adjudication. Parts come before their item, because resolving them often resolves the item."""
 
     cases: list[AdjudicationCase] = field(default_factory=list)
     at: int = 0

@@ -94,14 +94,8 @@ def progress_line(cases: CaseList, annotator: str, cells: int) -> Line:
 def answer_lines(
     case: AdjudicationCase, item: Item, own_review: Opinion | None, size: tuple[int, int], pager_key: str
 ) -> list[Line]:
-    """Return the annotators' answers as cards, the adjudicator's review, the majority and the automatic verdicts.
-
-    The annotators' names are shown if the case is resolved. Lines that do not fit are omitted.
-
-    Args:
-        size: (columns, rows) of the screen.
-        pager_key: Key that shows all answers in the pager.
-    """
+    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts, as far as they
+    fit. Names are shown if the case is resolved. `size`: (columns, rows) of the screen."""
     cells, height = size
     is_tall = height >= BOX_MIN_ROWS
     rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)

@@ -95,11 +95,8 @@ class Cursor:
         return target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
-        """Show another item, with the cursor at the top or, in a trajectory, at the first failure.
-
-        `suspicions`: reasons why the golden answer looks wrong. If there are any, the cursor starts at the call that
-        they mention.
-        """
+        """Show another item, with the cursor at the call that `suspicions` mention or, in a trajectory, the first
+        failure."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="", suspicions=suspicions)
         self._build("")
@@ -213,11 +210,8 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next of: docs of the golden call's function, docs of the predicted call's function, all, none.
-
-        Returns the block of the docs or, if the docs are now hidden, the block that was above them. None if the item
-        has no functions.
-        """
+        """Show the next choice of function docs. Return the block of the docs, else the block above them. None if the
+        item has no functions."""
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None
@@ -243,10 +237,8 @@ class Cursor:
         return next((call for each in targets if (call := enclosing_call(each))), None)
 
     def search(self, text: str, cells: int, step: int = 1) -> SearchResult | None:
-        """Move to the next (1) or previous (-1) hit, wrapping around. The search for a new text starts at the cursor.
-
-        Folded text is searched too, and unfolded if it contains the hit. Returns None if there is no hit.
-        """
+        """Move to the next (1) or previous (-1) hit, also in folded text, wrapping around. A new search starts at the
+        cursor."""
         if text != self.last_search:
             self._last_hit = None
         self.last_search = text

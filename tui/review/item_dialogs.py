@@ -317,11 +317,7 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position, in characters, of the part of a JSON text that a problem mentions.
-
-    If the problem mentions several JSON strings of the text, this is the position of the most deeply nested one, or of
-    the first of these. Returns 0 if the problem mentions no string of the text.
-    """
+    """Return the position, in characters, of the most deeply nested JSON string that a problem mentions, else 0."""
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":

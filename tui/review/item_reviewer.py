@@ -362,10 +362,8 @@ class ItemReviewer:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score. If the criterion belongs to another block, move the cursor to that block instead.
-
-        On an item without scores, record the override reason with this number for the last override.
-        """
+        """Record a score, or move the cursor to the block of its criterion. Without scores, record an override
+        reason."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")

@@ -416,7 +416,7 @@ def read_cluster(store: Store, view: View) -> BulkReview:
     return BulkReview(items, rows, list(dict.fromkeys(tags)))
 
 
-def item_lines(review: BulkReview, cells: int) -> list[Line]:
+def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
     """Return a line for each shown item: id, effective verdict and first difference."""
     names = {row.item: (sanitize(row.id), sanitize(row.run_name or row.model)) for row in review.rows}
     has_models = len({model for _, model in names.values()}) > 1
@@ -434,7 +434,7 @@ def item_lines(review: BulkReview, cells: int) -> list[Line]:
     return lines
 
 
-def entry_lines(review: BulkReview) -> list[Line]:
+def bulk_entry_lines(review: BulkReview) -> list[Line]:
     none: StyledText = (symbols().none, "dim")
     verdict = verdict_badge(VERDICTS_BY_KEY[review.verdict_key][0]) if review.verdict_key else none
     fault: StyledText = (review.fault, "people") if review.fault else none

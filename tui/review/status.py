@@ -109,15 +109,9 @@ def status_line(
     keys: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """Return the status line: ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`.
-
-    Args:
-        message: Text and style. Key hints replace an empty text.
-        percent: Percentage of the document above the bottom of the screen.
-        in_arguments: Whether the cursor stops at arguments.
-        keys: First key of each action by action id.
-        pace: Summary of the session, shown if there is room.
-    """
+    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Key hints replace an empty
+    message. `percent`: part of the document above the bottom of the screen. `keys`: first key of each action by action
+    id."""
     keys = keys or {}
     target, target_name = question.target, describe_address(question.target)
     target_key = f" {keys['item.target']} " if "item.target" in keys else " "
@@ -196,13 +190,8 @@ MAX_SUMMARY_ITEMS = 5_000
 def summarize_queue(
     store: Store, view: View, reviewed: Mapping[int, str], pace: str, annotator: str, *, blind: bool
 ) -> list[str]:
-    """Return the lines of the summary: verdicts, pace, and agreement with other annotators unless review is blind.
-
-    Args:
-        view: The queue. If its filter selects no reviewed items, the items of this session are counted instead.
-        reviewed: Number and id of each item reviewed in this session.
-        pace: Pace of the session, such as `30 reviewed · 4.1 s/item`.
-    """
+    """Return verdicts, pace, and the agreement with others unless review is blind. If the view's filter selects no
+    reviewed items, the `reviewed` items of this session, as {number: id}, are counted."""
     rows = [row for row in store.fetch_page(view, 0, MAX_SUMMARY_ITEMS) if row.you is not None]
     if not rows and reviewed:
         view = View(f"item:{','.join(map(str, reviewed))}", "dataset")

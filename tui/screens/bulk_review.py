@@ -16,9 +16,9 @@ from fcreview.tui.review.recorder import (
     MAX_SHOWN_ITEMS,
     NOT_MEASURED,
     BulkReview,
+    bulk_entry_lines,
+    bulk_item_lines,
     describe_bulk,
-    entry_lines,
-    item_lines,
 )
 from fcreview.tui.screens.choice_list import BORDER_CELLS
 from fcreview.tui.screens.dialogs import ConfirmScreen, FaultScreen, TagsScreen, tag_choices
@@ -80,9 +80,9 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         count = format_count(len(review.items), "item")
         shown = f"the first {MAX_SHOWN_ITEMS} of {count}" if len(review.items) > MAX_SHOWN_ITEMS else count
         self.query_one("#bulk-items-panel", Panel).set_title("Items you have not reviewed", shown, flat_facts=True)
-        self.query_one("#bulk-items", TextList).set_lines([(*margin, *line) for line in item_lines(review, cells)])
+        self.query_one("#bulk-items", TextList).set_lines([(*margin, *line) for line in bulk_item_lines(review, cells)])
         self.query_one("#bulk-entry-panel", Panel).set_title(f"Review of {count}")
-        self.query_one("#bulk-entry", LineBlock).show([(*margin, *line) for line in entry_lines(review)])
+        self.query_one("#bulk-entry", LineBlock).show([(*margin, *line) for line in bulk_entry_lines(review)])
 
     def _show_message(self, text: str, style: str = "warn") -> None:
         self.query_one("#bulk-message", LineBar).show(fit_line(((f" {text}", style),), self.size.width))

@@ -153,15 +153,20 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
             lines += paragraph_lines(" " * len(label), criteria_text(item, source), cells, "dim")
         return lines
     lines += paragraph_lines("", recomputed_reason or official_reason, cells, "", max_rows)
-    failing = item.extra.failing_turn
-    if failing is not None:
-        text = f"fails in turn {failing + 1} (the benchmark's own messages count turns from 0)"
+    return lines + _remark_lines(item, cells, with_turn=True, max_note_rows=RATIONALE_ROWS)
+
+
+def _remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int) -> list[Line]:
+    """Render the failing turn, the verdicts on other criteria, and why there is no recomputed verdict."""
+    lines: list[Line] = []
+    if with_turn and item.extra.failing_turn is not None:
+        text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
         lines += paragraph_lines("", text, cells, "dim")
-    for source in verdicts:
-        lines += paragraph_lines(f"{SOURCE_LABELS[source]}: ", criteria_text(item, source), cells, "dim")
+    for source, label in SOURCE_LABELS.items():
+        lines += paragraph_lines(f"{label}: ", criteria_text(item, source), cells, "dim")
     if item.rule is None:
         note = f": {item.rule_note}" if item.rule_note else ""
-        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim")
+        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", max_note_rows)
     return lines
 
 
@@ -481,9 +486,9 @@ def _reason_lines(
 ) -> list[Line]:
     known = official.value is not None and recomputed.value is not None
     differ = known and official.value != recomputed.value
-    first, second = (
-        (recomputed, official) if recomputed.value is not None or not official.sentence else (official, recomputed)
-    )
+    first, second = recomputed, official
+    if recomputed.value is None and official.sentence:
+        first, second = official, recomputed
     fails = False in (first.value, second.value)
     title = "Official and recomputed verdicts differ" if differ else "Why it fails" if fails else "Verdicts"
     lines = [rule_line(((title, "warn" if differ else "strong"),), cells)] if has_heading or differ else []
@@ -495,15 +500,8 @@ def _reason_lines(
         if second.sentence and second.sentence != first.sentence:
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
             lines += _labelled_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
-    if item.extra.failing_turn is not None and "turn" in f"{first.sentence} {second.sentence}":
-        text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
-        lines += paragraph_lines("", text, cells, "dim")
-    for source, label in SOURCE_LABELS.items():
-        lines += paragraph_lines(f"{label}: ", criteria_text(item, source), cells, "dim")
-    if item.rule is None:
-        note = f": {item.rule_note}" if item.rule_note else ""
-        lines += paragraph_lines("", f"no recomputed verdict{note}", cells, "dim", 1)
-    return lines
+    with_turn = "turn" in f"{first.sentence} {second.sentence}"
+    return lines + _remark_lines(item, cells, with_turn=with_turn, max_note_rows=1)
 
 
 def _labelled_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: bool = True) -> list[Line]:

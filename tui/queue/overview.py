@@ -251,9 +251,8 @@ def runs_facts(overview: Overview, hidden_categories: int) -> str:
     runs, dot = overview.runs, symbols().separator
     titles = join_run_titles(runs)
     parts = [format_count(len(runs), "run"), format_count(sum_rates(runs).items, "item")]
-    parts += (
-        [titles] if display_width(titles) <= 40 else [format_count(len({r.info.benchmark for r in runs}), "benchmark")]
-    )
+    n_benchmarks = len({run.info.benchmark for run in runs})
+    parts.append(titles if display_width(titles) <= 40 else format_count(n_benchmarks, "benchmark"))
     if hidden_categories:
         parts.append(f"{format_count(hidden_categories, 'more category', 'more categories')} {symbols().arrow}")
     return f" {dot} ".join(parts)

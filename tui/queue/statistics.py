@@ -263,9 +263,8 @@ def _explain_measure(calibration: Calibration, measure: MeasureName, source: str
         return f"{source} verdict is {word} on {equal:,} of the {total:,} pairs with human verdict {word}"
     if measure == "precision":
         total = count(True, None)
-        return (
-            f"human verdict is {passed} on {count(True, True):,} of the {total:,} pairs with {source} verdict {passed}"
-        )
+        pairs = f"{count(True, True):,} of the {total:,} pairs"
+        return f"human verdict is {passed} on {pairs} with {source} verdict {passed}"
     if measure == "agreement":
         equal = sum(cell.n for cell in calibration.cells if cell.automatic == cell.human)
         return f"{source} and human verdict are equal in {equal:,} of {calibration.n:,} pairs"

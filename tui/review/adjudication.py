@@ -1,6 +1,6 @@
 """List disagreements, show a disagreement in its item and record the adjudicator's reviews.
 
-The module does not import Textual. Annotators' names are hidden until a disagreement is resolved. A review is on disk
+Annotators' names are hidden until a disagreement is resolved. A review is on disk
 before its message is shown.
 """
 
@@ -217,18 +217,15 @@ class Adjudicator:
         if not decides(answer.verdict):
             self._runner.show_message(f"{answer_letter(number - 1)} is unsure and cannot be accepted", "warn")
             return
-        self._review(case, verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
+        self._review(verdict=answer.verdict, fault=answer.fault, golden_fix=answer.golden_fix)
 
     def record_verdict(self, key: str) -> None:
         """Record a verdict. `key` is one of `recorder.VERDICTS_BY_KEY`."""
-        case = self.cases.case
-        if case is None:
-            return
         value, fault = VERDICTS_BY_KEY[key]
         mine = self.own_review
         if fault is None and mine is not None and mine.verdict is None:
             fault = mine.fault  # a verdict without a fault would clear the fault that was recorded first
-        self._review(case, verdict=value, fault=fault)
+        self._review(verdict=value, fault=fault)
 
     def record_value(self, text: str) -> None:
         """Record a typed value on the scale of the criterion."""
@@ -238,22 +235,19 @@ class Adjudicator:
         try:
             value = self._scale(case).parse_typed_answer(text.strip())
         except ValueError as error:
-            self._runner.show_message(
-                f"{sanitize(case.disagreement.criterion)} must be {error}; got {sanitize(text)}", "warn"
-            )
+            criterion = sanitize(case.disagreement.criterion)
+            self._runner.show_message(f"{criterion} must be {error}; got {sanitize(text)}", "warn")
             return
-        self._review(case, verdict=value)
+        self._review(verdict=value)
 
     def record_fault(self, fault: Fault) -> None:
         """Record the fault. If the annotators disagree only on the fault, also record a pass."""
         case = self.cases.case
-        if case is not None:
-            passes = is_fault_disagreement(case.disagreement) and not case.resolved
-            self._review(case, verdict=True if passes else None, fault=fault)
+        passes = case is not None and is_fault_disagreement(case.disagreement) and not case.resolved
+        self._review(verdict=True if passes else None, fault=fault)
 
     def record_note(self, note: str) -> None:
-        if self.cases.case is not None:
-            self._review(self.cases.case, note=note)
+        self._review(note=note)
 
     def undo(self) -> None:
         """Undo the adjudicator's latest review and show its case."""
@@ -290,21 +284,17 @@ class Adjudicator:
         human = [answer.verdict for answer in case.disagreement.answers if decides(answer.verdict)]
         return find_scale(case.disagreement.criterion, automatic or human) or Scale()
 
-    def _review(self, case: AdjudicationCase, **fields: Any) -> None:
-        act = Annotation(
-            act="adjudicate", target=case.disagreement.target, criterion=case.disagreement.criterion, **fields
-        )
-        self._runner.queue_action(partial(self._save, case, act))
+    def _review(self, **fields: Any) -> None:
+        case = self.cases.case
+        if case is not None:
+            disputed = case.disagreement
+            act = Annotation(act="adjudicate", target=disputed.target, criterion=disputed.criterion, **fields)
+            self._runner.queue_action(partial(self._save, case, act))
 
     async def _open(self) -> bool:
         await self._session.open_journal()
-        self.cases = CaseList.from_disagreements(
-            await self._session.query(
-                lambda store: [
-                    (each.item, each.disagreement) for each in store.analysis.fetch_disagreements(self._view)
-                ]
-            )
-        )
+        found = await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view))
+        self.cases = CaseList.from_disagreements((each.item, each.disagreement) for each in found)
         await self._read_item()
         self.is_loaded = True
         self._screen.show_case(NO_MESSAGE)
@@ -360,15 +350,12 @@ class Adjudicator:
         if self.cases.step(by):
             await self._show_case(NO_MESSAGE)
         else:
-            self._runner.show_message(
-                "this is the last disagreement" if by > 0 else "this is the first disagreement", "warn"
-            )
+            self._runner.show_message(f"this is the {'last' if by > 0 else 'first'} disagreement", "warn")
         return True
 
     async def _update_cases(self, item: int) -> None:
-        self.cases.update_item(
-            item, await self._session.query(lambda store: store.analysis.fetch_item_disagreements(item))
-        )
+        unresolved = await self._session.query(lambda store: store.analysis.fetch_item_disagreements(item))
+        self.cases.update_item(item, unresolved)
 
     async def _show_case(self, message: StatusMessage) -> None:
         await self._read_item()

@@ -1,7 +1,4 @@
-"""Move the cursor in the document of an item, fold its blocks and search them.
-
-The module does not import Textual.
-"""
+"""Move the cursor in the document of an item, fold its blocks and search them."""
 
 from __future__ import annotations
 
@@ -144,9 +141,8 @@ class Cursor:
 
     def has_target(self, target: str) -> bool:
         """Whether the document has a block for verdicts on this target. The block may be folded."""
-        return any(block.target == target for block in self.blocks) or any(
-            block.target == target for block in self._build_unfolded()
-        )
+        is_shown = any(block.target == target for block in self.blocks)
+        return is_shown or any(block.target == target for block in self._build_unfolded())
 
     def index_of(self, key: str, default: int | None = None) -> int:
         """Return the index of the block with this key, else of an enclosing block, else `default` or the start."""

@@ -1,6 +1,6 @@
 """Prepare the dialogs of an item: texts to copy, the item in other runs, labels, raw records and the golden editor.
 
-The module does not import Textual. In blind mode the store omits hidden verdicts from an `ItemDetail`.
+In blind mode the store omits hidden verdicts from an `ItemDetail`.
 """
 
 from __future__ import annotations

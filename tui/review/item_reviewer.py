@@ -1,6 +1,6 @@
 """Review the items of a queue: record reviews of the displayed item and move to the next one.
 
-The module does not import Textual. Actions run in the order in which their keys were pressed. Each applies to the item
+Actions run in the order in which their keys were pressed. Each applies to the item
 that was on screen at that time. After the verdict on an item is on disk, the next item is shown as soon as no queued
 action applies to the old item.
 """
@@ -390,9 +390,9 @@ class ItemReviewer:
     @property
     def override_hints(self) -> list[tuple[str, str]]:
         """Return (key, label) pairs of the reasons for the last override, for the key line."""
-        return (
-            self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail))) if self.has_item else []
-        )
+        if not self.has_item:
+            return []
+        return self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail)))
 
     @queued
     async def with_last_override(self, ask: Callable[[str], None]) -> bool:

@@ -1,7 +1,4 @@
-"""Build the status line and key line of the item screen, and measure the pace of review.
-
-The module does not import Textual.
-"""
+"""Build the status line and key line of the item screen, and measure the pace of review."""
 
 from __future__ import annotations
 

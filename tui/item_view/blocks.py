@@ -30,7 +30,6 @@ class DecisiveStepMark:
     guess: int | None = None
     """Number of the message that fcreview guessed, from 1. None if there is no guess or if it is hidden."""
     kind: str = ""
-    """Kind of the guessed step, such as `wrong_write`."""
     reason: str = ""
 
 
@@ -61,7 +60,6 @@ UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
 """Largest length, in characters, of a text that unfolds in place. A longer text opens in the pager."""
 LABEL_CELLS = 8
-"""Width, in cells, of the label column before a message."""
 
 LineRenderer = Callable[[int], list[Line]]
 """Renders the lines of a block for a width in cells."""
@@ -72,12 +70,10 @@ class Block:
     """A piece of an item's document, such as a message, a call or an argument."""
 
     key: str
-    """Identifier that stays the same while the item is open, such as `turn:2`, `turn:2/call:1/arg:city` or
-    `turn:1/step:3/tool:1`."""
+    """Identifier that does not change while the item is open, such as `turn:2/call:1/arg:city`."""
     lines: LineRenderer
     target: str | None = None
-    """Address of the verdict target that the block shows. If None, a verdict key on this block applies to the target of
-    the enclosing turn, or to the item."""
+    """Address of the block's verdict target. If None, verdict keys apply to the enclosing turn or the item."""
     is_heading: bool = False
     """Whether the cursor stops at this block even though the block cannot be folded."""
     is_argument: bool = False
@@ -92,7 +88,6 @@ class Block:
     """Key of the block of the turn, or of the earlier dialogue, that contains this block. None at the top level."""
     title: str = ""
     opens_pager: bool = False
-    """Whether the block opens in the pager instead of unfolding in place."""
     full_text: Callable[[], str] | None = None
     """Returns the full text, unsanitized, for the pager and for search."""
     copied_value: Callable[[], Any] | None = None
@@ -116,8 +111,7 @@ class DisplayOptions:
     """How an item is displayed."""
 
     folds: Mapping[str, bool] = field(default_factory=dict)
-    """Maps a block key to True if the reader folded the block, or to False if the reader unfolded it. A block without
-    an entry is in its default state."""
+    """Maps a block key to whether the reader folded (True) or unfolded (False) the block."""
     full_dialogue: bool = False
     """Whether the dialogue also contains system messages, logs and raw replies."""
     hide_verdicts: bool = False
@@ -125,8 +119,7 @@ class DisplayOptions:
     marked_argument: str | None = None
     """Path of the argument under the cursor, which is marked in the function docs."""
     docs_choice: str = ""
-    """Function docs on display: `golden` or `predicted` (the function of one call), `all` (every available function),
-    or empty for no docs."""
+    """Function docs on display: `golden`, `predicted`, `all`, or empty for no docs."""
     docs_call: str = ""
     """Address of the call below which its function docs are shown."""
     unfold_all: bool = False
@@ -134,9 +127,7 @@ class DisplayOptions:
     group_keys: str = ""
     """Names of the keys that move to other items of the conversation, as shown to the reader."""
     open_key: str = "enter"
-    """Name of the key that unfolds a block, as shown to the reader."""
     confirm_key: str = ""
-    """Name of the key that confirms the decisive step, as shown to the reader."""
     frames: bool = False
     """Whether unfolded calls have a frame, and functions and metadata are folded, as on screen."""
     panels: bool = False
@@ -214,7 +205,6 @@ class IndexedItem:
         """Maps a target to its verdicts, of which an item can have one for each of a million arguments."""
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
         self.argument_verdicts = _group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
-        """Maps the address of a call to the verdicts on its arguments."""
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""

@@ -116,9 +116,7 @@ MIN_NAME_CELLS = 24
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")
-"""Pattern of reasons that only repeat the content of the table."""
 SIDE_LABEL_CELLS = 15
-"""Width, in cells, of the label `golden` or `predicted` before a value that does not fit its column."""
 STACKED_ROWS = 2
 
 

@@ -44,8 +44,7 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
-    """Whether a pair without failure or review is folded: an equal pair among several, an extra call in a
-    trajectory."""
+    """Whether a pair without failure or review is folded: an equal one of several, or extra in a trajectory."""
     decisive, predicted = indexed.decisive_step, indexed.calls_of(pair)[1]
     if decisive is not None and decisive.message == indexed.message_number(predicted):
         return False
@@ -113,8 +112,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
 
 
 def call_label(pairs: Sequence[CallPair], position: int) -> str:
-    """Return the number of a call as in its address, `call 2 of 3`. Addresses number the golden calls first, in golden
-    order."""
+    """Return the number of a call as in its address, `call 2 of 3`, where golden calls come first."""
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
     in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])

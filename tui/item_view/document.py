@@ -49,7 +49,6 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 CALL_BORDER, SECTION_BORDER = "dim", "track"
 SECTIONS = ("suspicions", "verdicts", "answer", "erratum", "offer", "reviews", "issues", "extra", RESPONSE)
-"""Keys of the blocks, besides calls and judge verdicts, that begin a section."""
 
 
 def frame_blocks(blocks: Sequence[Block], *, sections: bool) -> list[Block]:
@@ -355,8 +354,7 @@ def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
 
 
 def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the last block of the target at `at`, such as the last argument of a call. A turn is one
-    block."""
+    """Return the index of the last block of the target at `at`, such as the last argument of a call."""
     key = blocks[at].key
     part = parse_address(key)
     if blocks[at].target is None or (part is not None and part.call is None):

@@ -298,8 +298,7 @@ MAX_VALUE_CHARS = 200
 def footer_lines(
     indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the docs of the function at the block `key` if they fit into `free_rows`, else of the parameter at the
-    cursor."""
+    """Render the docs of the function at the block `key`, or of the parameter at the cursor if they do not fit."""
     here = functions_at(indexed, key)
     document = find_function(indexed.item.functions, here.names[0]) if here else None
     if document is None:
@@ -333,8 +332,7 @@ OTHER_FUNCTIONS_KEY = "offer/others"
 
 
 def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block]:
-    """Return the signatures of the available functions, called functions first, with their docs if the reader chose
-    so."""
+    """Return the signatures of the available functions, and their docs if the reader chose to see them."""
     functions = indexed.item.functions
     if not functions:
         return []

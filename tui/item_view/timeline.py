@@ -52,7 +52,6 @@ class TimelineEvent:
     pair: CallPair | None = None
     call: Call | None = None
     observation: Message | None = None
-    """Result that the environment returned for the call."""
     message: Message | None = None
     is_context: bool = False
     """Whether the message is part of dialogue that the benchmark supplied, instead of coming from the judged model."""
@@ -111,8 +110,7 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Return the events of a step, calls before their results, with the golden calls from `missing` that follow its
-    calls."""
+    """Return the events of a step, with the golden calls from `missing` that follow its calls."""
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
     results = [message for message in messages if message.role == "tool"]
@@ -366,8 +364,7 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
 
 
 def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
-    """Whether an event is shown. The short dialogue omits raw replies that were decoded, and logs that explain
-    nothing."""
+    """Whether an event is shown. The short dialogue omits decoded raw replies, and logs that explain nothing."""
     message = event.message
     if message is None or options.full_dialogue:
         return True

@@ -453,7 +453,7 @@ class Reason:
     value: bool | None
     sentence: str
     code: str
-    """Error type. Empty if there is none or if the sentence is the error type."""
+    """Error type. Empty if the sentence is the error type."""
 
 
 def read_reason(item: Item, source: str) -> Reason:
@@ -467,8 +467,7 @@ def read_reason(item: Item, source: str) -> Reason:
 
 
 def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
-    """Return the panel with the reasons, unless it would only repeat the header. `has_heading`: always show its
-    title."""
+    """Return the panel with the reasons, unless it would only repeat the header."""
     item = indexed.item
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]

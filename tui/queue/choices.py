@@ -266,7 +266,6 @@ def _tell_apart(parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells
 _LAST_WORD = re.compile(r"[^\s()]*$")
 _UNQUOTED_VALUE = re.compile(r"[\w.:/-]+")
 Facets = Mapping[str, Sequence[tuple[str, int]]]
-"""Maps a filter key to its values, each with its number of items."""
 
 
 @dataclass(frozen=True, slots=True)

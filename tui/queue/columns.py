@@ -31,12 +31,10 @@ DIFFERENCE_TEXTS = (
     re.compile(r"(?P<golden>\S+) not called"),
     re.compile(r"(?P<what>\S+) (?P<predicted>.+?) \((?:golden (?P<golden>.+)|not in golden)\)"),
 )
-"""Patterns for the text of a first difference whose row is unknown. The first pattern that matches is used."""
 NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 5
 WORD_BOUNDARY = re.compile(r"[\W_]")
 MIN_COMMON_CHARS = 3
-"""Smallest length of a common beginning that both values lose when they are shortened."""
 
 
 def shown_error_type(row: QueueRow) -> str:
@@ -112,8 +110,7 @@ def fit_difference(line: Line, size: int) -> Line:
 
 
 def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
-    """Return the start of the first differing word, or a later position if the word does not fit into `cells`. Returns
-    0 if the common beginning is short."""
+    """Return the start of the first differing word, or a later position if `cells` are too few."""
     if golden == predicted:
         return 0
     common = _common_prefix_length((golden, predicted))
@@ -245,8 +242,7 @@ def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
 
 
 def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
-    """Map each id that is wider than `cells` to a short form, which keeps the end of the id and differs from all
-    others."""
+    """Map each id that is wider than `cells` to a short form that keeps its end and differs from all others."""
     wide = {each: text for each in ids if display_width(text := sanitize(each)) > cells}
     groups: dict[str, list[str]] = {}
     for each, text in wide.items():

@@ -77,8 +77,7 @@ def run_title(run: RunRow) -> str:
 
 
 def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Return a unique label of each run, by run number: the model and, if needed, its benchmark, folder, file or
-    number."""
+    """Return a unique label of each run, by number: the model and, if needed, benchmark, folder, file or number."""
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
         lambda group: {run.run: run_title(run) for run in group},
@@ -230,7 +229,6 @@ class QueuePlace:
     position: int | None = None
     """Position of the cursor from 1. None if the queue is empty."""
     total: int | None = None
-    """Number of items in the queue. None until rows are loaded."""
     run_name: str = ""
     """Full name of the run under the cursor. Empty unless the list shows a short form of the name."""
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 WINDOW = 256
-"""Number of rows that the list reads at a time."""
 MAX_ESTIMATED_ITEMS = 20_000
 """Largest number of items in a run whose pass rate the queue screen estimates. 4,000 items take 0.25 seconds."""
 
@@ -46,9 +45,7 @@ class QueuePage:
     """Rows of the window around the cursor, with data for the header and the columns."""
 
     total: int
-    """Number of items in the view."""
     cursor: int
-    """Index, in the view, of the row under the cursor."""
     window_index: int
     """Index of the window: `rows` begin at row `window_index * WINDOW` of the view."""
     rows: Sequence[QueueRow]
@@ -70,7 +67,6 @@ class QueueLoader:
         self._session = session
         self._facets: dict[tuple[int, ...], Facets] = {}
         self._estimate_key: tuple[int, ...] = ()
-        """Run and review counts for which `_estimate` was computed."""
         self._estimate: PassRateEstimate | None = None
 
     async def load_view(self, request: QueueRequest) -> QueuePage:
@@ -296,7 +292,6 @@ class RemainingItems:
     """Result of counting the items of a queue without a verdict by the annotator."""
 
     count: int
-    """Number of items, at most `MAX_REMAINING`."""
     first: int | None
 
     def __str__(self) -> str:

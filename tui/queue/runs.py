@@ -43,7 +43,6 @@ from fcreview.tui.text.lines import StyledText as Cell
 from fcreview.tui.text.theme import symbols
 
 COLUMNS_MIN_CELLS = 120
-"""Minimum width, in cells, for showing golden answer and both predictions in three columns."""
 MAX_QUESTION_LINES = 8
 
 
@@ -128,7 +127,6 @@ def _join_columns(row: Sequence[Line], size: int) -> Line:
 
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
 GROUPINGS = ("", *GROUP_LABELS)
-"""Groupings of the list of runs. A key switches to the next grouping in this sequence. "" means no groups."""
 
 
 def available_run_orders(*, blind: bool) -> list[str]:
@@ -201,7 +199,6 @@ MARGIN_CELLS = 3
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
 """Priorities of columns that are never omitted: fixed columns and the sorted column."""
 COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
-"""Title of the column of an order, if it differs from the name of the order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,10 +99,8 @@ ORDER_DESCRIPTIONS = {
     "suspects": "only golden answers that look wrong, the most suspect first",
 }
 SHUFFLED = ("random", "stratified")
-"""Orders that depend on the random seed."""
 SHARE_ORDER = "items of the queue file that are assigned to you, in the file's order"
 ALL_RUNS = -1
-"""Value of the line that stands for all runs in the list of runs."""
 
 
 def available_orders(blind: bool, file: str | None = None) -> dict[str, str]:
@@ -131,7 +129,6 @@ class QueueState:
     where: str = ""
     """Filter, in the filter language. Empty for no filter."""
     search: str = ""
-    """Text that an item must contain. Empty for no search."""
     queue: str = "failures"
     seed: int = 0
     run: int | None = None
@@ -237,7 +234,6 @@ class CursorPosition:
 class ClusterCounts:
     clusters: Sequence[Cluster]
     failures: int
-    """Number of failing items, including items without a cluster."""
 
 
 @dataclass(slots=True)

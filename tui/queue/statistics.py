@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 EMPTY_CELL: StyledText = ("", "")
 Interval = tuple[float, float, float]
-"""(lower end, value, upper end)."""
 
 
 @dataclass(frozen=True, slots=True)

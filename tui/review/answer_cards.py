@@ -43,7 +43,6 @@ MIN_CARD_CELLS = 19
 MIN_CARD_ROWS = 3
 MAX_NOTE_ROWS = 6
 BOX_MIN_CELLS, BOX_MIN_ROWS = 100, 30
-"""Minimum screen size, in columns and rows, for a border around the automatic verdicts."""
 BAR_CELLS = 12
 
 _PARTS = {"item": "item", "turn": "turn", "call": "call", "arg": "argument", "response": "response"}
@@ -52,7 +51,6 @@ _QUESTIONS = {
     "equivalent": "Is this {part} equivalent to the golden answer?",
     "hallucinated": "Is this {part} hallucinated?",
 }
-"""Question to the adjudicator, by criterion. `{part}` stands for the disputed part of the item."""
 
 
 def question_text(case: AdjudicationCase) -> str:
@@ -221,7 +219,6 @@ def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
 
 
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
-"""Beginnings of the labels of the key hints that come first, in this order."""
 OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
 """(label, gap) of the hints that may be omitted, in this order, if the line has no room for gaps of `gap` cells."""
 

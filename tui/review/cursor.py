@@ -55,7 +55,6 @@ class SearchResult:
     number: int
     count: int
     row: int
-    """Index of the line in the block under the cursor, or -1 if only the pager shows the text."""
 
 
 @dataclass(slots=True)
@@ -92,8 +91,7 @@ class Cursor:
         return target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
-        """Show another item, with the cursor at the call that `suspicions` mention or, in a trajectory, the first
-        failure."""
+        """Show another item. The cursor starts at the call that `suspicions` mention, else at the first failure."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="", suspicions=suspicions)
         self._build("")
@@ -233,8 +231,7 @@ class Cursor:
         return next((call for each in targets if (call := enclosing_call(each))), None)
 
     def search(self, text: str, cells: int, step: int = 1) -> SearchResult | None:
-        """Move to the next (1) or previous (-1) hit, also in folded text, wrapping around. A new search starts at the
-        cursor."""
+        """Move to the next (1) or previous (-1) hit, also in folded text, wrapping around."""
         if text != self.last_search:
             self._last_hit = None
         self.last_search = text

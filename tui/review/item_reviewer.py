@@ -44,14 +44,12 @@ if TYPE_CHECKING:
 
 SUMMARY_SECONDS = 20.0
 SLOW_ACTION_DELAY = 0.4
-"""Seconds after which the status line shows that an action is waiting."""
 NAME_CELLS = 24
 REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
 """Actions that select the first three override reasons on an item without scores."""
 SCORE_VALUES = (0, 1, 2)
 
 RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
-"""Function that records a review of a subject, such as a method of `ReviewRecorder`."""
 
 
 class ItemView(Protocol):
@@ -157,7 +155,6 @@ class OverrideReasons:
 
     def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
         self.override: Override | None = None
-        """The last verdict if it overrides an automatic verdict, else None."""
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
@@ -362,8 +359,7 @@ class ItemReviewer:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score, or move the cursor to the block of its criterion. Without scores, record an override
-        reason."""
+        """Record a score, or move to its block. Without scores, record an override reason."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 
 GONE_ITEM = -1
-"""Item number of a displayed item that is no longer in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,6 @@ class Neighbours:
 
     item: int
     next_unreviewed: int | None
-    """Number of the next item without a verdict by the annotator. None if there is no such item."""
     step: int
     neighbour: int | None
 
@@ -68,7 +66,6 @@ class ItemPrefetcher:
         self._generation = 0
         """Number of times that the session switched to another store. Results from an earlier store are dropped."""
         self._numbers: dict[tuple[ItemKey, int], int] = {}
-        """Numbers of the items that were displayed, by (key, repetition)."""
 
     async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
         """Return an item, at once if it was prefetched. `before`: the item displayed until now."""

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 SOURCE_PRIORITY = ("judge", "official", "rule")
 """Sources of automatic verdicts by priority. A verdict key answers the first source with a verdict on the target."""
 GOLDEN_WRONG_PREFIX = "golden wrong, so "
-"""Start of the message for a verdict that is implied by a wrong golden answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +151,12 @@ class ReviewOutcome:
 
     text: str
     subject_name: str = ""
-    """Name of the item or part that the message is about."""
     style: str = "good"
     """Style of the message: `good`, `bad` if the action failed, or `warn` if nothing was recorded."""
     completes_item: bool = False
     """Whether the item has its verdict, so that the next item can be shown."""
     event: Event | None = None
     undone: ItemKey | None = None
-    """Item whose review was undone. None for other actions."""
     repetition: int = 1
     """2 if the undone review was about a hidden duplicate, else 1."""
     is_bulk: bool = False
@@ -181,7 +178,6 @@ class ReviewRecorder:
         self.is_judged_queue = is_judged_queue
         """Whether an item is complete only when every judge verdict on it is answered."""
         self._last_score: tuple[int, str] | None = None
-        """(item number, criterion) of the last score. None before the first score."""
 
     def find_own_opinion(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
         """Return the annotator's current review of the target on `criterion`, or on that of the pending question."""

@@ -15,7 +15,12 @@ from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFile
 from fcreview.importers.atif.leaderboard import REWARD, REWARDS_KEY
 from fcreview.importers.atif.read import main_reward, read_rewards
 from fcreview.importers.common.records import as_object, is_number
-from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, find_unrepresentable
+from fcreview.importers.common.writeback import (
+    CriterionKey,
+    GoldenFixes,
+    dump_with_indentation_of,
+    find_unrepresentable,
+)
 from fcreview.model.address import ITEM
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
@@ -84,29 +89,21 @@ def _rewrite_file(path: Path, raw: bytes, reward: float) -> bytes | None:
     if not record:
         return None
     if path.name == "reward.json":
-        return _dump(raw, _with_reward(record, reward))
+        return dump_with_indentation_of(_with_reward(record, reward), raw)
     if "trial_name" in record:
         verified = as_object(record.get("verifier_result"))
         rewards = _with_reward(as_object(verified.get("rewards")), reward)
-        return _dump(raw, record | {"verifier_result": verified | {"rewards": rewards}})
+        return dump_with_indentation_of(record | {"verifier_result": verified | {"rewards": rewards}}, raw)
     extra = dict(as_object(record.get("extra")))
     if isinstance(extra.get(REWARDS_KEY), dict):
         extra[REWARDS_KEY] = _with_reward(extra[REWARDS_KEY], reward)
     if REWARD in extra:
         extra[REWARD] = reward
-    return _dump(raw, record | {"extra": extra}) if extra else None
+    return dump_with_indentation_of(record | {"extra": extra}, raw) if extra else None
 
 
 def _with_reward(rewards: JsonObject, reward: float) -> JsonObject:
     return rewards | {main_reward(read_rewards(rewards)) or REWARD: reward}
-
-
-def _dump(raw: bytes, record: JsonObject) -> bytes:
-    """Return a record as JSON, with the indentation and escapes of the old file."""
-    lines = raw.split(b"\n", 2)
-    indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 1 and lines[0].strip() == b"{" else None
-    text = json.dumps(record, indent=indent or None, ensure_ascii=raw.isascii())
-    return text.encode("utf-8", "backslashreplace") + (b"\n" if raw.endswith(b"\n") else b"")
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001

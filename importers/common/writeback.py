@@ -164,6 +164,15 @@ def dump_in_style_of(line: bytes, old_record: Any, record: Any) -> str:
     return json.dumps(record, **style)
 
 
+def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
+    """Return a JSON value as the content of a file, with the indentation, escapes and last line feed of the old one."""
+    lines = old_content.split(b"\n", 2)
+    is_indented = len(lines) > 1 and lines[0].strip() in (b"{", b"[")
+    indent = len(lines[1]) - len(lines[1].lstrip(b" ")) if is_indented else None
+    text = json.dumps(value, indent=indent or None, ensure_ascii=old_content.isascii())
+    return text.encode("utf-8", "backslashreplace") + (b"\n" if old_content.endswith(b"\n") else b"")
+
+
 def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
     """Return the fixes by record name, for a dataset whose records have the ids of the items.
 

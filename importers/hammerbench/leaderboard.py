@@ -1,31 +1,262 @@
-"""Compute HammerBench's metrics: the output of the script for the run's kind of log, and metrics of the paper's tables
-that no script prints.
+"""Compute the metrics that HammerBench's two evaluation scripts print, and metrics of the paper that no script prints.
 
-The scripts for flat logs and for conversations compute different values from the same answers.
+Source: the released `evaluate.py` (March 2025, flat logs) and the script for conversations (December 2024). The same
+answers give different values in the two scripts. In the paper, PN_FP is called PHR, PN_FN is PMR, and Args_Acc is Acc.
+
+Overrides change the values of a snapshot by the rules of the scripts. The table lists what an override of each
+criterion implies for other criteria, and which metrics it changes.
+
+| override | implies | changes the metrics |
+|---|---|---|
+| `func_ok` | if true, `rejected` is false | Func_Acc; the snapshots that count in PN_FP, PN_FN and other errors |
+| `args_ok` | | Args_Acc, PR, SR, other errors |
+| `args_ok_llm` | | the judge's variants (`... LLM`) of the metrics of `args_ok` |
+| `equivalent` | `args_ok_llm`; it is true only if function and argument names are the golden ones | as `args_ok_llm` |
+| `is_text` | | Output string ratio |
+| `rejected` | | Rejection rate; `declined` of items that should be declined |
+| `hallucinated`, `missing` | | averages of both criteria, PN_FP, PN_FN, other errors |
+| `correct` is true | `func_ok`, `args_ok` and `args_ok_llm` are true | as the implied criteria |
+| `correct` is false | `args_ok` and `args_ok_llm` are false; `func_ok` is unchanged | as the implied criteria |
+| `correct` of an item that should be declined | | `declined` only |
+
+In metrics per conversation, such as PR and SR, `func_ok` of the first snapshot counts for all snapshots. A human
+verdict on a criterion takes precedence over a value that an override of another criterion implies
+(`fcreview.model.derivation`). A disputed criterion keeps its automatic value. An override of argument names does not
+change `args_ok`, and an override of `args_ok` does not change argument names, because the scripts compute them
+independently.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
-from operator import itemgetter
+from operator import itemgetter, mul
+from typing import Any, NamedTuple
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
-from fcreview.importers.hammerbench.metrics import (
-    JUDGE_CRITERION,
-    OTHER_ERRORS,
-    Conversation,
-    ConversationCounts,
-    SnapshotOutcome,
-    compute_conversation_metrics,
-    compute_flat_metrics,
-    get_snapshot_outcome,
-    is_declined,
-)
+from fcreview.model.address import ITEM
 from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, cached_on_item
+from fcreview.model.review import CORRECT
+
+EPSILON = 1e-9
+"""Number that the scripts add to some denominators."""
+HALLUCINATED_AVERAGE = "Average number of parameter hallucinations"
+MISSING_AVERAGE = "Average number of missing parameters"
+OTHER_ERRORS = "Other errors"
+"""The paper's Other Error Rate (Table 6), which no script prints: among the snapshots with the golden function, the
+share with correct argument names and a wrong value."""
+TALLY_CACHE_SIZE = 1 << 14
+"""Number of distinct conversations whose tallies are cached."""
+
+
+class SnapshotOutcome(NamedTuple):
+    func_ok: bool
+    args_ok: bool
+    is_text: bool = False
+    rejected: bool = False
+    hallucinated: int = 0
+    """Number of predicted argument names that the golden call does not have."""
+    missing: int = 0
+    """Number of golden argument names that the prediction does not have."""
+    is_changed: bool = False
+    """True if a slot is overridden in this snapshot or the user refers to an attached message."""
+
+    @property
+    def other_error(self) -> bool:
+        """Whether the argument names are correct and a value is wrong."""
+        return not (self.hallucinated or self.missing or self.is_text or self.args_ok)
+
+
+Conversation = tuple[SnapshotOutcome, ...]
+"""The snapshots of a conversation, in order."""
+
+
+def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
+    """Compute the metrics of the script for flat logs, which counts each snapshot independently of the others."""
+    all_counts = Counter(outcomes).items()
+    if not all_counts:
+        return {}
+    name_ok_counts = [(each, n) for each, n in all_counts if each.func_ok]
+    return {
+        "Rejection rate": _weighted_mean((each.rejected, n) for each, n in all_counts),
+        "Output string ratio": _weighted_mean((each.is_text, n) for each, n in all_counts),
+        HALLUCINATED_AVERAGE: _weighted_mean(((each.hallucinated, n) for each, n in all_counts), EPSILON),
+        MISSING_AVERAGE: _weighted_mean(((each.missing, n) for each, n in all_counts), EPSILON),
+        "Func_Acc": _weighted_mean((each.func_ok, n) for each, n in all_counts),
+        "PN_FP": _weighted_mean(((each.hallucinated > 0, n) for each, n in name_ok_counts), EPSILON),
+        "PN_FN": _weighted_mean(((each.missing > 0, n) for each, n in name_ok_counts), EPSILON),
+        "Args_Acc": _weighted_mean((each.args_ok, n) for each, n in all_counts),
+        OTHER_ERRORS: _weighted_mean(((each.other_error, n) for each, n in name_ok_counts), EPSILON),
+    }
+
+
+def _weighted_mean(values: Iterable[tuple[float, int]], added: float = 0.0) -> float:
+    """Return the weighted mean of (value, weight) pairs. `added` is added to the sum of the weights."""
+    weighted = list(values)
+    return _ratio(sum(value * n for value, n in weighted), sum(n for _, n in weighted), added)
+
+
+def _ratio(numerator: float, denominator: int, added: float = 0.0) -> float:
+    return numerator / (denominator + added) if denominator else 0.0
+
+
+def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
+    """Return the snapshots for a selector: `all`, `0` (first), `-1` (last) or `mid` (those with `is_changed`)."""
+    if selector == "mid":
+        return tuple(outcome for outcome in conversation if outcome.is_changed)
+    return {"all": conversation, "0": conversation[:1], "-1": conversation[-1:]}[selector]
+
+
+class ConversationTally(NamedTuple):
+    """Sums over the selected snapshots of one or more conversations, for the metrics of HammerBench's evaluation
+    script."""
+
+    n: int
+    n_snapshots: int
+    name_ok: bool
+    """True if the first snapshot has the golden function."""
+    rejected: bool
+    """True if the first snapshot is rejected."""
+    text_snapshots: int
+    """Number of snapshots without a call, among all snapshots."""
+    hallucinated: int
+    missing: int
+    n_name_ok_snapshots: int
+    """Number of snapshots if `name_ok` is true. This field and all fields below it are 0 if `name_ok` is false."""
+    snapshots_with_hallucination: int
+    """Number of snapshots with a hallucinated argument name."""
+    snapshots_with_missing: int
+    other_errors: int
+    right_arguments: int
+    """Number of snapshots with correct arguments."""
+    progress: float
+    """Share of the snapshots before the first wrong one."""
+    success: bool
+
+
+@lru_cache(maxsize=TALLY_CACHE_SIZE)
+def tally_conversation(conversation: Conversation, selector: str) -> ConversationTally | None:
+    """Return the tally of a conversation, or None if no snapshot is selected."""
+    selected = select_snapshots(conversation, selector)
+    if not selected:
+        return None
+    first = conversation[0]
+    name_ok_snapshots = selected if first.func_ok else ()
+    flags = [outcome.args_ok for outcome in name_ok_snapshots]
+    return ConversationTally(
+        1,
+        len(selected),
+        first.func_ok,
+        first.rejected,
+        text_snapshots=sum(outcome.is_text for outcome in conversation),
+        hallucinated=sum(outcome.hallucinated for outcome in selected),
+        missing=sum(outcome.missing for outcome in selected),
+        n_name_ok_snapshots=len(name_ok_snapshots),
+        snapshots_with_hallucination=sum(outcome.hallucinated > 0 for outcome in name_ok_snapshots),
+        snapshots_with_missing=sum(outcome.missing > 0 for outcome in name_ok_snapshots),
+        other_errors=sum(outcome.other_error for outcome in name_ok_snapshots),
+        right_arguments=sum(flags),
+        progress=_progress_rate(flags) if flags else 0.0,
+        success=bool(flags) and all(flags),
+    )
+
+
+class ConversationCounts:
+    """The distinct conversations, with the number of occurrences of each. Each is tallied once, because few differ."""
+
+    def __init__(self, conversations: Iterable[Conversation]) -> None:
+        positions: dict[Conversation, int] = {}
+        self.indexes = [positions.setdefault(conversation, len(positions)) for conversation in conversations]
+        self.distinct_conversations = list(positions)
+        counts = Counter(self.indexes)
+        self.n_occurrences = [counts[index] for index in range(len(positions))]
+
+    def tally_for(self, selector: str) -> ConversationTally | None:
+        """Return the tally of all conversations for a selector, or None if no snapshot is selected."""
+        tallies = [tally_conversation(conversation, selector) for conversation in self.distinct_conversations]
+        counted = [(tally, n) for tally, n in zip(tallies, self.n_occurrences, strict=True) if tally is not None]
+        if not counted:
+            return None
+        counts = [n for _, n in counted]
+        columns = zip(*(tally for tally, _ in counted), strict=True)
+        progress = [tally.progress if tally is not None else 0.0 for tally in tallies]
+        in_order = sum(map(progress.__getitem__, self.indexes))  # in the order of the script, for the same rounding
+        return ConversationTally(*(sum(map(mul, column, counts)) for column in columns))._replace(progress=in_order)
+
+
+def compute_conversation_metrics(conversations: ConversationCounts, selector: str = "all") -> dict[str, float]:
+    """Compute the metrics of the script for conversations.
+
+    The function name of the first snapshot counts for the whole conversation. Conversations without a selected snapshot
+    are omitted.
+    """
+    tally = conversations.tally_for(selector)
+    if tally is None:
+        return {}
+    return {
+        "Rejection rate": tally.rejected / tally.n,
+        "Output string ratio": tally.text_snapshots / tally.n,
+        HALLUCINATED_AVERAGE: _ratio(tally.hallucinated, tally.n_snapshots, EPSILON),
+        MISSING_AVERAGE: _ratio(tally.missing, tally.n_snapshots, EPSILON),
+        "PN_FP": _ratio(tally.snapshots_with_hallucination, tally.n_name_ok_snapshots, EPSILON),
+        "PN_FN": _ratio(tally.snapshots_with_missing, tally.n_name_ok_snapshots, EPSILON),
+        "Func_Acc": tally.name_ok / tally.n,
+        "Args_Acc": _ratio(tally.right_arguments, tally.n_snapshots),
+        "PR": tally.progress / (tally.n + EPSILON),
+        "SR": tally.success / (tally.n + EPSILON),
+        OTHER_ERRORS: _ratio(tally.other_errors, tally.n_name_ok_snapshots, EPSILON),
+    }
+
+
+def _progress_rate(flags: Sequence[bool]) -> float:
+    """Return the share of snapshots before the first wrong one, from 0 to 1."""
+    first = next((position for position, ok in enumerate(flags) if not ok), None)
+    return 1.0 if first is None else first / len(flags)
+
+
+JUDGE_CRITERION = "args_ok_llm"
+"""Criterion of the judge's verdict on the arguments."""
+CHANGE_KEY = "moment"
+"""Metadata key of changed snapshots: a slot is overridden, or the user refers to an attached message."""
+
+
+def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
+    """Return the effective values of a snapshot.
+
+    The field `args_ok` has the value of `criterion`, which is `args_ok`, or `args_ok_llm` for metrics of the judge.
+    """
+    return SnapshotOutcome(
+        bool(_get_effective_value(item, "func_ok")),
+        bool(_get_effective_value(item, criterion)),
+        bool(_get_effective_value(item, "is_text")),
+        bool(_get_effective_value(item, "rejected")),
+        _count_names(item.values.get("hallucinated")),
+        _count_names(item.values.get("missing")),
+        CHANGE_KEY in item.metadata,
+    )
+
+
+def is_declined(item: ScoredItem) -> bool | None:
+    """Return whether the model declined an item that it should decline, or None without a verdict.
+
+    The verdict on the item decides, or an override of `rejected` if annotators did not review the item itself.
+    """
+    declined: bool | None = item.derive("hammerbench", ITEM, CORRECT)
+    return item.valid if declined is None else declined
+
+
+def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
+    derived = item.derive("hammerbench", ITEM, criterion)
+    return item.values.get(criterion) if derived is None else derived
+
+
+def _count_names(value: Any) -> int:
+    return len(value) if isinstance(value, list) else int(value is True)
+
 
 BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
 """Metrics that can be computed from `badcase.csv` alone."""
@@ -71,24 +302,21 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     return metrics + _base_comparison_metrics(items_by_type, from_flat_log=True)
 
 
-def _metric_unit(name: str) -> MetricUnit:
-    return "score" if name.startswith("Average") else "share"
-
-
 def _make_metric(table: str, name: str, value: float, note: str = "") -> Metric:
-    return Metric(table, name, value, _metric_unit(name), note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note)
+    unit: MetricUnit = "score" if name.startswith("Average") else "share"
+    return Metric(table, name, value, unit, note=OTHER_ERRORS_NOTE if name == OTHER_ERRORS else note)
 
 
 @cached_on_item
 def _rule_outcome(item: ScoredItem) -> SnapshotOutcome | None:
     """Return the effective values of a snapshot, or None if the script gives it no verdict."""
-    return get_snapshot_outcome(item) if _has_verdict(item, "func_ok") and _has_verdict(item, "args_ok") else None
+    return get_snapshot_outcome(item) if item.values.keys() >= {"func_ok", "args_ok"} else None
 
 
 @cached_on_item
 def _judge_outcome(item: ScoredItem) -> SnapshotOutcome | None:
     """Return the effective values of a snapshot with the judge's verdict on the arguments, or None without one."""
-    is_judged = _has_verdict(item, "func_ok") and _has_verdict(item, JUDGE_CRITERION)
+    is_judged = item.values.keys() >= {"func_ok", JUDGE_CRITERION}
     return get_snapshot_outcome(item, JUDGE_CRITERION) if is_judged else None
 
 
@@ -97,10 +325,6 @@ OutcomeFunction = Callable[[ScoredItem], SnapshotOutcome | None]
 
 def _list_outcomes(items: Iterable[ScoredItem], get_outcome: OutcomeFunction = _rule_outcome) -> Conversation:
     return tuple([outcome for item in items if (outcome := get_outcome(item)) is not None])
-
-
-def _has_verdict(item: ScoredItem, criterion: str) -> bool:
-    return criterion in item.values
 
 
 def _flat_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
@@ -133,7 +357,7 @@ def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metri
 def _conversation_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
     groups = _group_by_conversation(items).values()
     by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _judge_outcome)
-    has_names = any(_has_verdict(item, "hallucinated") for item in items)
+    has_names = any("hallucinated" in item.values for item in items)
     metrics = []
     for selector, title in SELECTOR_TITLES.items():
         table = f"{type_name}, {title}"
@@ -143,8 +367,7 @@ def _conversation_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[M
         names = [name for name in values if has_names or name in BADCASE_METRICS]
         metrics += [_make_metric(table, name, values[name]) for name in names]
         by_judge = compute_conversation_metrics(by_judge_counts, selector)
-        judge_metrics = BADCASE_METRICS[1:] if by_judge else ()
-        metrics += [Metric(table, f"{name} LLM", by_judge[name]) for name in judge_metrics]
+        metrics += [Metric(table, f"{name} LLM", by_judge[name]) for name in BADCASE_METRICS[1:] if by_judge]
     return metrics
 
 

@@ -7,30 +7,194 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import orjson
 
 from fcreview.importers.common.jsonl import read_json
-from fcreview.importers.common.records import fill_safely, read_function_docs
-from fcreview.importers.hammerbench.dialogue import choose_parser, parse_log_input, read_dialogue
+from fcreview.importers.common.records import (
+    add_issue,
+    as_list,
+    as_object,
+    fill_safely,
+    last_question,
+    read_function_docs,
+)
+from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
+from fcreview.importers.hammerbench.dialogue import (
+    QUOTED_MESSAGE_NAME,
+    choose_parser,
+    parse_log_input,
+    parse_prediction,
+    read_dialogue,
+    split_golden_reply,
+)
 from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_folder_type, split_item_id
-from fcreview.importers.hammerbench.snapshot import SnapshotSource, fill_snapshot_item
-from fcreview.model.derivation import SAME_NAMES_KEY
-from fcreview.model.item import ImportIssue, Item, Verdict
-from fcreview.model.json_value import answer_hash
+from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
+from fcreview.matching.align import align
+from fcreview.matching.diff import ComparisonRules
+from fcreview.matching.first_difference import find_first_difference
+from fcreview.model.derivation import DECLINE_KEY, SAME_NAMES_KEY
+from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, Verdict
+from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.run_plan import RunPlan
+
+
+def normalize_value(text: str) -> str:
+    """Normalize a text for the comparison of arguments: ignore case, blanks and final punctuation."""
+    return " ".join(text.strip(".?!。！ ").lower().split())
+
+
+DIFF_RULES = ComparisonRules(normalise=normalize_value)
+"""Rules for the argument differences on screen. Verdicts use `compute_rouge_l`."""
+
+
+@dataclass(slots=True)
+class SnapshotSource:
+    prediction: Any
+    """Prediction as logged: text or an object."""
+    label: Any
+    """Golden call as an object, or the expected refusal as text."""
+    messages: list[Message]
+    tools: list[dict[str, Any]]
+    """Function docs of the available functions."""
+    language: str = "en"
+    parser: str = "default"
+    earlier: dict[str, Any] = field(default_factory=dict)
+    """Golden arguments of the earlier snapshots of the conversation: the values of slots before an override."""
+
+
+def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
+    """Fill in the item of a snapshot. Returns whether the function name is the golden one (`func_ok`).
+
+    Args:
+        item: the item.
+        source: the data of the snapshot.
+        first_func_ok: `func_ok` of the conversation's first snapshot, which counts for all snapshots in folders of
+            conversations. None if each snapshot counts for itself.
+    """
+    declines = should_decline(item.category, source.label)
+    if declines:
+        source.messages, golden_reply = split_golden_reply(source.messages)
+        item.extra.golden_reply = source.label if isinstance(source.label, str) else golden_reply
+    item.messages, item.functions = source.messages, source.tools
+    turn = max((message.turn for message in source.messages), default=0)
+    item.n_turns = turn + 1
+    item.question = last_question(source.messages)
+    raw = source.prediction
+    if not isinstance(raw, str):
+        raw = orjson.dumps(to_plain_json(raw)).decode()
+    call = parse_prediction(source.prediction, source.parser)
+    if call is None:
+        item.messages = [*source.messages, Message(turn, 2, "assistant", raw)]
+    else:
+        item.predicted = [
+            Call("predicted", str(call.get("name")), as_object(call.get("arguments")), turn, 0, 0, raw=raw)
+        ]
+    if isinstance(source.label, dict) and not declines:
+        item.golden = [make_golden_call(source.label, turn)]
+    item.pairs = align(item.golden, item.predicted, DIFF_RULES)
+    if not isinstance(source.label, (dict, str)):
+        item.rule_note = "no golden answer to compare with"
+        add_issue(item, f"{item.id} has no label")
+        return False
+    find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    outcome = check_snapshot(call, source.prediction, source.label, source.language)
+    _add_verdicts(item, outcome, declines, first_func_ok)
+    _add_slot_metadata(item, source, call)
+    return outcome.func_ok
+
+
+def should_decline(category: str, label: Any) -> bool:
+    """Return whether no available function is suitable, as in the `ir_` types and in the last snapshot of type IS."""
+    return category.startswith("ir_") or isinstance(label, str)
+
+
+def make_golden_call(label: dict[str, Any], turn: int) -> Call:
+    arguments = {k: AcceptedValues([value], value == "") for k, value in as_object(label.get("arguments")).items()}
+    return Call("golden", str(label.get("name")), arguments, turn, 0, 0)
+
+
+def _add_verdicts(item: Item, outcome: SnapshotCheck, expects_decline: bool, first_func_ok: bool | None) -> None:
+    name_ok = outcome.func_ok if first_func_ok is None else first_func_ok
+    item.rule = outcome.rejected if expects_decline else name_ok and outcome.args_ok
+    item.rule_error_type = None if item.rule else _find_error_type(outcome, expects_decline, name_ok)
+    rationale = None
+    if outcome.lowest_similarity is not None:
+        rationale = f"lowest ROUGE-L {outcome.lowest_similarity:.3f} at {outcome.lowest_argument} (required: 0.7)"
+    add = item.verdicts.append
+    add(Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=rationale, by="HammerBench rules"))
+    for criterion in ("func_ok", "args_ok", "hallucinated", "missing", "rejected", "is_text"):
+        reason = rationale if criterion == "args_ok" else None
+        add(Verdict("rule", getattr(outcome, criterion), criterion=criterion, rationale=reason))
+    if item.rule is False:
+        item.diff_argument = item.diff_argument or outcome.lowest_argument
+
+
+def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, name_ok: bool) -> str:
+    if expects_decline:
+        return "not_declined"
+    if outcome.is_text:
+        return "refused" if outcome.rejected else "text"
+    if not name_ok:
+        return "wrong_function" if not outcome.func_ok else "wrong_first_function"
+    if outcome.hallucinated:
+        return "hallucinated_parameter"
+    return "missing_parameter" if outcome.missing else "wrong_value"
+
+
+def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] | None) -> None:
+    label = as_object(source.label)
+    golden = as_object(label.get("arguments"))
+    raw = source.prediction if isinstance(source.prediction, dict) else call or {}
+    predicted = as_object(raw.get("arguments")) | dict.fromkeys((call or {}).get("blank", ()), "")
+    golden_function = next((each for each in source.tools if each.get("name") == label.get("name")), {})
+    properties = read_declared_parameters(golden_function).properties or {}
+    names = dict.fromkeys([*properties, *golden, *predicted])
+    states = {each: (_slot_state(golden, each), _slot_state(predicted, each)) for each in names}
+    unfilled = {each: pair for each, pair in states.items() if pair != ("filled", "filled")}
+    item.extra.metadata["slots"] = f"{len(states) - len(unfilled)} of {len(states)} filled on both sides"
+    for name, (golden_state, predicted_state) in unfilled.items():
+        item.extra.metadata[f"slot {name}"] = f"golden {golden_state}, predicted {predicted_state}"
+    earlier = source.earlier
+    earlier_values = {name: earlier[name] for name, value in golden.items() if earlier.get(name, value) != value}
+    if earlier_values:
+        item.extra.metadata["overridden slots, value before"] = earlier_values
+    if should_decline(item.category, source.label):
+        item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
+    last = max((message.turn for message in source.messages), default=0)
+    if earlier_values:
+        item.extra.metadata[CHANGE_KEY] = "a slot is overridden"
+    elif any(message.name == QUOTED_MESSAGE_NAME and message.turn == last for message in source.messages):
+        item.extra.metadata[CHANGE_KEY] = "the user refers to an attached message"
+
+
+def _slot_state(arguments: dict[str, Any], name: str) -> str:
+    return "absent" if name not in arguments else "empty" if arguments[name] in ("", None) else "filled"
+
+
+class ConversationFlags(NamedTuple):
+    """Verdicts on a conversation in `badcase.csv`."""
+
+    name_ok: bool
+    """True if the first snapshot has the golden function."""
+    arguments: list[bool]
+    """`args_ok` of each snapshot."""
 
 
 @dataclass(slots=True)
 class CompanionVerdicts:
     """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
 
-    scores: list[tuple[bool, list[bool]]] = field(default_factory=list)
-    """(`func_ok` of the first snapshot, `args_ok` of each snapshot) of each conversation, from `badcase.csv`."""
+    scores: list[ConversationFlags] = field(default_factory=list)
+    """Verdicts of the evaluator on each conversation."""
     replies: list[list[str]] = field(default_factory=list)
     """The judge's reply to each snapshot, as text, in a list for each conversation."""
     flags: list[list[bool]] = field(default_factory=list)
@@ -42,14 +206,12 @@ class CompanionVerdicts:
             name_ok, flags = self.scores[conversation]
             if snapshot < len(flags):
                 item.official = name_ok and flags[snapshot]
-                official = Verdict("official", item.official, by="badcase.csv")
-                item.verdicts.insert(0, official)
-                item.verdicts.append(
-                    Verdict("official", name_ok, criterion="func_ok", by="badcase.csv, first snapshot")
-                )
+                item.verdicts.insert(0, Verdict("official", item.official, by="badcase.csv"))
+                by = "badcase.csv, first snapshot"
+                item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
                 item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by="badcase.csv"))
-        judge_reply = _get_cell(self.replies, conversation, snapshot)
-        judge_flag = _get_cell(self.flags, conversation, snapshot)
+        judge_reply = get_cell(self.replies, conversation, snapshot)
+        judge_flag = get_cell(self.flags, conversation, snapshot)
         if judge_flag is None and judge_reply is not None:
             judge_flag = "True" in judge_reply
         if judge_flag is not None:
@@ -70,25 +232,24 @@ def _has_same_names(item: Item) -> bool:
     return golden.name == predicted.name and (golden.arguments or {}).keys() == (predicted.arguments or {}).keys()
 
 
-def _get_cell(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
+def get_cell(rows: list[list[Any]], conversation: int, snapshot: int) -> Any:
     row = rows[conversation] if conversation < len(rows) else []
     return row[snapshot] if snapshot < len(row) else None
 
 
-def _count_snapshots(entry: Any) -> int:
-    snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
-    return len(snapshots) if isinstance(snapshots, list) else 0
+def count_snapshots(entry: Any) -> int:
+    return len(as_list(as_object(entry).get("FC_res")))
 
 
 def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIssue]) -> CompanionVerdicts:
     """Read the files next to `MT_res.json`. Files that do not match its conversations are ignored with an issue."""
     companions = CompanionVerdicts()
-    snapshot_counts = [_count_snapshots(entry) for entry in results]
+    snapshot_counts = [count_snapshots(entry) for entry in results]
     if (folder / "badcase.csv").is_file():
         companions.scores = _read_badcase(folder / "badcase.csv", snapshot_counts, issues)
     if (folder / "turn_flags_res.json").is_file():
         flags = read_json(folder / "turn_flags_res.json", issues, list) or []
-        companions.flags = [row if isinstance(row, list) else [] for row in flags]
+        companions.flags = list(map(as_list, flags))
     if (folder / "LLM_check_response.json").is_file() and (folder / "LLM_check_L.json").is_file():
         replies = read_json(folder / "LLM_check_response.json", issues, list) or []
         offsets = read_json(folder / "LLM_check_L.json", issues, list) or []
@@ -102,17 +263,17 @@ def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIs
     return companions
 
 
-def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[tuple[bool, list[bool]]]:
+def _read_badcase(path: Path, snapshot_counts: list[int], issues: list[ImportIssue]) -> list[ConversationFlags]:
     csv.field_size_limit(1 << 27)
-    rows: list[tuple[bool, list[bool]]] = []
+    rows: list[ConversationFlags] = []
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as file:
             for row in csv.DictReader(file):
                 flags = json.loads((row.get("Args") or "[]").lower())
-                rows.append((row.get("Func Name") == "True", [bool(flag) for flag in flags]))
+                rows.append(ConversationFlags(row.get("Func Name") == "True", list(map(bool, flags))))
     except (OSError, csv.Error, ValueError) as error:
         issues.append(ImportIssue(str(path), len(rows) + 2, f"cannot read the rest of the file: {error}"))
-    if [len(flags) for _, flags in rows] != snapshot_counts:
+    if [len(row.arguments) for row in rows] != snapshot_counts:
         issues.append(ImportIssue(str(path), None, "the file does not match MT_res.json, so its verdicts were skipped"))
         return []
     return rows
@@ -128,7 +289,7 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     log = read_json(path, issues, list) or []
     dataset = _read_dataset(plan.data, issues)
     yield from issues
-    golden_by_conversation: dict[tuple[str, str], dict[str, Any]] = {}
+    golden_by_conversation: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
     seen_ids: set[str] = set()
     for position, record in enumerate(log, 1):
         if not isinstance(record, dict) or "predict" not in record:
@@ -144,10 +305,10 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         type_name, conversation, number = split_item_id(recorded_id)
         group = f"{type_name}_{conversation}" if type_name else None
         item = Item(id=name, category=type_name or "unknown", group=group)
-        earlier_golden = golden_by_conversation.setdefault((type_name, conversation), {})
+        earlier_golden = golden_by_conversation[type_name, conversation]
         source = _make_snapshot_source(item, record, path, position, plan, earlier_golden)
         yield fill_safely(item, partial(_fill_flat_item, item, source, record, dataset.get(recorded_id), number))
-        earlier_golden.update(_get_arguments(source.label))
+        earlier_golden.update(as_object(as_object(source.label).get("arguments")))
 
 
 def _make_snapshot_source(
@@ -173,11 +334,6 @@ def _fill_flat_item(
     fill_snapshot_item(item, source)
 
 
-def _get_arguments(label: Any) -> dict[str, Any]:
-    arguments = label.get("arguments") if isinstance(label, dict) else None
-    return arguments if isinstance(arguments, dict) else {}
-
-
 @dataclass(slots=True)
 class ConversationState:
     """State of a conversation in a folder of conversations while its snapshots are read."""
@@ -196,18 +352,16 @@ class ConversationState:
 def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     issues: list[ImportIssue] = []
     results = read_json(path, issues, list) or []
-    source = path.parent / "MT_0.json"
-    dataset_records = (read_json(source, issues, list) or []) if source.is_file() else []
-    companions: CompanionVerdicts = read_companion_files(path.parent, results, issues)
+    dataset_records = read_dataset_copy(path.parent, issues)
+    companions = read_companion_files(path.parent, results, issues)
     yield from issues
     type_name = get_folder_type(path.parent) or path.parent.name
     for index, entry in enumerate(results):
-        snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
+        snapshots = as_object(entry).get("FC_res")
         if not isinstance(snapshots, list):
             yield ImportIssue(str(path), None, f"conversation {index} has no FC_res list", repr(entry)[:300])
             continue
-        dataset_record = dataset_records[index] if index < len(dataset_records) else {}
-        dataset_record = dataset_record if isinstance(dataset_record, dict) else {}
+        dataset_record = dataset_records.get(index, {})
         group = f"{type_name}_{dataset_record.get('id', index)}"
         conversation = ConversationState(index, dataset_record, companions)
         for snapshot, record in enumerate(snapshots):
@@ -222,19 +376,25 @@ def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
             if conversation.first_func_ok is None:
                 func_ok = [v.value for v in item.verdicts if v.criterion == "func_ok" and v.source == "rule"]
                 conversation.first_func_ok = any(func_ok)
-            conversation.golden.update(_get_arguments(snapshot_source.label))
+            conversation.golden.update(as_object(as_object(snapshot_source.label).get("arguments")))
 
 
 def _fill_conversation_item(
     item: Item, source: SnapshotSource, record: dict[str, Any], conversation: ConversationState, snapshot: int
 ) -> None:
     dataset_record = conversation.record
-    if isinstance(dataset_record.get("messages"), list):
-        source.messages = read_dialogue(dataset_record["messages"], snapshot + 1)
-    source.messages = source.messages or parse_log_input(str(record.get("input", "")))
+    messages = read_dialogue(as_list(dataset_record.get("messages")), snapshot + 1)
+    source.messages = messages or parse_log_input(str(record.get("input", "")))
     source.tools = read_function_docs(dataset_record.get("single_tool" if snapshot else "multiple_tools"))
     fill_snapshot_item(item, source, first_func_ok=conversation.first_func_ok)
     conversation.companions.add(item, conversation.number, snapshot)
+
+
+def read_dataset_copy(folder: Path, issues: list[ImportIssue]) -> dict[int, dict[str, Any]]:
+    """Read `MT_0.json`, the dataset records next to `MT_res.json`, by index. Empty if the file is missing."""
+    path = folder / "MT_0.json"
+    records = (read_json(path, issues, list) or []) if path.is_file() else []
+    return {index: as_object(record) for index, record in enumerate(records)}
 
 
 def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:

@@ -15,17 +15,18 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_json
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.importers.common.writeback import (
     CriterionKey,
     GoldenFixes,
     JsonObject,
     check_fix_fields,
     check_golden_call,
+    dump_with_indentation_of,
     find_unrepresentable,
     first_accepted_arguments,
     has_decoded_calls,
@@ -34,9 +35,17 @@ from fcreview.importers.common.writeback import (
 from fcreview.importers.hammerbench.checker import check_snapshot
 from fcreview.importers.hammerbench.dialogue import choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
-from fcreview.importers.hammerbench.metrics import JUDGE_CRITERION, get_snapshot_outcome
-from fcreview.importers.hammerbench.read import CompanionVerdicts, read_companion_files
-from fcreview.importers.hammerbench.snapshot import make_golden_call, should_decline
+from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snapshot_outcome
+from fcreview.importers.hammerbench.read import (
+    CompanionVerdicts,
+    ConversationFlags,
+    count_snapshots,
+    get_cell,
+    make_golden_call,
+    read_companion_files,
+    read_dataset_copy,
+    should_decline,
+)
 from fcreview.model.address import ITEM
 from fcreview.model.derivation import SAME_NAMES_KEY
 from fcreview.model.function_schema import get_parameters_schema
@@ -47,16 +56,6 @@ from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepres
 from fcreview.safe_files import read_file
 
 NAME_COLUMN, ARGUMENTS_COLUMN = "Func Name", "Args"
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationFlags:
-    """Verdicts on a conversation in `badcase.csv`."""
-
-    name_ok: bool
-    """True if the first snapshot has the golden function."""
-    arguments: list[bool]
-    """`args_ok` of each snapshot."""
 
 
 def rewrite_badcase(raw: bytes, flags: Sequence[ConversationFlags]) -> bytes | None:
@@ -91,10 +90,8 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if set(golden_fix) != {"name", "arguments"}:
         return check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
     name, arguments = golden_fix["name"], golden_fix["arguments"]
-    error = check_golden_call(
-        name, arguments, [each | {"parameters": _parameters_without_required(each)} for each in item.functions]
-    )
-    if error:
+    functions = [each | {"parameters": _parameters_without_required(each)} for each in item.functions]
+    if error := check_golden_call(name, arguments, functions):
         return error
     for argument, value in arguments.items():
         if isinstance(value, (list, dict)) or value is None:
@@ -145,12 +142,12 @@ GoldenChanges = Iterator[tuple[SnapshotKey, Any, Any]]
 def _replace_dataset_calls(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
     """Replace golden calls in dataset records, in place. Yields a change for every record that contains the call."""
     folder_type = get_folder_type(path.parent) if path.name == "MT_0.json" else None
-    for index, record in enumerate(value if isinstance(value, list) else []):
+    for index, record in enumerate(as_list(value)):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             continue
         record_id = str(record.get("id", index))
         type_name, conversation, _ = (folder_type, record_id, 1) if folder_type else split_item_id(record_id)
-        calls = [each for each in record["messages"] if isinstance(each, dict) and each.get("role") == CALL_ROLE]
+        calls = [each for each in list_objects(record["messages"]) if each.get("role") == CALL_ROLE]
         for number, message in enumerate(calls, 1):
             key = (str(type_name), conversation, number)
             if key in fixes_by_key and message.get("content") != fixes_by_key[key][1]:
@@ -168,17 +165,13 @@ def _replace_log_labels(path: Path, value: Any, fixes_by_key: FixesByKey) -> Gol
 
 def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any]]:
     if path.name != "MT_res.json":
-        for record in value if isinstance(value, list) else []:
-            if isinstance(record, dict):
-                yield split_item_id(str(record.get("id"))), record
+        yield from ((split_item_id(str(record.get("id"))), record) for record in list_objects(value))
         return
-    dataset_file = path.parent / "MT_0.json"
-    dataset_records = json.loads(read_file(dataset_file)) if dataset_file.is_file() else []
+    dataset_records = read_dataset_copy(path.parent, [])
     type_name = get_folder_type(path.parent) or path.parent.name
-    for index, entry in enumerate(value if isinstance(value, list) else []):
-        dataset_record = dataset_records[index] if index < len(dataset_records) else {}
-        conversation = dataset_record.get("id", index) if isinstance(dataset_record, dict) else index
-        for snapshot, record in enumerate(entry.get("FC_res") or [] if isinstance(entry, dict) else [], 1):
+    for index, entry in enumerate(as_list(value)):
+        conversation = dataset_records.get(index, {}).get("id", index)
+        for snapshot, record in enumerate(as_list(as_object(entry).get("FC_res")), 1):
             yield (type_name, str(conversation), snapshot), record
 
 
@@ -203,15 +196,15 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     """Yield `badcase.csv` and the judge's files with the overrides, and the overrides that they cannot represent."""
     rewritten_files: list[RewrittenFile] = []
     name_ok_by_id: dict[str, bool] = {}
+    has_overrides = any(item.overrides for item in items)
     for path in plan.results:
-        if path.name != "MT_res.json" or not any(item.overrides for item in items):
+        if path.name != "MT_res.json" or not has_overrides:
             continue
         results = read_json(path, [], list) or []
         items_by_position = locate_items(path, results, items)
         companions = read_companion_files(path.parent, results, [])
-        flags = [
-            _override_flags(index, recorded, items_by_position) for index, recorded in enumerate(companions.scores)
-        ]
+        scores = enumerate(companions.scores)
+        flags = [_override_flags(index, recorded, items_by_position) for index, recorded in scores]
         for (conversation, _), item in items_by_position.items():
             if conversation < len(flags):
                 name_ok_by_id[item.id] = flags[conversation].name_ok
@@ -260,19 +253,16 @@ def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None)
 def locate_items(path: Path, results: Sequence[Any], items: Sequence[ScoredItem]) -> dict[SnapshotPosition, ScoredItem]:
     """Find the item of each snapshot in an `MT_res.json`, by its position in the file."""
     type_name = get_folder_type(path.parent) or path.parent.name
-    dataset_file = path.parent / "MT_0.json"
-    dataset_records = (read_json(dataset_file, [], list) or []) if dataset_file.is_file() else []
+    dataset_records = read_dataset_copy(path.parent, [])
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         if item.category == type_name:
             items_by_id[item.id].append(item)
     items_by_position: dict[SnapshotPosition, ScoredItem] = {}
     for conversation, entry in enumerate(results):
-        snapshots = entry.get("FC_res") if isinstance(entry, dict) else None
-        record = dataset_records[conversation] if conversation < len(dataset_records) else {}
-        record = record if isinstance(record, dict) else {}
-        for snapshot in range(len(snapshots) if isinstance(snapshots, list) else 0):
-            items_with_id = items_by_id.get(f"{type_name}_{record.get('id', conversation)}_{snapshot + 1}")
+        name = dataset_records.get(conversation, {}).get("id", conversation)
+        for snapshot in range(count_snapshots(entry)):
+            items_with_id = items_by_id.get(f"{type_name}_{name}_{snapshot + 1}")
             if items_with_id:
                 items_by_position[conversation, snapshot] = items_with_id.pop(0)
     return items_by_position
@@ -284,40 +274,37 @@ def _rewrite_folder(
     companions: CompanionVerdicts,
     flags: Sequence[ConversationFlags],
 ) -> Iterator[RewrittenFile]:
+    """Yield the changed files of a folder. Also writes the overridden replies of the judge to `companions`."""
     if flags and (content := rewrite_badcase(read_file(folder / BADCASE_FILE), flags)) is not None:
         yield RewrittenFile(folder / BADCASE_FILE, content)
-    changed: dict[SnapshotPosition, bool] = {}
-    for position, item in items.items():
+    changed: set[SnapshotPosition] = set()
+    for (conversation, snapshot), item in items.items():
         reply = _get_overridden_reply(item)
-        if reply is not None and _get_recorded_reply(companions, position) not in (None, reply):
-            changed[position] = reply
-    if changed and companions.flags:
-        judge_flags = [list(row) for row in companions.flags]
-        for (conversation, snapshot), reply in changed.items():
-            judge_flags[conversation][snapshot] = reply
-        path = folder / JUDGE_FLAGS_FILE
-        yield RewrittenFile(path, _dump_with_indentation_of(judge_flags, read_file(path)))
-    if changed and companions.replies:
-        replies = [list(row) for row in companions.replies]
-        for (conversation, snapshot), reply in changed.items():
-            replies[conversation][snapshot] = f" {reply}"
-        path = folder / JUDGE_REPLIES_FILE
-        yield RewrittenFile(path, _dump_with_indentation_of([text for row in replies for text in row], read_file(path)))
+        if reply is None or _get_recorded_reply(companions, conversation, snapshot) in (None, reply):
+            continue
+        changed.add((conversation, snapshot))
+        if companions.flags:
+            companions.flags[conversation][snapshot] = reply
+        if companions.replies:
+            companions.replies[conversation][snapshot] = f" {reply}"
+    replies = [text for row in companions.replies for text in row]
+    for path, value in ((folder / JUDGE_FLAGS_FILE, companions.flags), (folder / JUDGE_REPLIES_FILE, replies)):
+        if changed and value:
+            yield RewrittenFile(path, dump_with_indentation_of(value, read_file(path)))
 
 
 def _override_flags(
-    conversation: int, recorded: tuple[bool, list[bool]], items_by_position: Mapping[SnapshotPosition, ScoredItem]
+    conversation: int, recorded: ConversationFlags, items_by_position: Mapping[SnapshotPosition, ScoredItem]
 ) -> ConversationFlags:
-    name_ok, flags = recorded
+    name_ok, flags = recorded.name_ok, list(recorded.arguments)
     first_item = items_by_position.get((conversation, 0))
     if first_item is not None and first_item.overrides:
         name_ok = get_snapshot_outcome(first_item).func_ok
-    new_flags = list(flags)
     for snapshot in range(len(flags)):
         item = items_by_position.get((conversation, snapshot))
         if item is not None and item.overrides:
-            new_flags[snapshot] = get_snapshot_outcome(item).args_ok
-    return ConversationFlags(name_ok, new_flags)
+            flags[snapshot] = get_snapshot_outcome(item).args_ok
+    return ConversationFlags(name_ok, flags)
 
 
 def _get_overridden_reply(item: ScoredItem) -> bool | None:
@@ -333,21 +320,9 @@ def _get_overridden_reply(item: ScoredItem) -> bool | None:
     return None if not args_ok and not item.metadata.get(SAME_NAMES_KEY) else args_ok
 
 
-def _get_recorded_reply(companions: CompanionVerdicts, position: SnapshotPosition) -> bool | None:
-    conversation, snapshot = position
-    replies: list[list[Any]] = companions.flags or companions.replies
-    conversation_replies = replies[conversation] if conversation < len(replies) else []
-    if snapshot >= len(conversation_replies):
-        return None
-    return bool(conversation_replies[snapshot]) if companions.flags else "True" in conversation_replies[snapshot]
-
-
-def _dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
-    """Serialize a JSON value with the indentation of the old content of a file."""
-    second_line = old_content.split(b"\n", 2)[1] if b"\n" in old_content else b""
-    indent = len(second_line) - len(second_line.lstrip(b" ")) or None
-    text = json.dumps(value, ensure_ascii=old_content.isascii(), indent=indent)
-    return text.encode("utf-8", "backslashreplace") + (b"\n" if old_content.endswith(b"\n") else b"")
+def _get_recorded_reply(companions: CompanionVerdicts, conversation: int, snapshot: int) -> bool | None:
+    reply = get_cell(companions.flags or companions.replies, conversation, snapshot)
+    return None if reply is None else bool(reply) if companions.flags else "True" in reply
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001

@@ -18,8 +18,8 @@ from fcreview.importers.acebench.agent import (
 from fcreview.importers.acebench.checker import find_met_milestones
 from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.read import fill_call_item as confetti_call
-from fcreview.importers.hammerbench.snapshot import SnapshotSource
-from fcreview.importers.hammerbench.snapshot import fill_snapshot_item as hammer
+from fcreview.importers.hammerbench.read import SnapshotSource
+from fcreview.importers.hammerbench.read import fill_snapshot_item as hammer
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ABSENT, Call, Item, Message, StateDifference
 

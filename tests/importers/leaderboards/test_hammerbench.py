@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.hammerbench.metrics import EPSILON as T
+from fcreview.importers.hammerbench.leaderboard import EPSILON as T
 from fcreview.importers.registry import compute_metrics, discover, read_items
 from fcreview.model.item import Item
 from tests.importers.leaderboards.overriding import Reviewed, reviewing

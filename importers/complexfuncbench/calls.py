@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.records import as_object
 from fcreview.importers.complexfuncbench.checker import (
     FREE_FUNCTIONS,
     GENERIC_REPLY,
@@ -24,29 +25,18 @@ from fcreview.importers.complexfuncbench.checker import (
     is_equal_value,
     is_rule_match,
 )
-from fcreview.importers.complexfuncbench.log import EvaluationLog, LoggedComparison, LoggedTurn
+from fcreview.importers.complexfuncbench.log import EvaluationLog, JsonCall, LoggedComparison, LoggedTurn
 from fcreview.matching.align import align
 from fcreview.model.address import call_address
 from fcreview.model.item import AcceptedValues, Call, CallPair, Message
 
-_PARAMETER_TYPE_WORDS: dict[str, frozenset[str]] = {
-    kind: frozenset(words.split())
-    for kind, words in {
-        "filter": "filter filters",
-        "legs": "legs",
-        "token": "token",
-        "slug": "slug",
-        "date": "date",
-        "time": "time",
-        "sort_by": "sort",
-        "location": "query latitude longitude location country city",
-        "key": "key",
-        "id": "id",
-        "type": "type",
-        "age": "age ages children",
-        "people": "adults people passengers",
-    }.items()
-}
+_PARAMETER_TYPE_WORDS = {
+    "filter": {"filter", "filters"}, "legs": {"legs"}, "token": {"token"}, "slug": {"slug"}, "date": {"date"},
+    "time": {"time"}, "sort_by": {"sort"},
+    "location": {"query", "latitude", "longitude", "location", "country", "city"},
+    "key": {"key"}, "id": {"id"}, "type": {"type"}, "age": {"age", "ages", "children"},
+    "people": {"adults", "people", "passengers"},
+}  # fmt: skip
 """Parameter type of the paper -> words in the names of such parameters. The first type with a matching word applies:
 `sort_option_id` has the type `sort_by`. The paper's Table 4 has one example for each of 13 types, but does not state
 the type of every parameter."""
@@ -90,13 +80,11 @@ class GoldenPath:
 def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
     """Read the golden path from a dataset record. It is empty without a record."""
     path = GoldenPath()
-    for entry in (record or {}).get("conversations") or []:
-        if not isinstance(entry, dict):
-            continue
+    for entry in (record or {}).get("conversations") or []:  # any other type raises, which `fill_safely` reports
+        entry = as_object(entry)
         if entry.get("function_call"):
             for call in entry["function_call"]:
-                arguments = call.get("arguments") if isinstance(call, dict) else None
-                arguments = arguments if isinstance(arguments, dict) else {}
+                arguments = as_object(as_object(call).get("arguments"))
                 accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
                 path.calls.append(Call("golden", str(call.get("name")), accepted, 0, path.steps, len(path.calls)))
             path.steps += 1
@@ -154,9 +142,7 @@ def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
         return Call("predicted", "", None, 0, step, index, raw=to_text(call), decode_error="not a call")
-    arguments = call.get("arguments")
-    if isinstance(arguments, str):
-        arguments = _parse_json_text(arguments)
+    arguments = _parse_json_text(call.get("arguments"))
     if not isinstance(arguments, dict):
         error = "arguments are not an object"
         return Call("predicted", call["name"], None, 0, step, index, raw=to_text(call), decode_error=error)
@@ -204,13 +190,12 @@ def derive_call_verdicts(
         comparisons = list(turn.comparisons) if turn else []
         for position, call in enumerate(calls):
             reply = replies[position] if position < len(replies) else None
-            verdict = _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
-            if verdict is None:
-                verdict = _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
-            verdicts.append(verdict)
-        for verdict in verdicts[-len(calls) :] if calls else []:
-            if verdict.ok and verdict.golden is not None:
-                accepted_indexes.add(verdict.golden.index)
+            verdicts.append(
+                _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
+                or _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
+            )
+        accepted = (each.golden for each in verdicts if each.ok and each.golden is not None)
+        accepted_indexes.update(golden.index for golden in accepted)
     return _guess_partners(verdicts, golden_path, accepted_indexes)
 
 
@@ -230,9 +215,7 @@ def _verdict_from_log(
             comparisons.remove(comparison)
             equal_calls = [each for each in golden_path.calls if call_to_json(each) == comparison.golden]
             golden = _choose_golden_call(equal_calls, accepted_indexes)
-            reason = comparison.message
-            if comparison.judge is not None:
-                reason = str(comparison.judge.get("reason"))
+            reason = comparison.message if comparison.judge is None else str(comparison.judge.get("reason"))
             error_type = comparison.error_type
             if not comparison.accepted and error_type is None and comparison.golden is not None:
                 error_type = find_call_error(call_to_json(call), comparison.golden)[0]
@@ -249,15 +232,14 @@ def _verdict_from_reply(
     call: Call,
     reply: Any,
     golden_path: GoldenPath,
-    functions: list[dict[str, Any]],
+    functions: list[JsonCall],
     accepted_indexes: set[int],
     has_log: bool,
 ) -> CallVerdict:
     if isinstance(reply, dict) and set(reply) == {"error"}:
         return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
     if reply == GENERIC_REPLY:
-        format_error = find_format_error(call_to_json(call), functions)
-        if format_error:
+        if format_error := find_format_error(call_to_json(call), functions):
             return CallVerdict(call, None, "format", False, "format_error", format_error)
         return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
     if reply is not None:
@@ -314,24 +296,23 @@ def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) ->
 
 def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
     by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
-    addresses = ((call_address(0, position), pair.predicted) for position, pair in enumerate(pairs))
-    return {address: by_predicted[index] for address, index in addresses if index is not None and index in by_predicted}
+    return {
+        call_address(0, position): by_predicted[pair.predicted]
+        for position, pair in enumerate(pairs)
+        if pair.predicted in by_predicted
+    }
 
 
-def summarize_calls(verdicts: Mapping[str, CallVerdict]) -> dict[str, dict[str, Any]]:
-    """Summarize every predicted call for the metrics. The summary is stored in `Extra.metadata`.
+def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
+    """Summarize a predicted call for the metrics. The summary is stored in `Extra.metadata`.
 
-    `{address: {"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}}`
+    `{"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}`
 
     `accepted` is null if the evaluator did not judge the call. `golden` is the number of the golden call that it was
     compared with, from 1; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call,
     it is the error type that the call would get if it were rejected. `wrong` contains the differing parameters with the
     paper's types.
     """
-    return {address: _summarize_call(verdict) for address, verdict in verdicts.items()}
-
-
-def _summarize_call(verdict: CallVerdict) -> dict[str, Any]:
     summary: dict[str, Any] = {"accepted": verdict.ok}
     if verdict.golden is not None:
         summary["golden"] = verdict.golden.index + 1

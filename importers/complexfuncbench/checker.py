@@ -9,16 +9,10 @@ from typing import Any
 
 from fcreview.model.function_schema import read_declared_parameters
 
-FREE_FUNCTIONS = frozenset(
-    [
-        "Location_to_Lat_Long",
-        "Search_Hotel_Destination",
-        "Search_Attraction_Location",
-        "Search_Car_Location",
-        "Search_Flight_Location",
-        "Taxi_Search_Location",
-    ]
-)
+FREE_FUNCTIONS = frozenset({
+    "Location_to_Lat_Long", "Search_Hotel_Destination", "Search_Attraction_Location", "Search_Car_Location",
+    "Search_Flight_Location", "Taxi_Search_Location",
+})  # fmt: skip
 """Optional functions: the model may call them any number of times, or not at all."""
 
 GENERIC_REPLY = {
@@ -80,14 +74,9 @@ def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
 
     Values of `categories_filter` are compared as sets of comma-separated parts.
     """
-    if predicted == golden:
-        return True
-    return (
-        parameter == "categories_filter"
-        and isinstance(predicted, str)
-        and isinstance(golden, str)
-        and _split_filters(predicted) == _split_filters(golden)
-    )
+    if parameter == "categories_filter" and isinstance(predicted, str) and isinstance(golden, str):
+        return _split_filters(predicted) == _split_filters(golden)
+    return bool(predicted == golden)
 
 
 def _split_filters(text: str) -> set[str]:
@@ -132,12 +121,7 @@ def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallEr
     return "param_hallucination", f"{extra} is not in the golden call", extra
 
 
-_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-}
+_PYTHON_TYPES = {"string": (str,), "number": (int, float), "boolean": (bool,), "array": (list,)}
 
 
 def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
+from fcreview.importers.common.records import as_object
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
@@ -43,8 +43,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
 
 
 def _read_first_record_keys(path: Path) -> set[str]:
-    first: Any = read_first_record(path, MAX_FIRST_RECORD_BYTES)
-    return set(first) if isinstance(first, dict) else set()
+    return set(as_object(read_first_record(path, MAX_FIRST_RECORD_BYTES)))
 
 
 def _is_dataset_file(path: Path, keys: set[str]) -> bool:
@@ -65,7 +64,7 @@ def _make_plan(
     run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=_common_path(files))
     run.settings["experiment"] = path.stem
     plan = RunPlan(run, [path], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False)
-    plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file()) if log_folder.is_dir() else []
+    plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
     if not files:
         text = f"{DATASET_NAME} not found, so golden calls are missing. Pass --data DIR."
         plan.issues.append(ImportIssue(str(path), None, text))
@@ -77,8 +76,7 @@ def _make_plan(
 
 def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
     """Return the dataset files of a run: those in `dataset_folders`, or else the nearest ones."""
-    passed = list(_iter_dataset_files(dataset_folders))
-    if passed:
+    if passed := list(_iter_dataset_files(dataset_folders)):
         return passed
     return _nearest_files(path, dataset_files or list(_iter_dataset_files(_candidate_folders(path))))
 

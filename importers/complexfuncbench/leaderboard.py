@@ -3,31 +3,124 @@
 There are three groups: the output of the released `print_results.py` (commit c37b284), whose success rates have fixed
 denominators; the same metrics with success rates over the existing records; and the paper's error analysis (Figures 4
 and 5) and distribution of steps (Figure 6).
+
+The table shows the effect of an override on a call (criterion `equivalent`, or `correct` of the call):
+
+| override | effect on call accuracy | effect on the sample (by `Extra.needs`) |
+|---|---|---|
+| accepted call is wrong | -1 accepted call | fails if its golden call has no other accepted call |
+| rejected call is correct | +1 if no call was accepted for its golden call | passes if no golden call is missing |
+
+A golden call is missing if it is required and has no accepted call.
+
+If a call has verdicts on both criteria, `equivalent` counts for call accuracy. If annotators disagree, the automatic
+verdict counts.
+
+A verdict on the item changes the success rate and the error types. `completeness` and `correctness` of the response
+change only their means.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.records import as_object, is_integer
 from fcreview.importers.complexfuncbench.calls import PARAMETER_TYPES
-from fcreview.importers.complexfuncbench.read import (
-    ReviewedCall,
-    count_accepted_calls,
-    get_sample_error,
-    list_wrong_parameter_types,
-    read_count,
-    read_reviewed_calls,
-)
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
+from fcreview.model.verdict import EQUIVALENT
 
 SAMPLES_PER_DOMAIN = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
 """Domain -> number of samples, the fixed denominator of the printed success rate even if records are missing."""
 N_SAMPLES = sum(SAMPLES_PER_DOMAIN.values())
 """Denominator of the printed overall success rate."""
+
+
+@dataclass(slots=True)
+class ReviewedCall:
+    """A predicted call with the evaluator's verdict and its override."""
+
+    officially_accepted: bool | None
+    """Whether the evaluator accepted the call; None if it did not judge the call."""
+    golden: int | None
+    """Number of the golden call that the call was compared with, from 1; None without a golden call."""
+    error: str | None
+    """The evaluator's error type, or None."""
+    wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
+    """Parameter that differs from the golden call -> the paper's parameter type."""
+    override: bool | None = None
+    """Reviewed verdict that contradicts the official one, or None."""
+
+    @property
+    def accepted(self) -> bool | None:
+        """Effective verdict on the call; None if the call has no verdict."""
+        return self.officially_accepted if self.override is None else self.override
+
+
+def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
+    """Return the predicted calls that the importer stored in the metadata."""
+    calls = []
+    for address, call in as_object(item.metadata.get("calls")).items():
+        override = item.overrides.get((address, EQUIVALENT), item.derive("complexfuncbench", address, EQUIVALENT))
+        wrong = call.get("wrong") or {}
+        calls.append(ReviewedCall(call["accepted"], call.get("golden"), call.get("error"), wrong, override))
+    return calls
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """Numerator and denominator of the call accuracy."""
+
+    correct: int
+    """Number of accepted predicted calls."""
+    golden: int
+
+
+def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCounts:
+    """Return the recorded counts, updated by the overrides on calls.
+
+    The evaluator may count a repeated optional call twice, and the returned counts keep this. A call that an override
+    accepts is counted only if its golden call has no other accepted call.
+    """
+    recorded_counts = as_object(item.metadata.get("counts"))
+    correct = read_count(recorded_counts, "correct_call_num")
+    if not recorded_counts:
+        correct = sum(call.officially_accepted is True for call in calls)
+    corrected = CallCounts(correct, read_count(recorded_counts, "total_call_num") or item.n_golden)
+    covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
+    for call in calls:
+        if call.officially_accepted and not call.accepted:
+            corrected.correct -= 1
+        elif call.accepted and not call.officially_accepted and call.golden is not None and call.golden not in covered:
+            corrected.correct += 1
+            covered.add(call.golden)
+    return corrected
+
+
+def read_count(counts: Mapping[str, Any], name: str) -> int:
+    """Return a field of `count_dict`, or 0 if it is missing or not an integer."""
+    return _integer_or_none(counts.get(name)) or 0
+
+
+def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
+    """Return the error type of a failed sample, or None.
+
+    The result is the recorded error type, or else the error type of the first call that an override rejects.
+    """
+    if item.valid is not False:
+        return None
+    rejected = (call.error for call in calls if call.officially_accepted and call.accepted is False and call.error)
+    return item.error_type or next(rejected, None)
+
+
+def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
+    """Yield the types of the parameters in which rejected calls differ from their golden calls."""
+    for call in calls:
+        if call.accepted is False:
+            yield from call.wrong_parameter_types.values()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +223,12 @@ def _make_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metr
 
 def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
     counts = count_accepted_calls(item, calls)
-    completeness, correctness = (_int_or_none(item.values.get(name)) for name in ("completeness", "correctness"))
+    completeness, correctness = (_integer_or_none(item.values.get(name)) for name in ("completeness", "correctness"))
     return SampleOutcome(item.category, item.valid, counts.correct, counts.golden, completeness, correctness)
 
 
-def _int_or_none(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _integer_or_none(value: Any) -> int | None:
+    return value if is_integer(value) else None
 
 
 def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
@@ -176,11 +269,8 @@ def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     metrics = [Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score")]
     for name, values in (("taken", steps_taken), ("golden path", golden_steps)):
         metrics.append(Metric("steps", f"mean, {name}", sum(values) / len(values), "score"))
-    return (
-        metrics
-        + _count_samples_by_steps("steps taken", steps_taken)
-        + _count_samples_by_steps("steps of the golden path", golden_steps)
-    )
+    metrics += _count_samples_by_steps("steps taken", steps_taken)
+    return metrics + _count_samples_by_steps("steps of the golden path", golden_steps)
 
 
 def _count_samples_by_steps(table: str, values: Iterable[int]) -> list[Metric]:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.records import as_list, as_object
+
 RECORD_HEADER = re.compile(
     r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR) - "
 )
@@ -125,8 +127,7 @@ def parse_log(text: str) -> EvaluationLog:
         elif head.startswith("Success matched:") and turn:
             turn.matched = _valid_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
-            observations = _parse_json(body)
-            turn.observations = observations if isinstance(observations, list) else []
+            turn.observations = as_list(_parse_json(body))
         else:
             _apply_sample_line(record, log)
     return log
@@ -147,10 +148,9 @@ def apply_outcome_line(record: str, comparison: LoggedComparison) -> bool:
     elif record.startswith("All compare method failed"):
         comparison.accepted = False
     elif record.startswith("{'error_type'"):
-        parsed = parse_literal(record)
+        parsed = as_object(parse_literal(record))
         comparison.tier, comparison.accepted = "exact", False
-        if isinstance(parsed, dict):
-            comparison.error_type, comparison.message = parsed.get("error_type"), parsed.get("content")
+        comparison.error_type, comparison.message = parsed.get("error_type"), parsed.get("content")
     else:
         return False
     return True
@@ -164,7 +164,7 @@ def _apply_sample_line(record: str, log: EvaluationLog) -> None:
 
 
 def _call_or_none(value: Any) -> JsonCall | None:
-    return value if isinstance(value, dict) and isinstance(value.get("name"), str) else None
+    return value if isinstance(as_object(value).get("name"), str) else None
 
 
 def _valid_calls(value: Any, log: EvaluationLog, record_name: str) -> list[JsonCall]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.writeback import (
     ANNOTATOR_REASON,
@@ -42,6 +42,11 @@ from fcreview.importers.complexfuncbench.calls import (
     read_predicted_path,
     verdicts_by_address,
 )
+from fcreview.importers.complexfuncbench.leaderboard import (
+    count_accepted_calls,
+    get_sample_error,
+    read_reviewed_calls,
+)
 from fcreview.importers.complexfuncbench.log import (
     RECORD_HEADER,
     EvaluationLog,
@@ -49,13 +54,7 @@ from fcreview.importers.complexfuncbench.log import (
     apply_outcome_line,
     parse_log,
 )
-from fcreview.importers.complexfuncbench.read import (
-    count_accepted_calls,
-    get_sample_error,
-    pair_calls,
-    read_dataset,
-    read_reviewed_calls,
-)
+from fcreview.importers.complexfuncbench.read import pair_calls, read_dataset
 from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.decision import ROLL_UP_CRITERIA
 from fcreview.model.item import Item, Run
@@ -69,21 +68,20 @@ FIX_FIELD = "function_calls"
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     """Return the first error of a golden fix, or None."""
-    error = check_fix_fields(golden_fix, FIX_FIELD)
-    if error:
+    if error := check_fix_fields(golden_fix, FIX_FIELD):
         return error
     steps = golden_fix[FIX_FIELD]
     if not isinstance(steps, list) or not all(isinstance(step, list) for step in steps):
         return f'{FIX_FIELD} must be a list of steps, each a list of {{"name", "arguments"}}'
     sizes = Counter(call.step for call in item.golden)
-    if [len(step) for step in steps] != [sizes[step] for step in range(len(sizes))]:
-        numbers = ", ".join(str(sizes[step]) for step in range(len(sizes)))
+    expected = [sizes[step] for step in range(len(sizes))]
+    if list(map(len, steps)) != expected:
+        numbers = ", ".join(map(str, expected))
         return f"the steps of {item.id} must have {numbers} calls, because the dataset has a reply to each call"
     for call in (call for step in steps for call in step):
         if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
             return 'a call must be {"name": text, "arguments": object}'
-        error = check_golden_call(call["name"], call["arguments"], item.functions)
-        if error:
+        if error := check_golden_call(call["name"], call["arguments"], item.functions):
             return error
     return None
 
@@ -161,8 +159,7 @@ def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict
     return positions
 
 
-@dataclass(slots=True)
-class _LogRecord:
+class _LogRecord(NamedTuple):
     """A record of the log with its header, or the lines before the first record."""
 
     header: str
@@ -316,17 +313,9 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     """Return the golden calls of every step as a golden fix, or None if there are none."""
     if not has_decoded_calls(item.golden):
         return None
-    steps = sorted({call.step for call in item.golden})
-    return {
-        FIX_FIELD: [
-            [
-                {"name": call.name, "arguments": first_accepted_arguments(call)}
-                for call in item.golden
-                if call.step == step
-            ]
-            for step in steps
-        ]
-    }
+    steps = groupby(sorted(item.golden, key=lambda call: call.step), key=lambda call: call.step)
+    calls = [[{"name": each.name, "arguments": first_accepted_arguments(each)} for each in step] for _, step in steps]
+    return {FIX_FIELD: calls}
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001

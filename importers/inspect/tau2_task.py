@@ -96,5 +96,5 @@ def _convert(message: dict[str, Any], side: str) -> ConversationMessage:
     text = text_with_error(message)
     if message.get("role") == "tool":
         return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)
-    calls = [ToolCall(*read_call(call)) for call in list_objects(message.get("tool_calls"))]
+    calls = [ToolCall(*read_call(call)) for call in message.get("tool_calls") or () if isinstance(call, dict)]
     return ConversationMessage("user" if side == "user" else "assistant", text, calls)

@@ -100,13 +100,13 @@ LIST_ACTIONS = [
 
 QUEUE_ACTIONS = [
     Action("queue.open", "enter", "open", "open"),
+    Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
     Action("queue.search", "slash", "search", "search"),
     Action("queue.filter", "f", "filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "show all"),
-    Action("queue.order", "o", "choose('order')", "sort"),
     Action("queue.clusters", "c", "choose('clusters')", "clusters", help="clusters: group similar failures"),
+    Action("queue.order", "o", "choose('order')", "sort"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
-    Action("queue.overview", "v", "overview", "overview", help="overview: pass rates, failures, progress and scores"),
     Action("queue.issues", "i", "choose('issues')", "issues", help="issues: list problems in the imported files"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement", help="agreement: compare the annotators"),
     Action(

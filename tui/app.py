@@ -31,15 +31,14 @@ from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.key_bindings import help_key_table, make_bindings
 from fcreview.tui.keymap import KeymapError, resolve_keymap, validate_keymap
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueState
-from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.queue import QueueScreen, focused_item_pane, open_overview
 from fcreview.tui.session import Session
 from fcreview.tui.terminal_output import CompactDriver, ScreenDiffDriver
 from fcreview.tui.text.lines import fit_line
 from fcreview.tui.text.theme import is_colour_enabled, set_palette
 from fcreview.tui.themes import OWN_THEMES, build_palette, choose_theme, css_variables
-from fcreview.tui.widgets.base import call_after_keys
+from fcreview.tui.widgets.base import GuardedScreen, call_after_keys
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
-from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.live_reload import LiveReload, RunWatcher
@@ -232,6 +231,7 @@ class FcreviewApp(App[int]):
     def _on_theme_changed(self, theme: Theme) -> None:
         set_palette(build_palette(theme.name))
         self.session.save_theme(theme.name)
+        self.stylesheet.update(self.screen)  # Textual does not style an open command palette again
         for screen in self.screen_stack:
             for view in screen.query(DocumentView):
                 view.redraw()
@@ -298,8 +298,6 @@ class FcreviewApp(App[int]):
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
     def action_overview(self) -> None:
-        from fcreview.tui.screens.navigation import open_overview
-
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
@@ -358,7 +356,6 @@ class FcreviewApp(App[int]):
     def _find_position(self, queue: QueueScreen) -> QueuePosition:
         """Return the position of the queue, with the cursor on the item that is open above it."""
         from fcreview.tui.screens.item_pane import ItemScreen
-        from fcreview.tui.screens.navigation import focused_item_pane
 
         position = queue.position
         above = self.screen_stack[1] if len(self.screen_stack) > 1 else None

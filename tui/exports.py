@@ -1,26 +1,31 @@
 """Create the report and the exports that screens offer.
 
-The module does not import Textual.
+An app in a browser offers files as downloads, because it writes no files on the server. The module does not import
+Textual.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from fcreview.errors import FcreviewError
 from fcreview.model.wording import format_count
 from fcreview.store.workspace import expand_home
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from fcreview.exporters.base import BenchmarkServices
     from fcreview.stats.conventions import RunConventions
     from fcreview.store.rows import View
     from fcreview.store.store import Store
-    from fcreview.tui.command_forms import CommandService
+    from fcreview.tui.command_forms import CommandForm, CommandResult, CommandService
 
 WHOLE_RUN_FORMATS = ("inspect", "native", "golden-patch")
 """Formats that contain whole runs and ignore the filter."""
@@ -85,3 +90,36 @@ def write_export(store: Store, request: ExportRequest, services: ReportServices 
     if warnings:
         summary += f"; {warnings[0]}" + (f", and {len(warnings) - 1} more" if len(warnings) > 1 else "")
     return summary
+
+
+def download_name(text: str) -> str:
+    """Return the last part of a path that the user typed, as the name of a download."""
+    name = Path(text.strip()).name
+    return name if name.strip("-. ") else "download"
+
+
+def deliver_download(app: App[Any], path: Path) -> None:
+    """Offer a file to the browser, or a folder as a ZIP file. The path may be deleted afterwards."""
+    if path.is_dir():
+        path = Path(shutil.make_archive(str(path), "zip", path))
+    app.deliver_binary(path, save_filename=path.name)
+
+
+async def run_for_download(
+    app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
+) -> CommandResult:
+    """Run the command of a form. The file that it writes becomes a download."""
+    flag = f"--{form.download}="
+    with TemporaryDirectory(prefix="fcreview-") as folder:
+        paths = {
+            each: Path(folder) / download_name(each.removeprefix(flag))
+            for each in arguments
+            if form.download and each.startswith(flag)
+        }
+        result = await commands.run(
+            form.command, [f"{flag}{paths[each]}" if each in paths else each for each in arguments]
+        )
+        for path in paths.values():
+            if result.is_successful and path.exists():
+                deliver_download(app, path)
+    return replace(result, text=result.text.replace(f"{folder}/", ""))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.screen import Screen
 
-from fcreview.tui.widgets.screens import GuardedScreen
+from fcreview.tui.widgets.base import GuardedScreen
 
 ROOT = Path(__file__).resolve().parents[2]
 TUI = ROOT / "tui"

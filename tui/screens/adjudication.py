@@ -37,10 +37,10 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
+from fcreview.tui.widgets.base import GuardedScreen
 from fcreview.tui.widgets.document_view import LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemText
 from fcreview.tui.widgets.panel import is_small
-from fcreview.tui.widgets.screens import GuardedScreen
 
 REVIEW_ACTIONS = frozenset({"take", "verdict", "fault", "note", "other", "undo"})
 """Actions that record a review."""

@@ -16,14 +16,12 @@ from textual.widgets import Static
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
 from fcreview.tui.command_forms import CommandForm, CommandResult, FormField, build_arguments
-from fcreview.tui.downloads import run_for_download
+from fcreview.tui.exports import run_for_download
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedModalScreen, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
-from fcreview.tui.widgets.safe_input import SafeInput
-from fcreview.tui.widgets.screens import GuardedModalScreen
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session

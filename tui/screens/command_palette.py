@@ -38,10 +38,8 @@ from fcreview.tui.text.fuzzy import FuzzyMatch, match_words
 from fcreview.tui.text.lines import truncate
 from fcreview.tui.text.theme import is_colour_enabled, style, symbols
 from fcreview.tui.themes import list_theme_names
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedScreen, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine
-from fcreview.tui.widgets.safe_input import SafeInput
-from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
     from textual.command import ProviderSource

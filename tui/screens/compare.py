@@ -42,11 +42,10 @@ from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line, truncate_middle
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
 from fcreview.tui.widgets.panel import Panel
-from fcreview.tui.widgets.screens import GuardedScreen
 
 WIDE, TALL = 100, 30
 """Minimum screen size, in columns and rows, for borders around the panels."""

@@ -9,7 +9,8 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.widgets import Input, Static
+from textual.strip import Strip
+from textual.widgets import Input, Static, TextArea
 
 from fcreview.model.review import Fault
 from fcreview.model.sanitize import display_width, sanitize
@@ -25,11 +26,8 @@ from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, mak
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle, wrap_text
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedModalScreen, SafeInput, sanitize_strip, work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
-from fcreview.tui.widgets.safe_input import SafeInput
-from fcreview.tui.widgets.safe_text_area import SafeTextArea
-from fcreview.tui.widgets.screens import GuardedModalScreen
 
 
 class AskScreen(GuardedModalScreen[str | None]):
@@ -136,6 +134,13 @@ class ConfirmScreen(GuardedModalScreen[bool]):
 
     def action_take(self, answer: bool) -> None:
         self.dismiss(answer)
+
+
+class SafeTextArea(TextArea):
+    """Multi-line input that sanitizes what it draws."""
+
+    def render_line(self, y: int) -> Strip:
+        return sanitize_strip(super().render_line(y))
 
 
 MIN_NAME_WIDTH = 5

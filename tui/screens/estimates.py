@@ -38,11 +38,10 @@ from fcreview.tui.screens.command_form import FormFields, error_line, open_comma
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
 from fcreview.tui.widgets.panel import Panel, is_small
-from fcreview.tui.widgets.screens import GuardedScreen
 
 MAX_RUN_LINES = 8
 """Largest height of the list of runs, in rows."""

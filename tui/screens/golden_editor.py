@@ -26,13 +26,11 @@ from fcreview.tui.review.item_dialogs import CheckedText, check_text, initial_te
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage
-from fcreview.tui.screens.dialogs import NoteScreen
+from fcreview.tui.screens.dialogs import NoteScreen, SafeTextArea
 from fcreview.tui.session import GoldenSupport, Session
 from fcreview.tui.text.lines import Line, fit_line, format_json, justify_line, key_hints_line
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedModalScreen, work
 from fcreview.tui.widgets.document_view import LineBar
-from fcreview.tui.widgets.safe_text_area import SafeTextArea
-from fcreview.tui.widgets.screens import GuardedModalScreen
 
 CHECK_DELAY = 0.3
 """Seconds without a key press before the text is checked."""

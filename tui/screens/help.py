@@ -15,9 +15,9 @@ from fcreview.tui.actions import HELP_ACTIONS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.text.lines import Line, wrap_visible
 from fcreview.tui.text.theme import STATE_STYLES, symbols
+from fcreview.tui.widgets.base import GuardedScreen
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.screens import GuardedScreen
 
 KeyTable = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Sequence of (group of actions, [(keys, help text)])."""

@@ -38,8 +38,8 @@ from fcreview.tui.screens.pager import PagerScreen, PagerText
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
+from fcreview.tui.widgets.base import GuardedModalScreen
 from fcreview.tui.widgets.document_view import LineBar
-from fcreview.tui.widgets.screens import GuardedModalScreen
 
 if TYPE_CHECKING:
     from pathlib import Path

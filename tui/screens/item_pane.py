@@ -37,11 +37,10 @@ from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 from fcreview.tui.widgets.panel import is_small
-from fcreview.tui.widgets.screens import GuardedScreen
 
 MAX_BLANK_TIME = 0.3
 """Seconds after which the screen is drawn although its item is still being read."""

@@ -52,11 +52,10 @@ from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import ProgressTimer, work
+from fcreview.tui.widgets.base import GuardedScreen, ProgressTimer, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
 from fcreview.tui.widgets.panel import Panel
-from fcreview.tui.widgets.screens import GuardedScreen
 
 OverviewChoice = tuple[str, Any]
 """(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""

@@ -17,9 +17,8 @@ from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_json, max_indent_level
 from fcreview.tui.text.lines import Line, format_size, justify_line
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
-from fcreview.tui.widgets.screens import GuardedScreen
 
 
 class PagerText(NamedTuple):

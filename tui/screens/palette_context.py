@@ -17,20 +17,19 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
-from fcreview.tui.downloads import deliver_download, download_name
-from fcreview.tui.exports import ExportRequest, path_exists, write_export
+from fcreview.tui.exports import ExportRequest, deliver_download, download_name, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
 from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
-from fcreview.tui.screens.navigation import (
+from fcreview.tui.screens.pager import PagerScreen, PagerText
+from fcreview.tui.screens.queue import (
     find_queue,
     focused_item_pane,
     open_estimates,
     open_overview,
     return_to_queue,
 )
-from fcreview.tui.screens.pager import PagerScreen, PagerText
 
 if TYPE_CHECKING:
     from fcreview.tui.command_forms import CommandForm

@@ -1,4 +1,4 @@
-"""Show the queue, which is the list of items to review.
+"""Show the queue, which is the list of items to review, and return to it from the screens above.
 
 `QueueState` has the order and the filters, `QueuePane` shows the list, `QueueMenus` opens lists of orders, runs and
 clusters, and `SplitView` shows the item under the cursor on a wide screen.
@@ -6,7 +6,8 @@ clusters, and `SplitView` shows the item under the cursor on a wide screen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from math import inf
@@ -14,7 +15,7 @@ from threading import Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.reactive import Reactive
 from textual.widget import Widget
@@ -26,18 +27,16 @@ from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
-from fcreview.tui.screens.queue_menus import QueueMenus
-from fcreview.tui.screens.queue_pane import QueuePane
+from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
-from fcreview.tui.widgets.base import work
+from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
 from fcreview.tui.widgets.lists import QueueList
-from fcreview.tui.widgets.screens import GuardedScreen
 
 if TYPE_CHECKING:
-    from fcreview.tui.screens.item_pane import ItemScreen
+    from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
     from fcreview.tui.screens.overview import OverviewChoice, OverviewScreen
 
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
@@ -331,3 +330,72 @@ class QueueScreen(GuardedScreen[None]):
             self._focused_at = monotonic()
 
         self.call_after_refresh(finish)
+
+
+CLOSE_POLL_INTERVAL = 0.01
+"""Seconds between two checks for whether a screen has closed."""
+
+
+def focused_item_pane(app: App[Any]) -> ItemPane | None:
+    """Return the item pane with the focus. None if no item pane has the focus."""
+    from fcreview.tui.screens.item_pane import ItemPane
+
+    nodes = (app.focused or app.screen).ancestors_with_self
+    return next((node for node in nodes if isinstance(node, ItemPane)), None)
+
+
+def find_queue(app: App[Any]) -> QueueScreen | None:
+    """Return the queue at the bottom of the screen stack. None if the app shows disagreements only."""
+    bottom = app.screen_stack[0]
+    return bottom if isinstance(bottom, QueueScreen) else None
+
+
+def return_to_queue(app: App[Any], session: Session, then: Callable[[QueueScreen], object]) -> None:
+    """Close the screens above the queue, then call `then`.
+
+    If a review cannot be saved, its screen stays open and `then` is not called.
+    """
+    app.run_worker(_return_to_queue(app, session, then), group="return_to_queue", exclusive=True)
+
+
+async def _return_to_queue(app: App[Any], session: Session, then: Callable[[QueueScreen], object]) -> None:
+    queue = find_queue(app)
+    if queue is None:
+        return
+    while app.screen is not queue or focused_item_pane(app) is not None:
+        screen, pane = app.screen, focused_item_pane(app)
+        getattr(pane or screen, "action_back", screen.dismiss)()
+        if not await session.actions.wait_until_idle():
+            return
+        while app.screen is screen and focused_item_pane(app) is pane:
+            await asyncio.sleep(CLOSE_POLL_INTERVAL)
+    queue.call_later(then, queue)
+
+
+def open_overview(app: App[Any], session: Session) -> None:
+    """Show the overview above the current screen. A choice closes both screens and changes the queue."""
+    queue = find_queue(app)
+    if queue is None:
+        return
+    if app.screen is queue and focused_item_pane(app) is None:
+        queue.action_overview()
+    else:
+        app.push_screen(queue.make_overview(), _apply_choice(app, session))
+
+
+def open_estimates(app: App[Any], session: Session) -> None:
+    """Show the estimates above the current screen. A choice closes both screens and changes the queue."""
+    from fcreview.tui.screens.estimates import EstimatesScreen
+
+    queue = find_queue(app)
+    if queue is not None:
+        screen = EstimatesScreen(session, View(runs=queue.state.scope), queue.state.run)
+        app.push_screen(screen, _apply_choice(app, session))
+
+
+def _apply_choice(app: App[Any], session: Session) -> Callable[[OverviewChoice | None], None]:
+    def apply(choice: OverviewChoice | None) -> None:
+        if choice is not None:
+            return_to_queue(app, session, lambda queue: queue.apply_overview_choice(choice))
+
+    return apply

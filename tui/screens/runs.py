@@ -23,7 +23,7 @@ from fcreview.tui.queue.runs import RunListState, run_choices
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.text.lines import truncate_middle
-from fcreview.tui.widgets.safe_input import SafeInput
+from fcreview.tui.widgets.base import SafeInput
 
 
 class RunSearchInput(SafeInput):

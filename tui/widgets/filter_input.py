@@ -27,8 +27,8 @@ from fcreview.tui.queue.choices import (
 )
 from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.text.lines import truncate
+from fcreview.tui.widgets.base import SafeInput
 from fcreview.tui.widgets.document_view import LineBar
-from fcreview.tui.widgets.safe_input import SafeInput
 
 
 class FilterInput(SafeInput):

@@ -13,8 +13,7 @@ import pytest
 from fcreview.store.reviews import journal
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.screens.bulk_review import BulkReviewScreen
-from fcreview.tui.screens.clusters import ClustersScreen
+from fcreview.tui.screens.clusters import BulkReviewScreen, ClustersScreen
 from fcreview.tui.screens.command_palette import PaletteProvider
 from fcreview.tui.screens.palette_context import PaletteContext
 from fcreview.tui.screens.queue import QueueScreen

@@ -13,7 +13,7 @@ from fcreview.store.rows import View
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
-from fcreview.tui.widgets.screens import GuardedModalScreen, GuardedScreen
+from fcreview.tui.widgets.base import GuardedModalScreen, GuardedScreen
 from tests.tui.at_once import press, until
 from tests.tui.themed import ThemedApp
 

@@ -471,3 +471,14 @@ async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_li
         put(app, "q7x[red]x")
         await pilot.press("enter")
         assert shown_id(await settled(pilot)) == "q7x[red]x"
+
+
+async def test_an_open_palette_follows_a_theme_set_from_code(make_app: Any) -> None:
+    app = make_app([{"id": "simple_0"}])
+    async with app.run_test() as pilot:
+        await pilot.press("colon")
+        await pilot.pause()
+        app.theme = "fcreview-light"
+        await pilot.pause()
+        placeholder = app.screen.query_one(PaletteInput).get_component_styles("input--placeholder")
+        assert placeholder.color.hex.lower() == app.get_css_variables()["dim"]

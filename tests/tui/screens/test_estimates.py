@@ -18,9 +18,8 @@ from fcreview.tui.exports import ReportServices
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
-from fcreview.tui.screens.navigation import open_estimates
 from fcreview.tui.screens.overview import OverviewScreen
-from fcreview.tui.screens.queue import QueueScreen
+from fcreview.tui.screens.queue import QueueScreen, open_estimates
 from tests.tui.at_once import press, until
 from tests.tui.idle import held_threads
 

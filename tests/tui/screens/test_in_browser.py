@@ -13,8 +13,7 @@ import pytest
 from fcreview.cli.form_commands import describe_command
 from fcreview.tui.actions import ACTIONS
 from fcreview.tui.command_forms import FORMS, CommandForm, CommandResult, CommandService
-from fcreview.tui.downloads import deliver_download, download_name, run_for_download
-from fcreview.tui.exports import ReportServices
+from fcreview.tui.exports import ReportServices, deliver_download, download_name, run_for_download
 from fcreview.tui.screens.command_form import CommandFormScreen, open_command_form
 from fcreview.tui.screens.command_palette import CommandList
 from fcreview.tui.text.clipboard import copy_text

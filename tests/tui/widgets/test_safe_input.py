@@ -10,8 +10,8 @@ from textual.app import App
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.screens.dialogs import AskScreen, NoteBox, NoteScreen
+from fcreview.tui.widgets.base import SafeInput
 from fcreview.tui.widgets.filter_input import FilterInput, FilterLine
-from fcreview.tui.widgets.safe_input import SafeInput
 from tests.tui.themed import ThemedApp
 
 HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"

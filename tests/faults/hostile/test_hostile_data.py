@@ -54,6 +54,7 @@ def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
     print(f"{benchmark}: {packed.tried} cases packed, {len(packed.left)} left", flush=True)
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[::2])
 def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
@@ -78,6 +79,7 @@ ONCE_FAILED = [
 ]  # fmt: skip
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize(("benchmark", "field", "raw", "words"), ONCE_FAILED, ids=[each[0] for each in ONCE_FAILED])
 def test_what_once_failed_is_told_in_a_line(
@@ -103,6 +105,7 @@ PROGRESS = re.compile("\r[^\r\n]*\x1b\\[K")
 """The program's own, taken back when it is over."""
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 def test_what_is_made_for_programs_is_harmless_on_a_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
     """There a table of commas is no longer byte for byte what a file would hold."""
@@ -115,6 +118,7 @@ def test_what_is_made_for_programs_is_harmless_on_a_terminal(tmp_path: Path, env
         assert not harmful(shown), words
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

@@ -74,6 +74,7 @@ def seconds(folder: Path, environ: dict[str, str], count: int) -> list[float]:
 
 
 @pytest.mark.skipif(not LONG, reason="takes half a minute: make faults")
+@pytest.mark.hunt
 @pytest.mark.sweep
 def test_what_grows_with_an_item_grows_no_faster_than_it(tmp_path: Path, environ: dict[str, str]) -> None:
     few = seconds(tmp_path / "few", environ, FEW)

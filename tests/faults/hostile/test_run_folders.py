@@ -124,6 +124,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
     return of
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_what_is_no_file_is_told_and_the_rest_is_read(
@@ -148,6 +149,7 @@ def test_what_is_no_file_is_told_and_the_rest_is_read(
         assert everything_below(tmp_path / "outer") == before
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
 def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: dict[str, str], name: bytes) -> None:
@@ -185,6 +187,7 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
     assert sorted(path.name for path in tmp_path.iterdir()) in (sorted([text, "home"]), sorted([text, "home", "out"]))
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str]) -> None:
     """A model, a benchmark, an item called like a path: what is written beside it stays in its place."""

@@ -42,6 +42,7 @@ def carried(text: str) -> list[str]:
     return [name for name, key in KEYS.items() if key in text]
 
 
+@pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", dict.fromkeys([*BENCHMARKS, "tau"]))
 def test_keys_are_carried_nowhere(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:

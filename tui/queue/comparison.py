@@ -153,18 +153,15 @@ def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: 
     for flip, name in zip(flips, ids, strict=True):
         line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
-        lines.append((*line, *_cause_parts(flip, rows, cells - size - 18)))
+        # the first difference alone does not explain a flip with different golden answers or equal predictions
+        row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
+        cause = difference_line(row) if row is not None else ()
+        lines.append((*line, *fit_difference(cause or make_line(sanitize(flip.cause)), cells - size - 18)))
     return heading, lines
 
 
 def failing_item(flip: Flip) -> int:
     return (flip.b if flip.passing_side == "a" else flip.a).item
-
-
-def _cause_parts(flip: Flip, rows: Mapping[int, QueueRow], cells: int) -> Line:
-    row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
-    line = difference_line(row) if row is not None else ()
-    return fit_difference(line or make_line(sanitize(flip.cause)), cells)
 
 
 def flip_facts(flips: Sequence[Flip], side: str) -> str:

@@ -18,7 +18,7 @@ from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.command_forms import FormField
 from fcreview.tui.queue.columns import short_run_names
-from fcreview.tui.queue.header import TARGET_HALF_WIDTH, label_runs
+from fcreview.tui.queue.header import TARGET_HALF_WIDTH, format_interval, format_range, label_runs
 from fcreview.tui.queue.overview import QueueProgress, queue_progress_line
 from fcreview.tui.text.graphics import bar, interval_bar
 from fcreview.tui.text.lines import Line, StyledText, make_line, truncate
@@ -100,16 +100,6 @@ def _count_outcomes(statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
 # -- accuracy
 
 
-def format_interval(estimate: PassRateEstimate | None) -> str:
-    """Return `75.3 % [72.9, 77.7]`, or the range if too many sampled items are undecided."""
-    if estimate is None:
-        return symbols().none
-    if estimate.is_bounds_headline and estimate.bounds is not None:
-        low, high = estimate.bounds
-        return f"{100 * low:.1f} to {100 * high:.1f} %"
-    return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
 def format_needed(estimate: PassRateEstimate | None) -> str:
     """Return the number of additional labels that narrow the interval to ±2 points, as text."""
     if estimate is None or estimate.needed is None:
@@ -139,7 +129,8 @@ def accuracy_lines(
         estimate = sample.estimate if sample is not None else None
         rate = run.official_pass / run.n_items if run.official_known == run.n_items > 0 else None
         official = symbols().none if rate is None else f"{100 * rate:.1f} %"
-        interval = "reading" if run.run in reading else format_interval(estimate)
+        interval = symbols().none if estimate is None else format_interval(estimate)
+        interval = "reading" if run.run in reading else interval
         line: list[StyledText] = [
             (pad(shortened.get(name, name), size), ""),
             (official.rjust(10), ""),
@@ -222,10 +213,9 @@ def undecided_line(sample: RunSample | None) -> Line:
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None or estimate.is_bounds_headline:
         return ()
-    low, high = estimate.bounds
     items = format_count(estimate.n_undecided, "undecided item")
     verb = "fails or passes" if estimate.n_undecided == 1 else "all fail or all pass"
-    return make_line(f"{100 * low:.1f} to {100 * high:.1f} % if the {items} {verb}", "dim")
+    return make_line(f"{format_range(*estimate.bounds)} if the {items} {verb}", "dim")
 
 
 # -- form

@@ -133,15 +133,26 @@ def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, 
     return (*parts, (counts, "strong"), (anyone_counts, "dim"), ("   ", ""), name)
 
 
+def format_interval(estimate: PassRateEstimate) -> str:
+    """Return `75.3 % [72.9, 77.7]`, or the range if too many sampled items are undecided."""
+    if estimate.is_bounds_headline and estimate.bounds is not None:
+        return format_range(*estimate.bounds)
+    return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def format_range(low: float, high: float) -> str:
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
 def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
     """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more for ±2`. The last part is
     the number of missing labels, or the range if undecided items fail or pass. If too many are undecided, there is only
     the range. `short` omits the last part."""
-    text = f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+    text = format_interval(estimate)
     if estimate.bounds is not None:
-        bounds = "{:.1f} to {:.1f} %".format(*(100 * each for each in estimate.bounds))
         reason = "" if short else f" if {estimate.n_undecided:,} undecided fail or pass"
-        return bounds + reason if estimate.is_bounds_headline else f"{text} {symbols().separator} {bounds}{reason}"
+        bounds = "" if estimate.is_bounds_headline else f" {symbols().separator} {format_range(*estimate.bounds)}"
+        return text + bounds + reason
     if not estimate.needed or short:
         return text
     target = f"{symbols().plus_minus}{100 * TARGET_HALF_WIDTH:g}"

@@ -297,7 +297,7 @@ def review_lines(overview: Overview, cells: int) -> list[Line]:
     lines = [queue_progress_line(each, cells) for each in overview.queues or ()]
     own = total.yours if overview.blind or total.reviewed == total.yours else total.reviewed
     label = "reviewed by you" if overview.blind else "reviewed"
-    lines.append(progress_line(label, own, total.items, cells))
+    lines.append(labelled_bar_line(label, own, total.items, cells))
     if overview.n_disagreements:
         lines.append(make_line(format_count(overview.n_disagreements, "open disagreement"), "disputed"))
     return lines
@@ -321,10 +321,10 @@ def queues_complete(overview: Overview) -> str:
 def queue_progress_line(progress: QueueProgress, cells: int) -> Line:
     share = progress.share
     name = f"{sanitize(progress.queue)} {symbols().separator} {sanitize(share.annotator)}"
-    return progress_line(name, share.done, share.total, cells)
+    return labelled_bar_line(name, share.done, share.total, cells)
 
 
-def progress_line(name: str, done: int, total: int, cells: int) -> Line:
+def labelled_bar_line(name: str, done: int, total: int, cells: int) -> Line:
     figure = f"{done:,} / {total:,}"
     bar_cells = max(min(18, cells - display_width(figure) - 16), 0)
     name_cells = max(cells - bar_cells - display_width(figure) - 3, 4)

@@ -78,7 +78,7 @@ def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, c
     return justify_line(((f" {question}", "strong"), ("   ", ""), (truncate_middle(name, room), "dim")), right, cells)
 
 
-def progress_line(cases: CaseList, annotator: str, cells: int) -> Line:
+def resolution_line(cases: CaseList, annotator: str, cells: int) -> Line:
     """Return the right part of the top line: `━━━─── 3 of 8 resolved  lead`. `cells`: width of the screen."""
     total, done = len(cases.cases), cases.n_resolved
     name: Line = ((sanitize(annotator), "people"),)

@@ -148,13 +148,13 @@ def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> li
     names = [sanitize(row.run_name or row.model) for row in rows]
     name_cells = min(max(map(display_width, names)), MAX_RUN_NAME_CELLS)
     fitting = free_rows - 2 if len(rows) <= free_rows - 2 else free_rows - 3
-    lines = [
-        fit_line(
-            (_verdict_sign(row), pad_text(truncate_middle(name, name_cells), name_cells + 2), *_format_difference(row)),
-            cells - FRAME_CELLS,
-        )
-        for row, name in list(zip(rows, names, strict=True))[:fitting]
-    ]
+    lines: list[Line] = []
+    for row, name in list(zip(rows, names, strict=True))[:fitting]:
+        value = automatic_verdict(row)
+        sign: StyledText = (f"{symbols().verdict_symbol(value)} ", verdict_style(value))
+        difference = difference_line(row) or make_line("no difference" if value else "", "dim")
+        name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
+        lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
     if len(rows) > fitting:
         lines.append(make_line(f"{symbols().ellipsis} {format_count(len(rows) - fitting, 'more run')}", "dim"))
     verdicts = [value for row in rows if (value := automatic_verdict(row)) is not None]
@@ -165,15 +165,6 @@ def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> li
 def automatic_verdict(row: QueueRow) -> bool | None:
     """Return the official verdict, else the recomputed verdict, else the judge verdict."""
     return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
-
-
-def _verdict_sign(row: QueueRow) -> StyledText:
-    value = automatic_verdict(row)
-    return f"{symbols().verdict_symbol(value)} ", verdict_style(value)
-
-
-def _format_difference(row: QueueRow) -> Line:
-    return difference_line(row) or (("no difference" if automatic_verdict(row) else "", "dim"),)
 
 
 NO_CALL = "(no call)"

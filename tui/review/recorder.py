@@ -211,7 +211,7 @@ class ReviewRecorder:
         question = self.next_score(subject)
         if question is None:
             keys = " or ".join(self._key_names("item.pass", "item.fail"))
-            return ReviewOutcome(f"items of this benchmark pass or fail{keys and ': ' + keys}", style="warn")
+            return ReviewOutcome(f"this benchmark has no scores{keys and '; press ' + keys}", style="warn")
         target, criterion = question
         annotation = Annotation(target=target, criterion=criterion, verdict=value)
         outcome = await self._save(subject, annotation, lambda: verdict_words(value, criterion))

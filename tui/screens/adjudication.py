@@ -27,8 +27,8 @@ from fcreview.tui.review.answer_cards import (
     adjudication_keys_line,
     answer_lines,
     full_text,
-    progress_line,
     question_line,
+    resolution_line,
 )
 from fcreview.tui.review.item_dialogs import read_raw_records
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
@@ -173,7 +173,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def _draw(self) -> None:
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
-        right = progress_line(cases, self._session.annotator, cells)
+        right = resolution_line(cases, self._session.annotator, cells)
         self.query_one(TopLine).show_path((*self._session.folder_names, "disagreements"), right)
         text = remaining_text(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()

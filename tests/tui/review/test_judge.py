@@ -80,7 +80,7 @@ async def test_scores_fill_one_criterion_after_the_other(session: Session, works
 
 async def test_an_item_without_scores_names_the_keys_that_are_in_force(session: Session) -> None:
     outcome = await recorder(session).record_score(await about(session, "simple_0"), 1)
-    assert (outcome.text, outcome.style) == ("items of this benchmark pass or fail: y or f", "warn")
+    assert (outcome.text, outcome.style) == ("this benchmark has no scores; press y or f", "warn")
     fault = await recorder(session).record_fault(await about(session, "simple_0"), "golden")
     assert fault.text == "saved: fault: golden (no verdict yet: y f u)"
 

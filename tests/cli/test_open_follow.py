@@ -14,7 +14,7 @@ import pytest
 
 from tests.commands import environment
 from tests.faults.processes import processes_with
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
 
 Cli = Callable[..., Any]
@@ -48,7 +48,7 @@ def append(file: Path, text: str) -> None:
 @pytest.mark.process
 @pytest.mark.sweep
 def test_results_that_come_while_somebody_reads(place: Path, environ: dict[str, str]) -> None:
-    with OnTerminal(["open", place / RUN, "--follow"], environ) as app:
+    with TerminalApp(["open", place / RUN, "--follow"], environ) as app:
         app.until("1/39")
         app.type("jj")
         app.until("3/39")
@@ -80,7 +80,7 @@ def test_results_that_come_while_somebody_reads(place: Path, environ: dict[str, 
 def test_it_leaves_no_process_however_it_ends(place: Path, environ: dict[str, str], how: str) -> None:
     """While the results are being imported."""
     lines = (place / FIRST).read_text()
-    with OnTerminal(["open", place / RUN, "--follow"], environ) as app:
+    with TerminalApp(["open", place / RUN, "--follow"], environ) as app:
         app.until("1/39")
         append(place / FIRST, lines * (4_000_000 // len(lines)))
         app.until(lambda: len(processes_with(str(place))) > 1)

@@ -1,5 +1,6 @@
-"""An annotator who judges items of a run at random, as fast as the disk goes: python -m tests.faults.annotator PLACE
-NAME SECONDS. Prints the id of each event once it is said to be saved."""
+"""Record random reviews as fast as possible: python -m tests.faults.annotator RUN ANNOTATOR SECONDS.
+
+Prints the id of each event after it is saved."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Programs that break things on purpose. Each in a short form, and with FCREVIEW_FAULTS=long (`make faults`) in the
-number that docs/reliability.md states."""
+"""Fault injection. Each test has a short form and a long form (`make faults`, counts in docs/reliability.md)."""
 
 from __future__ import annotations
 
@@ -37,13 +36,13 @@ def imported_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sample(imported_sample: Path, tmp_path: Path) -> Path:
-    """The ACEBench sample run, imported; a copy of one's own."""
+    """A copy of the imported ACEBench sample run."""
     return shutil.copytree(imported_sample, tmp_path / "runs")
 
 
 @pytest.fixture
 def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Apps run in this process as they do in the tests of screens."""
+    """Run the app in this process, as the tests of the screens do."""
     from tests.tui import idle
     from tests.tui.parsed_styles import parse_styles_once
     from tests.tui.plain_terminal import plain_terminal

@@ -1,4 +1,4 @@
-"""Which processes there are, and how often things are tried."""
+"""Running processes, and the number of repetitions of a test."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ LONG = WANTED == "long"
 
 
 def times(short: int, long: int) -> int:
-    """How often something is tried: as docs/reliability.md says with FCREVIEW_FAULTS=long; a number is a number."""
+    """Return the number of repetitions: `long` if FCREVIEW_FAULTS=long, its value if it is a number, else `short`."""
     return min(int(WANTED), long) if WANTED.isdigit() else long if LONG else short
 
 
 def children(process: int) -> int:
-    """How many the process has. Asked hundreds of times a second, where `processes_with` would cost a whole core."""
+    """Count the child processes. Much faster than `processes_with`."""
     try:
         return len(Path(f"/proc/{process}/task/{process}/children").read_text().split())
-    except OSError:  # it has ended, or the system does not say
+    except OSError:  # the process has ended, or the system has no such file
         return 0
 
 
 def processes_with(text: str) -> list[int]:
-    """Processes that name `text` on their command line, this one left out."""
+    """Return the ids of other processes with `text` on their command line."""
     if not sys.platform.startswith("linux"):
         pytest.skip("looks for processes in /proc")
     found = []

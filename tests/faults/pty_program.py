@@ -1,4 +1,4 @@
-"""The program on a terminal of its own, as after a login: keys are typed, the screen is kept, the kernel hangs up."""
+"""Run fcreview on a pseudo-terminal: type keys, read the screen, hang up."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tests.commands import PROGRAM
 
 
 def screen_text(screen: pyte.Screen) -> str:
-    """What the screen shows. `pyte.Screen.display` fails while half of a wide character is overwritten."""
+    """Return the text of the screen. `pyte.Screen.display` fails while half of a wide character is overwritten."""
     rows, cells = range(screen.lines), range(screen.columns)
     return "\n".join("".join(screen.buffer[row][cell].data for cell in cells) for row in rows)
 
 
-class OnTerminal:
-    """`fcreview` with these arguments; ends with the context, whatever it is at."""
+class TerminalApp:
+    """`fcreview` with these arguments on a terminal. Killed when the context ends."""
 
     def __init__(self, arguments: Sequence[str | Path], environ: Mapping[str, str], size: tuple[int, int] = (80, 24)):
         self.bytes = b""
-        """All that was written so far."""
+        """All output so far."""
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.code: int | None = None
@@ -46,14 +46,14 @@ class OnTerminal:
 
     @staticmethod
     def _become(terminal: int, arguments: Sequence[str | Path], environ: Mapping[str, str]) -> NoReturn:
-        """The child is the program or nothing: never these tests a second time."""
+        """Replace the child process by the program, or exit."""
         try:
             os.login_tty(terminal)
             os.execvpe(PROGRAM[0], [*PROGRAM, *map(str, arguments)], environ)  # noqa: S606
         finally:
             os._exit(127)
 
-    def __enter__(self) -> OnTerminal:
+    def __enter__(self) -> TerminalApp:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,14 +73,14 @@ class OnTerminal:
         os.kill(self.pid, number)
 
     def hang_up(self) -> None:
-        """The other end goes: the kernel sends SIGHUP, and whatever the program writes fails."""
+        """Close the terminal. The kernel sends SIGHUP, and later writes fail."""
         if self._ours >= 0:
             os.close(self._ours)
             self._ours = -1
 
     @property
     def restored(self) -> bool:
-        """The terminal is as it was, and the last thing said of the cursor and of the other screen is that they are."""
+        """Whether the attributes, the cursor and the main screen of the terminal are restored."""
         shown = self.bytes.rfind(b"\x1b[?25h") > self.bytes.rfind(b"\x1b[?25l")
         usual = self.bytes.rfind(b"\x1b[?1049l") >= self.bytes.rfind(b"\x1b[?1049h")
         return shown and usual and termios.tcgetattr(self._ours) == self.attributes
@@ -89,7 +89,7 @@ class OnTerminal:
         return screen_text(self.screen)
 
     def read(self, wait: float = 0.05) -> bool:
-        """Takes in what is there; False once the program has closed the terminal."""
+        """Read the available output. Returns False after the program has closed the terminal."""
         if self._ours < 0 or not select.select([self._ours], [], [], wait)[0]:
             return self._ours >= 0
         try:
@@ -101,16 +101,16 @@ class OnTerminal:
         return bool(data)
 
     def until(self, holds: str | Callable[[], Any], seconds: float = 60) -> None:
-        """Until the text stands on the screen, or the condition holds. Fails with the screen if it never does."""
+        """Wait until the text is on the screen or the condition is true. Fails with the text of the screen."""
         condition = (lambda: holds in self.text()) if isinstance(holds, str) else holds
         end = time.monotonic() + seconds
         while not condition():
             going = self.read()
-            assert time.monotonic() < end, f"it did not come to that; the screen is\n{self.text()}"
+            assert time.monotonic() < end, f"timed out; the screen is\n{self.text()}"
             assert going or condition(), f"the program has ended; the screen is\n{self.text()}"
 
     def wait(self, seconds: float = 30) -> int:
-        """The exit code, negative for a signal; what is still written is taken in."""
+        """Wait for the end and return the exit code, negative for a signal. Reads the remaining output."""
         end = time.monotonic() + seconds
         while self.code is None:
             found, status = os.waitpid(self.pid, os.WNOHANG)

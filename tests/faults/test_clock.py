@@ -1,4 +1,4 @@
-"""A clock that is set back, or far ahead: what counts is what the journal says last, not what the clock says last."""
+"""The last review in the journal counts, even if the clock was set back or far ahead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ITEM = "special_incomplete_1"
 
 
 @pytest.mark.sweep
-def test_the_order_is_the_journals(sample: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reviews_count_in_journal_order(sample: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     def at(year: int, *words: str) -> None:
         said = () if "--undo" in words else (ITEM, "--run", "1")
 
@@ -39,7 +39,7 @@ def test_the_order_is_the_journals(sample: Path, environ: dict[str, str], monkey
     at(2025, "--verdict", "pass", "--note", "third")
     assert you() == [True]
     at(1971, "--undo")
-    assert you() == [False], "what was said last is taken back"
+    assert you() == [False], "the last review is undone"
     at(9999, "--undo")
     assert you() == [True]
     assert [report.warnings for report in check_journals(find_workspace(sample, create=False))] == [[]]

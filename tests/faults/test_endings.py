@@ -1,4 +1,4 @@
-"""However the program is ended, it leaves no process and no temporary file, and the terminal as it was."""
+"""A program that is ended by a signal leaves no process and no temporary file, and restores the terminal."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ import pytest
 from tests.commands import PROGRAM, run_in_subprocess
 from tests.examples import only_long
 from tests.faults.processes import children, processes_with, times
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMPLE = "sample_runs/bfcl/result/maple-8b/non_live/BFCL_v4_simple_python_result.json"
-ENDED = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
+SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs that are read by several processes: the sample's model under other names, each file made longer."""
+    """Runs that are large enough to be imported by several processes."""
     folder = tmp_path_factory.mktemp("many") / "runs"
     shutil.copytree(ROOT / "sample_runs" / "bfcl" / "data", folder / "data")
     lines = (ROOT / SIMPLE).read_bytes()
@@ -40,8 +40,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workspace() -> Iterator[Path]:
-    """With a name that no other process has on its command line."""
-    with tempfile.TemporaryDirectory(prefix="fcreview-ended-") as name:
+    """A folder whose name is on no other command line."""
+    with tempfile.TemporaryDirectory(prefix="fcreview-endings-") as name:
         yield Path(name)
 
 
@@ -53,11 +53,11 @@ def importing(many: Path, workspace: Path, environ: dict[str, str]) -> subproces
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("number", [signal.SIGKILL, *ENDED], ids=lambda number: number.name)
-def test_an_import_that_is_ended_leaves_no_process(
+@pytest.mark.parametrize("number", [signal.SIGKILL, *SIGNALS], ids=lambda number: number.name)
+def test_ended_import_leaves_no_process(
     many: Path, workspace: Path, environ: dict[str, str], number: signal.Signals
 ) -> None:
-    """At random moments while its workers read."""
+    """Send the signal at random moments while the workers read."""
     seen = 0
     for _ in range(times(1, 50)):
         shutil.rmtree(workspace / ".fcreview", ignore_errors=True)
@@ -69,11 +69,11 @@ def test_an_import_that_is_ended_leaves_no_process(
         assert program.wait(30) in (0, -number, 128 + number)
         until(lambda: not processes_with(str(workspace)), 5)
         if program.returncode != -signal.SIGKILL:
-            assert left_over(workspace) == []
-    assert seen, "the import was over before there were workers"
+            assert unexpected_files(workspace) == []
+    assert seen, "the import ended before the workers started"
 
 
-def left_over(workspace: Path) -> list[str]:
+def unexpected_files(workspace: Path) -> list[str]:
     known = ("reviews", "store.lock", "tmp", "store.duckdb", "seen.json", "sources.json", "datasets.json")
     root = workspace / ".fcreview"
     return [each.name for each in [*root.iterdir(), *(root / "tmp").glob("*")] if each.name not in known]
@@ -88,10 +88,10 @@ def left_over(workspace: Path) -> list[str]:
     [{}, {"\r": "verdict on"}, {"\r": "verdict on", "p": "saved: "}, {"/": "Esc"}],
     ids=["queue", "item", "verdict", "search"],
 )
-def test_a_signal_leaves_the_app_and_restores_the_terminal(
+def test_signal_ends_the_app_and_restores_the_terminal(
     sample: Path, environ: dict[str, str], number: signal.Signals, keys: dict[str, str]
 ) -> None:
-    with OnTerminal(["open", sample], environ) as app:
+    with TerminalApp(["open", sample], environ) as app:
         app.until("▌")
         if keys:
             app.until("1 Runs")
@@ -115,10 +115,10 @@ def journal(sample: Path) -> list[bytes]:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("keys", [pytest.param("", marks=only_long), "\r"], ids=["queue", "item"])
-def test_a_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, str], keys: str) -> None:
-    """Also in the middle of drawing."""
+def test_dropped_connection_leaves_no_process(sample: Path, environ: dict[str, str], keys: str) -> None:
+    """The connection may also drop while the app draws."""
     for _ in range(times(2, 50)):
-        with OnTerminal(["open", sample], environ) as app:
+        with TerminalApp(["open", sample], environ) as app:
             app.until("▌")
             app.type(keys + "jjjj")
             time.sleep(random.uniform(0, 0.05))
@@ -131,7 +131,7 @@ STATEMENTS = {
     "rows": "SELECT count(*) FROM range(10000000000) a, range(1000) b",
     "one value": "SELECT list_sum(list_transform(range(200000000), lambda x: x + 1)) FROM range(1000)",
 }
-"""The second one DuckDB does not break off."""
+"""DuckDB cannot interrupt the second statement."""
 
 
 @pytest.mark.sweep
@@ -139,7 +139,7 @@ STATEMENTS = {
 @pytest.mark.parametrize(
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=only_long)], ids=lambda number: number.name
 )
-def test_a_statement_that_takes_long_ends_with_the_signal(
+def test_signal_ends_a_long_statement(
     sample: Path, environ: dict[str, str], query: str, number: signal.Signals
 ) -> None:
     program = subprocess.Popen(
@@ -154,13 +154,13 @@ def test_a_statement_that_takes_long_ends_with_the_signal(
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("query", STATEMENTS)
-def test_a_statement_is_broken_off_when_its_time_is_up(sample: Path, environ: dict[str, str], query: str) -> None:
+def test_statement_times_out(sample: Path, environ: dict[str, str], query: str) -> None:
     done = run_in_subprocess(["sql", sample, STATEMENTS[query], "--seconds", "0.5"], sample, environ)
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("fcreview: timed out after 0.5 seconds")
 
 
 def _seconds_used(process: int) -> float:
-    """Of the processor. Starting takes less than two: then it is at the statement."""
+    """Return the processor time. The start takes less than two seconds, so later the statement is running."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

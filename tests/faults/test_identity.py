@@ -1,4 +1,4 @@
-"""Reviews belong to what was judged: they go with a run that is moved, and are stale where the answer has changed."""
+"""Reviews belong to the content of an item: they stay with a moved run and become stale if the answer changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
 
 @pytest.fixture
 def place(samples: Path, tmp_path: Path, cli: Callable[..., Done]) -> Path:
-    """Two items of one BFCL run, one passed and one failed by a person."""
+    """A BFCL run with two reviewed items, one pass and one fail."""
     place = shutil.copytree(samples / "bfcl", tmp_path / "runs")
     for item, verdict in ((ITEM, "pass"), (OTHER, "fail")):
         assert cli("label", place, item, "--verdict", verdict, "--run", MODEL).code == 0
@@ -32,7 +32,7 @@ def place(samples: Path, tmp_path: Path, cli: Callable[..., Done]) -> Path:
 
 
 def reviewed(cli: Callable[..., Done], place: Path) -> dict[str, Any]:
-    """Item: what the person says of it, None if that no longer counts."""
+    """Return the verdict by item, None for a stale review."""
     rows = cli("items", place, "--json", "--run", MODEL, "--where", "category:simple_python").objects
     return {row["id"]: row["human"] for row in rows if row["id"] in (ITEM, OTHER)}
 
@@ -46,7 +46,7 @@ def rewrite(file: Path, item: str, change: Callable[[dict[str, Any]], None]) -> 
 
 
 @pytest.mark.sweep
-def test_a_run_that_is_moved_with_its_workspace_keeps_its_reviews(place: Path, cli: Callable[..., Done]) -> None:
+def test_moved_run_keeps_its_reviews(place: Path, cli: Callable[..., Done]) -> None:
     assert reviewed(cli, place) == {ITEM: True, OTHER: False}
     moved = place.rename(place.parent / "elsewhere with spaces")
     assert reviewed(cli, moved) == {ITEM: True, OTHER: False}
@@ -64,7 +64,7 @@ def test_a_run_that_is_moved_with_its_workspace_keeps_its_reviews(place: Path, c
     ],
     ids=["prediction", "golden answer"],
 )
-def test_a_changed_answer_makes_its_own_review_stale_and_no_other(
+def test_changed_answer_makes_only_its_review_stale(
     place: Path, cli: Callable[..., Done], file: str, change: Callable[[dict[str, Any]], None]
 ) -> None:
     assert reviewed(cli, place) == {ITEM: True, OTHER: False}
@@ -77,9 +77,7 @@ def test_a_changed_answer_makes_its_own_review_stale_and_no_other(
 
 
 @pytest.mark.sweep
-def test_a_renamed_model_is_another_one_and_its_reviews_wait_for_the_old_name(
-    place: Path, cli: Callable[..., Done]
-) -> None:
+def test_reviews_of_a_renamed_model_return_with_the_old_name(place: Path, cli: Callable[..., Done]) -> None:
     for folder in ("result", "score"):
         (place / folder / MODEL).rename(place / folder / "other")
     rows = cli("items", place, "--json", "--run", "other").objects

@@ -1,4 +1,4 @@
-"""`kill -9` at random moments: what was confirmed is on disk, what was there before is still whole."""
+"""`kill -9` at random moments: confirmed reviews are on disk, and earlier files are complete."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, run_in_this_process
 from tests.faults.processes import times
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 
 SAVED = re.compile(r"saved: (pass|fail)[^·]* · (?!queue complete)(\S+)")
 CODES = re.compile(rb"\x1b(\[[0-9;?<>=$]*[a-zA-Z]|\].*?(\x07|\x1b\\)|[()].)")
 
 
 def events(place: Path) -> list[tuple[str, bool | None]]:
-    """(id, verdict) of all that was said, in order; nothing but an unfinished last line may be wrong."""
+    """Return the (id, verdict) of all reviews in order. Fails for any damage other than an incomplete last line."""
     workspace = find_workspace(place, create=False)
     found, warnings = read_journals(workspace)
     assert all("unfinished" in text for text in warnings), warnings
@@ -32,17 +32,17 @@ def events(place: Path) -> list[tuple[str, bool | None]]:
 
 
 def confirmed(written: bytes) -> list[tuple[str, bool]]:
-    """What the screen said was saved, each remark once."""
+    """Return the reviews that the screen confirmed as saved, each once."""
     text = CODES.sub(b"", written).decode(errors="replace")
     found = [(name, word == "pass") for word, name in SAVED.findall(text)]
     return [each for at, each in enumerate(found) if at == 0 or found[at - 1] != each]
 
 
-def test_what_the_screen_confirmed_is_on_disk(sample: Path, environ: dict[str, str]) -> None:
+def test_confirmed_reviews_of_the_app_are_on_disk(sample: Path, environ: dict[str, str]) -> None:
     seen = 0
     for _ in range(times(3, 200)):
         shutil.rmtree(sample / ".fcreview" / "reviews", ignore_errors=True)
-        with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+        with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
             app.until("▌")
             app.type("\r")
             app.until("verdict on")
@@ -63,20 +63,20 @@ def test_what_the_screen_confirmed_is_on_disk(sample: Path, environ: dict[str, s
 
 
 @pytest.mark.sweep
-def test_what_a_command_confirmed_is_on_disk(sample: Path, environ: dict[str, str]) -> None:
+def test_confirmed_reviews_of_a_command_are_on_disk(sample: Path, environ: dict[str, str]) -> None:
     ids = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
     told = usual = 0.0
     for number in range(times(6, 200)):
         name, verdict = random.choice(ids), random.choice(["pass", "fail"])
         before = len(events(sample))
         words = ["label", str(sample), name, "--verdict", verdict, "--note", f"round {number}", "--run", "1"]
-        begun = time.monotonic()
+        start = time.monotonic()
         program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, env=environ)
         if number:
             time.sleep(random.uniform(0.5, 1.3) * usual)
             program.kill()
         out, _ = program.communicate(timeout=120)
-        usual = usual or time.monotonic() - begun
+        usual = usual or time.monotonic() - start
         after = events(sample)
         assert before <= len(after) <= before + 1
         if program.returncode == 0 or out:
@@ -87,8 +87,8 @@ def test_what_a_command_confirmed_is_on_disk(sample: Path, environ: dict[str, st
 
 
 @pytest.mark.sweep
-def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path, environ: dict[str, str]) -> None:
-    """The old one or the new one; the next import brings all in."""
+def test_killed_import_leaves_a_usable_store(samples: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+    """The store is the old one or the new one, and the next import is complete."""
     place = tmp_path / "runs"
     shutil.copytree(samples / "acebench", place)
     assert run_in_this_process(["import", place], tmp_path, environ).code == 0
@@ -102,7 +102,7 @@ def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path
     while killed < times(3, 200):
         for file in files:
             file.touch()
-        killed += was_killed(words, environ, usual)
+        killed += kill_at_random(words, environ, usual)
         rounds += 1
         said = events(place)
         assert said == [("agent_multi_step_0", True)]
@@ -115,7 +115,7 @@ def test_a_killed_import_leaves_a_store_that_works(samples: Path, tmp_path: Path
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
-def test_a_killed_export_leaves_the_old_file_or_the_new_one(
+def test_killed_export_leaves_the_old_or_the_new_file(
     sample: Path, tmp_path: Path, environ: dict[str, str], kind: str
 ) -> None:
     out = tmp_path / "out" / "labels"
@@ -127,32 +127,32 @@ def test_a_killed_export_leaves_the_old_file_or_the_new_one(
     usual = time_of([*map(str, words)], environ)
     while killed < times(1, 70):
         out.write_bytes(b"old")
-        killed += was_killed([*map(str, words)], environ, usual)
+        killed += kill_at_random([*map(str, words)], environ, usual)
         rounds += 1
         assert out.read_bytes() in (b"old", whole)
         new += out.read_bytes() == whole
         assert rounds < 20 * times(1, 70)
     assert run_in_this_process(words, tmp_path, environ).code == 0
-    assert [path.name for path in out.parent.iterdir()] == ["labels"], "what was left is taken away"
-    print(f"{kind}: {killed} exports killed at work in {rounds} rounds, {new} times the new file")
+    assert [path.name for path in out.parent.iterdir()] == ["labels"], "temporary files are deleted"
+    print(f"{kind}: {killed} exports killed in {rounds} rounds, {new} with the new file")
 
 
 def time_of(words: list[str], environ: dict[str, str]) -> float:
-    """Seconds that the command takes when nothing disturbs it."""
-    begun = time.monotonic()
+    """Return the seconds that the command takes if it is not killed."""
+    start = time.monotonic()
     subprocess.run([*PROGRAM, *words], stdout=subprocess.DEVNULL, env=environ, timeout=120, check=True)
-    return time.monotonic() - begun
+    return time.monotonic() - start
 
 
-def was_killed(words: list[str], environ: dict[str, str], usual: float) -> bool:
-    """The command is killed at a random moment of its second half, where it writes; False if it had ended before."""
+def kill_at_random(words: list[str], environ: dict[str, str], usual: float) -> bool:
+    """Kill the command at a random moment of its second half, where it writes. Returns False if it had ended."""
     program = subprocess.Popen([*PROGRAM, *words], stdout=subprocess.DEVNULL, env=environ)
     time.sleep(random.uniform(0.4, 1.1) * (usual or 1.0))
     program.kill()
     return program.wait(30) == -signal.SIGKILL
 
 
-def test_the_reader_of_remarks_sees_them() -> None:
+def test_confirmed_finds_messages_on_the_screen() -> None:
     assert confirmed(b"\x1b[1m saved: pass \xc2\xb7 a_1   \x1b[0m saved: fail, model \xc2\xb7 b_2 ") == [
         ("a_1", True),
         ("b_2", False),

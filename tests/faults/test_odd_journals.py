@@ -1,4 +1,4 @@
-"""What is no journal in the place of one: nobody waits for it, the others count, nothing is said to be saved there."""
+"""A device, pipe, folder or random bytes in place of a journal: commands do not hang, and other journals count."""
 
 from __future__ import annotations
 
@@ -16,46 +16,46 @@ from tests.faults.processes import LONG
 ITEM = "special_incomplete_1"
 
 
-def a_device(place: Path) -> None:
+def device(place: Path) -> None:
     place.symlink_to("/dev/zero")
 
 
-def nothing_kept(place: Path) -> None:
+def null_device(place: Path) -> None:
     place.symlink_to("/dev/null")
 
 
-def a_pipe(place: Path) -> None:
+def pipe(place: Path) -> None:
     os.mkfifo(place)
 
 
-def a_link_to_a_pipe(place: Path) -> None:
+def link_to_pipe(place: Path) -> None:
     os.mkfifo(place.with_suffix(".pipe"))
     place.symlink_to(place.with_suffix(".pipe").name)
 
 
-def a_link_to_itself(place: Path) -> None:
+def link_to_itself(place: Path) -> None:
     place.symlink_to(place.name)
 
 
-def a_folder(place: Path) -> None:
+def folder(place: Path) -> None:
     place.mkdir()
 
 
-def memory(place: Path) -> None:
+def process_memory(place: Path) -> None:
     place.symlink_to("/proc/self/mem")
 
 
-def noise(place: Path) -> None:
+def random_bytes(place: Path) -> None:
     place.write_bytes(os.urandom(300_000))
 
 
-def a_hole(place: Path) -> None:
-    """It says that it has a thousand gigabytes, and takes no room."""
+def sparse_file(place: Path) -> None:
+    """A sparse file of one terabyte."""
     place.write_bytes(b"{")
     os.truncate(place, 1 << 40)
 
 
-KINDS = [a_device, nothing_kept, a_pipe, a_link_to_a_pipe, a_link_to_itself, a_folder, memory, noise, a_hole]
+KINDS = [device, null_device, pipe, link_to_pipe, link_to_itself, folder, process_memory, random_bytes, sparse_file]
 COMMANDS = [
     ["items", "--json"], ["doctor"], ["report"], ["agreement"], ["audit", ITEM, "--run", "1"],
     ["label", ITEM, "--run", "1", "--verdict", "fail"],
@@ -67,8 +67,8 @@ def _limited() -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", KINDS if LONG else [a_device, a_pipe], ids=lambda kind: kind.__name__)
-def test_what_is_no_journal_is_told_and_the_others_count(
+@pytest.mark.parametrize("kind", KINDS if LONG else [device, pipe], ids=lambda kind: kind.__name__)
+def test_odd_journal_is_reported_and_others_count(
     sample: Path, environ: dict[str, str], kind: Callable[[Path], None]
 ) -> None:
     def run(*words: str) -> Done:
@@ -85,10 +85,10 @@ def test_what_is_no_journal_is_told_and_the_others_count(
         done = run(*words)
         assert done.code == (words[0] == "doctor"), (words, done)
         assert "odd.jsonl" in done.out + done.err, (words, done)
-    said = {(row["id"], row["run"]): row["human"] for row in run("items", "--json").objects}
-    assert said[ITEM, 1] is False
+    verdicts = {(row["id"], row["run"]): row["human"] for row in run("items", "--json").objects}
+    assert verdicts[ITEM, 1] is False
     refused = run("label", ITEM, "--run", "1", "--verdict", "pass", "--annotator", "odd")
-    if kind is noise:
+    if kind is random_bytes:
         assert refused.code == 0
     else:
         assert (refused.code, refused.out) == (1, "")

@@ -1,4 +1,4 @@
-"""What happens around an open app: files go or change under it, the terminal is resized, the program is stopped."""
+"""Events during an open app: files vanish or change, the terminal is resized, the program is stopped."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ import pytest
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.faults.processes import LONG, processes_with, times
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 from tests.waiting import until
 
 
-def said(place: Path) -> list[bool | None]:
+def recorded_verdicts(place: Path) -> list[bool | None]:
     return [event.verdict for event in read_journals(find_workspace(place, create=False))[0]]
 
 
-def store_goes(place: Path) -> None:
+def delete_store(place: Path) -> None:
     (place / ".fcreview" / "store.duckdb").unlink()
 
 
-def store_is_cut(place: Path) -> None:
-    """Written anew, as an import would not: it puts another file in its place."""
+def damage_store(place: Path) -> None:
+    """Replace the store by a damaged file."""
     store = place / ".fcreview" / "store.duckdb"
     store.rename(store.with_suffix(".old"))
     store.write_bytes(b"cut")
 
 
-def results_change(place: Path) -> None:
+def change_results(place: Path) -> None:
     for file in (place / "result_all").rglob("*.json"):
         file.write_text('{"id": "other", "result": "[x(]"}\n')
 
 
-def results_go(place: Path) -> None:
+def delete_results(place: Path) -> None:
     shutil.rmtree(place / "result_all")
 
 
-def reviews_go(place: Path) -> None:
+def delete_reviews(place: Path) -> None:
     shutil.rmtree(place / ".fcreview" / "reviews")
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("happens", [store_goes, store_is_cut, results_change, results_go, reviews_go])
-def test_judging_goes_on_whatever_goes_on_around_it(
-    sample: Path, environ: dict[str, str], happens: Callable[[Path], None]
+@pytest.mark.parametrize("change", [delete_store, damage_store, change_results, delete_results, delete_reviews])
+def test_reviewing_continues_while_files_change(
+    sample: Path, environ: dict[str, str], change: Callable[[Path], None]
 ) -> None:
-    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▌")
         app.type("\r")
         app.until("verdict on")
-        happens(sample)
+        change(sample)
         app.type("R")
         app.until(lambda: "q,escape" in app.text() or "back" in app.text() or "cannot" in app.text())
         app.type("q")
@@ -69,16 +69,16 @@ def test_judging_goes_on_whatever_goes_on_around_it(
         assert app.wait() == 0
         assert app.restored
         assert b"Traceback" not in app.bytes
-    assert said(sample) == [True]
+    assert recorded_verdicts(sample) == [True]
 
 
-def results_are_pipes(place: Path) -> None:
+def replace_results_by_pipes(place: Path) -> None:
     for file in (place / "result_all").rglob("*.json"):
         file.unlink()
         os.mkfifo(file)
 
 
-def results_never_end(place: Path) -> None:
+def replace_results_by_endless_devices(place: Path) -> None:
     for file in (place / "result_all").rglob("*.json"):
         file.unlink()
         file.symlink_to("/dev/zero")
@@ -86,48 +86,52 @@ def results_never_end(place: Path) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    "happens",
-    [store_goes, results_are_pipes, *([results_change, results_go, results_never_end] if LONG else [])],
+    "change",
+    [
+        delete_store,
+        replace_results_by_pipes,
+        *([change_results, delete_results, replace_results_by_endless_devices] if LONG else []),
+    ],
     ids=lambda each: each.__name__,
 )
-def test_what_is_followed_may_turn_into_anything(
-    sample: Path, tmp_path: Path, environ: dict[str, str], happens: Callable[[Path], None]
+def test_followed_files_may_become_anything(
+    sample: Path, tmp_path: Path, environ: dict[str, str], change: Callable[[Path], None]
 ) -> None:
-    """`open --follow` looks again and again, and imports; whoever judges meanwhile goes on."""
+    """`open --follow` imports in the background. Reviewing continues meanwhile."""
     (tmp_path / "c.toml").write_text("follow = 0.2\n")
     environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
-    with OnTerminal(["open", sample, "--queue", "dataset", "--follow"], environ) as app:
+    with TerminalApp(["open", sample, "--queue", "dataset", "--follow"], environ) as app:
         app.until("▌")
         app.type("\r")
         app.until("verdict on")
         app.type("p")
         app.until("saved: pass")
-        happens(sample)
+        change(sample)
         end = time.monotonic() + 5
         while time.monotonic() < end:
             app.read(0.1)
         app.type("f")
         app.until(lambda: "saved: fail" in app.text() or "no longer in the results" in app.text())
-        told = "saved: fail" in app.text()
+        is_saved = "saved: fail" in app.text()
         app.type("\x11")
         assert app.wait() == 0
         assert app.restored
         assert b"Traceback" not in app.bytes
         assert b"internal error" not in app.bytes
     until(lambda: not processes_with(str(sample)), 10)
-    assert said(sample) == [True, False][: 1 + told]
-    assert told == (happens is not results_change), "there is no such item any more"
+    assert recorded_verdicts(sample) == [True, False][: 1 + is_saved]
+    assert is_saved == (change is not change_results), "there is no such item any more"
 
 
 @pytest.mark.sweep
-def test_a_stopped_app_goes_on_where_it_was(sample: Path, environ: dict[str, str]) -> None:
-    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+def test_stopped_app_continues(sample: Path, environ: dict[str, str]) -> None:
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▌")
         app.type("\r")
         app.until("verdict on")
         for _ in range(times(2, 50)):
             app.signal(signal.SIGTSTP)
-            app.until(lambda: stopped(app.pid))
+            app.until(lambda: is_stopped(app.pid))
             app.screen.reset()
             app.signal(signal.SIGCONT)
             app.until("verdict on")
@@ -136,18 +140,17 @@ def test_a_stopped_app_goes_on_where_it_was(sample: Path, environ: dict[str, str
         app.type("\x11")
         assert app.wait() == 0
         assert app.restored
-    assert said(sample) == [False]
+    assert recorded_verdicts(sample) == [False]
 
 
-def stopped(process: int) -> bool:
+def is_stopped(process: int) -> bool:
     return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names another process's threads")
-def test_a_signal_that_another_thread_is_given_is_answered(sample: Path, environ: dict[str, str]) -> None:
-    """As the kernel may choose on a busy machine, where the main one waits for keys: a stopped app that was continued
-    stayed blank."""
-    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+def test_signal_to_another_thread_ends_the_app(sample: Path, environ: dict[str, str]) -> None:
+    """On a busy machine the kernel may deliver a signal to another thread. A continued app then stayed blank."""
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▌")
         end = time.monotonic() + 1
         while time.monotonic() < end:
@@ -160,8 +163,8 @@ def test_a_signal_that_another_thread_is_given_is_answered(sample: Path, environ
 
 
 @pytest.mark.sweep
-def test_a_storm_of_resizes_is_survived(sample: Path, environ: dict[str, str]) -> None:
-    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+def test_app_survives_many_resizes(sample: Path, environ: dict[str, str]) -> None:
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▌")
         app.type("\r")
         app.until("verdict on")
@@ -176,4 +179,4 @@ def test_a_storm_of_resizes_is_survived(sample: Path, environ: dict[str, str]) -
         app.type("\x11")
         assert app.wait() == 0
         assert b"Traceback" not in app.bytes
-    assert said(sample) == [True]
+    assert recorded_verdicts(sample) == [True]

@@ -1,4 +1,4 @@
-"""Places that can be read and not written to, asked by somebody who is not the superuser."""
+"""Commands in read-only folders, run by an ordinary user."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ WHO = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
 
 
 @pytest.fixture
-def somebody(environ: dict[str, str]) -> Iterator[tuple[Path, Callable[..., Done]]]:
-    """A folder that everybody may look into, and the program as somebody else runs it."""
+def other_user(environ: dict[str, str]) -> Iterator[tuple[Path, Callable[..., Done]]]:
+    """A folder that everybody can read, and a function that runs fcreview as another user."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         place.chmod(0o755)
@@ -40,25 +40,25 @@ def somebody(environ: dict[str, str]) -> Iterator[tuple[Path, Callable[..., Done
             return Done(done.returncode, done.stdout, done.stderr)
 
         if command and (not shutil.which("setpriv") or run("--version").code):
-            pytest.skip("nobody but the superuser can run the program here")
+            pytest.skip("other users cannot run the program here")
         yield place, run
         for path in [place, *place.rglob("*")]:
             if path.is_dir() and os.geteuid():
                 path.chmod(0o755)
 
 
-def lock(place: Path) -> Path:
+def make_read_only(place: Path) -> Path:
     for path in [place, *place.rglob("*")]:
         path.chmod(0o555 if path.is_dir() else 0o444)
     return place
 
 
 @pytest.mark.sweep
-def test_what_can_only_be_read_is_read_and_nothing_else_is_said_to_be_done(
-    sample: Path, somebody: tuple[Path, Callable[..., Done]]
+def test_read_only_workspace_can_be_read_and_writing_fails(
+    sample: Path, other_user: tuple[Path, Callable[..., Done]]
 ) -> None:
-    home, run = somebody
-    place = lock(shutil.copytree(sample, home / "runs"))
+    home, run = other_user
+    place = make_read_only(shutil.copytree(sample, home / "runs"))
     before = everything_below(home)
     for words in (["items"], ["report"], ["triage"], ["runs"], ["show", ITEM, "--run", "1"], ["export"], ["doctor"]):
         done = run(words[0], place, *words[1:])
@@ -79,11 +79,11 @@ def test_what_can_only_be_read_is_read_and_nothing_else_is_said_to_be_done(
 
 
 @pytest.mark.sweep
-def test_a_run_in_a_read_only_place_needs_a_workspace_elsewhere(
-    samples: Path, somebody: tuple[Path, Callable[..., Done]]
+def test_run_in_a_read_only_folder_needs_another_workspace(
+    samples: Path, other_user: tuple[Path, Callable[..., Done]]
 ) -> None:
-    home, run = somebody
-    place = lock(shutil.copytree(samples / "acebench", home / "runs"))
+    home, run = other_user
+    place = make_read_only(shutil.copytree(samples / "acebench", home / "runs"))
     done = run("import", place)
     assert done.code == 1
     assert "--workspace" in done.err

@@ -1,4 +1,4 @@
-"""Whatever happens to the store or to the disk, reviews are kept, what is wrong is told, and it works again."""
+"""A damaged store or a full disk is reported, and no review is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.faults.processes import times
 
 ITEM = "special_incomplete_1"
 BLOCKS_START, BLOCK_BYTES = 12_288, 262_144
-"""Bytes of the headers of a DuckDB file, and of each block behind them."""
+"""Size of the headers of a DuckDB file, and of each block after them, in bytes."""
 
 
 @pytest.fixture
@@ -30,46 +30,46 @@ def cli(tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
     return lambda *words: run_in_this_process(words, tmp_path, environ)
 
 
-def said(place: Path) -> list[tuple[str, bool | None]]:
+def recorded_reviews(place: Path) -> list[tuple[str, bool | None]]:
     return [(event.key.id, event.verdict) for event in read_journals(find_workspace(place, create=False))[0]]
 
 
-def cut(file: Path) -> None:
+def truncate(file: Path) -> None:
     os.truncate(file, random.randrange(file.stat().st_size))
 
 
-def zeroed(file: Path) -> None:
+def fill_with_zeros(file: Path) -> None:
     file.write_bytes(bytes(file.stat().st_size))
 
 
-def sprinkled(file: Path) -> None:
+def change_random_bytes(file: Path) -> None:
     data = bytearray(file.read_bytes())
     for _ in range(200):
         data[random.randrange(len(data))] = random.randrange(256)
     file.write_bytes(data)
 
 
-def of_another_duckdb(file: Path) -> None:
-    """The storage version stands behind the checksum and the letters DUCK."""
+def change_storage_version(file: Path) -> None:
+    """Change the storage version, which follows the checksum and the letters DUCK."""
     data = bytearray(file.read_bytes())
     assert data[8:12] == b"DUCK"
     data[12] = 200
     file.write_bytes(data)
 
 
-def without_its_end(file: Path) -> None:
+def remove_end(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 8 * 7)
 
 
-def without_its_middle(file: Path) -> None:
+def remove_middle(file: Path) -> None:
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 3] + data[len(data) // 3 * 2 :])
 
 
-DAMAGE = [cut, zeroed, sprinkled, of_another_duckdb, without_its_middle, Path.unlink]
+DAMAGE = [truncate, fill_with_zeros, change_random_bytes, change_storage_version, remove_middle, Path.unlink]
 
 
-def test_a_damaged_block_is_reported_or_the_store_is_rebuilt(sample: Path, cli: Callable[..., Done]) -> None:
+def test_damaged_block_is_reported_or_store_is_rebuilt(sample: Path, cli: Callable[..., Done]) -> None:
     """DuckDB notices a damaged block only when it reads the block, at different places of a command."""
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
     store = sample / ".fcreview" / "store.duckdb"
@@ -81,19 +81,19 @@ def test_a_damaged_block_is_reported_or_the_store_is_rebuilt(sample: Path, cli: 
             done = cli(words[0], sample, *words[1:])
             assert "internal error" not in done.err, (start, words)
             messages.append(done.err)
-    without_its_end(store)
+    remove_end(store)
     messages.append(cli("items", sample, "--json").err)
     assert any("the store is damaged" in message and "delete store.duckdb" in message for message in messages)
     assert "is damaged. Rebuilt it" in messages[-1]
-    assert said(sample)[0] == (ITEM, True)
+    assert recorded_reviews(sample)[0] == (ITEM, True)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda damage: damage.__name__)
-def test_a_damaged_store_is_told_or_built_anew(
+def test_damaged_store_is_reported_or_rebuilt(
     sample: Path, environ: dict[str, str], cli: Callable[..., Done], damage: Callable[[Path], Any]
 ) -> None:
-    """In processes of their own: what a damaged file does to DuckDB must not end these tests."""
+    """Separate processes, because a damaged file may crash DuckDB."""
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
     whole = len(cli("items", sample, "--json").objects)
     store = sample / ".fcreview" / "store.duckdb"
@@ -108,17 +108,15 @@ def test_a_damaged_store_is_told_or_built_anew(
             assert done.returncode in (0, 1), (words, done.returncode, done.stderr[-300:])
             assert "Traceback" not in done.stderr
             assert "internal error" not in done.stderr, (words, done.stderr)
-        assert said(sample)[0] == (ITEM, True)
+        assert recorded_reviews(sample)[0] == (ITEM, True)
     store.unlink(missing_ok=True)
     assert cli("import", sample).code == 0
     assert len(cli("items", sample, "--json").objects) == whole
 
 
 @pytest.mark.sweep
-def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
-    sample: Path, environ: dict[str, str], cli: Callable[..., Done]
-) -> None:
-    """The file may grow by so many bytes and no more, as on a full disk. With only the newline missing, it counts."""
+def test_line_cut_by_a_full_disk_is_set_aside(sample: Path, environ: dict[str, str], cli: Callable[..., Done]) -> None:
+    """The file size is limited, as on a full disk. A line without its final newline counts."""
     words = [*PROGRAM, "label", str(sample), ITEM, "--run", "1"]
     assert cli("label", sample, ITEM, "--verdict", "pass", "--run", "1").code == 0
     journal = sample / ".fcreview" / "reviews" / "tester.jsonl"
@@ -126,7 +124,7 @@ def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
     assert cli("label", sample, ITEM, "--verdict", "fail", "--run", "1").code == 0
     line = journal.stat().st_size - first
     for room in [*random.sample(range(1, line - 2), times(2, 98)), line - 2, line - 1]:
-        before, size = said(sample), journal.stat().st_size + room
+        before, size = recorded_reviews(sample), journal.stat().st_size + room
 
         def limit(size: int = size) -> None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -142,14 +140,14 @@ def test_a_line_that_the_disk_cuts_is_set_aside_and_the_next_one_counts(
         else:
             assert (done.returncode, done.stdout) == (1, "")
             assert "not saved" in done.stderr
-        assert said(sample) == before
+        assert recorded_reviews(sample) == before
         assert cli("label", sample, ITEM, "--verdict", "fail", "--run", "1").code == 0
-        assert said(sample) == [*before, (ITEM, False)]
+        assert recorded_reviews(sample) == [*before, (ITEM, False)]
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Any:
-    """A disk of 12 MB, where one may be mounted."""
+    """A file system of 12 MB. Skips the test if it cannot be mounted."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = shutil.which("mount")
@@ -160,14 +158,14 @@ def small_disk(tmp_path: Path) -> Any:
 
 
 @pytest.mark.sweep
-def test_a_full_disk_is_told_and_costs_nothing(sample: Path, small_disk: Path, cli: Callable[..., Done]) -> None:
+def test_full_disk_is_reported_and_nothing_is_lost(sample: Path, small_disk: Path, cli: Callable[..., Done]) -> None:
     place = shutil.copytree(sample, small_disk / "runs")
     assert cli("label", place, ITEM, "--verdict", "pass", "--run", "1").code == 0
     filler = small_disk / "filler"
     with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while file.write(bytes(4096)):
             pass
-    before = said(place)
+    before = recorded_reviews(place)
     told = {
         "label": cli("label", place, ITEM, "--verdict", "fail", "--note", "n" * 9000, "--run", "1"),
         "export": cli("export", place, "-o", place / "labels.jsonl"),
@@ -178,14 +176,14 @@ def test_a_full_disk_is_told_and_costs_nothing(sample: Path, small_disk: Path, c
         assert "internal error" not in done.err
         assert done.code == 0 or "No space left" in done.err, name
     assert told["label"].code == told["export"].code == 1
-    assert said(place) == before
+    assert recorded_reviews(place) == before
     assert not (place / "labels.jsonl").exists()
     filler.unlink()
     assert cli("label", place, ITEM, "--verdict", "fail", "--run", "1").code == 0
-    assert said(place) == [*before, (ITEM, False)]
+    assert recorded_reviews(place) == [*before, (ITEM, False)]
 
 
-def test_an_import_on_a_full_disk_leaves_nothing_and_says_so(
+def test_import_on_a_full_disk_fails_without_remains(
     samples: Path, small_disk: Path, environ: dict[str, str], tmp_path: Path
 ) -> None:
     (small_disk / "filler").write_bytes(bytes(11_700_000))
@@ -201,7 +199,7 @@ def test_an_import_on_a_full_disk_leaves_nothing_and_says_so(
 @pytest.mark.sweep
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("words", [["items", "--json"], ["items"], ["export"], ["sql", "SELECT 1"]], ids=" ".join)
-def test_a_full_disk_behind_standard_output_is_told(sample: Path, environ: dict[str, str], words: list[str]) -> None:
+def test_full_disk_of_standard_output_is_reported(sample: Path, environ: dict[str, str], words: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             [*PROGRAM, words[0], str(sample), *words[1:]], stdout=full, stderr=subprocess.PIPE, env=environ, timeout=60

@@ -1,5 +1,5 @@
-"""Standard streams that are closed, full, turned round, or whose reader is gone: the command does its work, says so in
-its exit code, and nothing that is printed gets into a file."""
+"""Standard streams that are closed, full or open in the wrong direction, or whose reader has ended: the command works,
+the exit code is right, and no output gets into a file of the workspace."""
 
 from __future__ import annotations
 
@@ -25,36 +25,36 @@ COMMANDS = {
     "rules": "rules list PLACE", "schema": "schema", "version": "--version",
 }  # fmt: skip
 CLOSED = [">&-", "2>&-", "<&-", "<&- 2>&-", "<&- >&- 2>&-"]
-"""All that they print is nowhere, as it is with /dev/null."""
-UNHEARD = ["2>/dev/full", "2</dev/null", "2> >(exec true)"]
-"""Only remarks are lost."""
+"""The output is discarded, as with /dev/null."""
+WITHOUT_STDERR = ["2>/dev/full", "2</dev/null", "2> >(exec true)"]
+"""Only messages are lost."""
 SHORT = ["label", "report", "open"]
 
 
-def started(words: str, how: str, place: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
+def run_shell(words: str, how: str, place: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
     line = f'set -o pipefail; "$0" -m fcreview.cli {words.replace("PLACE", str(place))} {how}'
     command = ["bash", "-c", line, PROGRAM[0]]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=environ, timeout=120, check=False)
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("how", [*CLOSED, *UNHEARD] if LONG else [*CLOSED[::2], UNHEARD[0]])
-def test_a_command_does_its_work(sample: Path, environ: dict[str, str], how: str) -> None:
+@pytest.mark.parametrize("how", [*CLOSED, *WITHOUT_STDERR] if LONG else [*CLOSED[::2], WITHOUT_STDERR[0]])
+def test_command_works_without_streams(sample: Path, environ: dict[str, str], how: str) -> None:
     for name in COMMANDS if LONG else SHORT:
-        done = started(COMMANDS[name], how, sample, environ)
-        told = done.stderr + done.stdout
-        assert done.returncode == 0, (name, told)
+        done = run_shell(COMMANDS[name], how, sample, environ)
+        output = done.stderr + done.stdout
+        assert done.returncode == 0, (name, output)
         for word in (b"Traceback", b"internal error", b"Exception ignored"):
-            assert word not in told, (name, told)
+            assert word not in output, (name, output)
     events, warnings = read_journals(find_workspace(sample, create=False))
     assert ([event.verdict for event in events], warnings) == ([True], [])
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", COMMANDS if LONG else SHORT)
-def test_output_that_cannot_be_written_is_told(sample: Path, environ: dict[str, str], name: str) -> None:
-    done = started(COMMANDS[name], "1</dev/null", sample, environ)
-    if done.returncode or name not in ("adjudicate", "audit", "queue", "rules"):  # these may have nothing to print
+def test_failed_output_is_reported(sample: Path, environ: dict[str, str], name: str) -> None:
+    done = run_shell(COMMANDS[name], "1</dev/null", sample, environ)
+    if done.returncode or name not in ("adjudicate", "audit", "queue", "rules"):  # these may print nothing
         assert done.returncode == 1
         assert b"Bad file descriptor" in done.stderr
     assert b"Traceback" not in done.stderr

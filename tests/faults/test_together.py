@@ -1,4 +1,4 @@
-"""Several annotators label one run at once, two of them under one name, and some are killed and begin again."""
+"""Several annotators review one run at the same time, two with the same name. Some are killed and start again."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NAMES = [*(f"annotator{number}" for number in range(8)), "annotator7"]
 
 
 @pytest.mark.sweep
-def test_eight_annotators_lose_nothing(sample: Path, environ: dict[str, str]) -> None:
-    """Eight in the long form; in the short one three, since starting them takes longer than the test may."""
+def test_simultaneous_annotators_lose_nothing(sample: Path, environ: dict[str, str]) -> None:
+    """Four processes in the short form, nine in the long form."""
     seconds, names = times(1, 60), NAMES[-times(4, 9) :]
-    said: list[list[str]] = [[] for _ in names]
+    printed: list[list[str]] = [[] for _ in names]
     kills = [0] * len(names)
     threads = [
-        threading.Thread(target=_label, args=(sample, name, seconds, environ, said[at], kills, at))
+        threading.Thread(target=_label, args=(sample, name, seconds, environ, printed[at], kills, at))
         for at, name in enumerate(names)
     ]
     for thread in threads:
@@ -38,11 +38,11 @@ def test_eight_annotators_lose_nothing(sample: Path, environ: dict[str, str]) ->
     events, warnings = read_journals(workspace)
     here = {event.event for event in events}
     gone = {event.retracts for event in events if event.retracts}
-    words = [line.split() for each in said for line in each]
-    saved = {name for what, name in words if what == "saved"}
-    undone = {name for what, name in words if what == "undone"}
+    parts = [line.split() for each in printed for line in each]
+    saved = {name for what, name in parts if what == "saved"}
+    undone = {name for what, name in parts if what == "undone"}
     print(f"{len(saved)} saved, {len(undone)} undone, {sum(kills)} kills")
-    assert all(any(line.startswith("saved") for line in each) for each in said)
+    assert all(any(line.startswith("saved") for line in each) for each in printed)
     assert saved <= here
     assert undone <= gone
     assert [text for text in warnings if "unfinished" not in text] == []
@@ -50,9 +50,9 @@ def test_eight_annotators_lose_nothing(sample: Path, environ: dict[str, str]) ->
 
 
 def _label(
-    sample: Path, name: str, seconds: int, environ: dict[str, str], said: list[str], kills: list[int], at: int
+    sample: Path, name: str, seconds: int, environ: dict[str, str], printed: list[str], kills: list[int], at: int
 ) -> None:
-    """For so many seconds; in the long form killed now and then."""
+    """Record reviews for `seconds`. In the long form, kill the process at random times."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         command = [sys.executable, "-m", "tests.faults.annotator", str(sample), name, str(left)]
@@ -61,7 +61,7 @@ def _label(
             killer = threading.Timer(random.uniform(1, 6), program.kill)
             for line in program.stdout:
                 if line.endswith("\n"):
-                    said.append(line)
+                    printed.append(line)
                 if at % 2 and LONG and killer.ident is None:
                     killer.start()
             killer.cancel()
@@ -69,8 +69,8 @@ def _label(
 
 
 @pytest.mark.sweep
-def test_imports_at_once_make_one_store(sample: Path, environ: dict[str, str]) -> None:
-    """Of one workspace, all files changed, while somebody labels."""
+def test_simultaneous_imports_make_one_store(sample: Path, environ: dict[str, str]) -> None:
+    """Four processes import the same changed files while another one records a review."""
     before = run_in_this_process(["items", sample, "--json"], sample, environ).objects
     for _ in range(times(1, 20)):
         for file in (sample / "result_all").rglob("*.json"):
@@ -78,8 +78,8 @@ def test_imports_at_once_make_one_store(sample: Path, environ: dict[str, str]) -
         label = ["label", str(sample), before[0]["id"], "--run", str(before[0]["run"]), "--verdict", "pass"]
         words = [["import", str(sample), "--forget-data"]] * times(3, 4) + [label]
         started = [subprocess.Popen([*PROGRAM, *each], stderr=subprocess.PIPE, env=environ) for each in words]
-        told = [each.communicate(timeout=120)[1].decode() for each in started]
-        assert [each.returncode for each in started] == [0] * len(started), told
+        errors = [each.communicate(timeout=120)[1].decode() for each in started]
+        assert [each.returncode for each in started] == [0] * len(started), errors
         now = run_in_this_process(["items", sample, "--json"], sample, environ).objects
         assert [row["id"] for row in now] == [row["id"] for row in before]
         assert now[0]["you"] is True

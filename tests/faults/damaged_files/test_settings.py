@@ -14,7 +14,7 @@ from tests.commands import Done, run_in_this_process
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.exercise import harmful
 from tests.faults.hostile.limits import within
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 
 VALUES = [
     json.dumps(SUFFIX), json.dumps([SUFFIX] * 3), json.dumps([[SUFFIX]]), "1e999", "nan", "-1", "true",
@@ -77,7 +77,7 @@ def test_tags_and_reasons_are_shown_harmlessly(sample: Path, tmp_path: Path, env
     words = json.dumps([f"a{SUFFIX}", "b" + "\u0301" * 99, "c[red]"])
     (tmp_path / "c.toml").write_text(f"tags = {words}\nreasons = {words}\n", "utf-8")
     environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
-    with OnTerminal(["open", sample, "--queue", "dataset"], environ) as app:
+    with TerminalApp(["open", sample, "--queue", "dataset"], environ) as app:
         app.until("▌")
         app.type("\r")
         app.until("verdict on")

@@ -20,7 +20,7 @@ from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
 from tests.faults.hostile.exercise import check, exercise, harmful
 from tests.faults.hostile.large import once
 from tests.faults.processes import LONG, times
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 from tests.tui import idle
 
 SCREENS = {
@@ -111,7 +111,7 @@ def test_what_is_made_for_programs_is_harmless_on_a_terminal(tmp_path: Path, env
     """There a table of commas is no longer byte for byte what a file would hold."""
     place = hostile_data.made("bfcl", tmp_path / "runs", hostile_data.suffixed)
     for words in FOR_PROGRAMS:
-        with OnTerminal([words[0], place, *words[1:]], environ | {"NO_COLOR": "1"}, (2000, 24)) as app:
+        with TerminalApp([words[0], place, *words[1:]], environ | {"NO_COLOR": "1"}, (2000, 24)) as app:
             assert app.wait(60) == 0
         shown = PROGRESS.sub("", app.bytes.decode().replace("\r\n", "\n"))
         assert len(shown) > 100, words

@@ -19,7 +19,7 @@ from tests.faults.hostile.data import BENCHMARKS
 from tests.faults.hostile.exercise import check
 from tests.faults.hostile.large import each_once, forms, once
 from tests.faults.processes import LONG, times
-from tests.faults.pty_program import OnTerminal
+from tests.faults.pty_program import TerminalApp
 
 COUNT = 600_000 if LONG else 100_000
 """Values: more than a million in a line are not read."""
@@ -104,7 +104,7 @@ def test_its_screen_answers(
     place = hostile_data.made(benchmark, tmp_path / "runs", once(field, forms(100_000)[form]))
     (row,) = run_in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects
     words = ["open", place, "--queue", "dataset", "--item", row["id"], "--run", str(row["run"])]
-    with OnTerminal(words, environ) as app:
+    with TerminalApp(words, environ) as app:
         app.until("verdict on", 120)
         for key in ("j", ".", "\x1b[6~", "a", "\x1b[F", "\x1b[H", "d", "/", "no such thing\r", "s"):
             begun = used(app.pid)
@@ -119,7 +119,7 @@ def test_its_screen_answers(
         assert b"Traceback" not in app.bytes
 
 
-def rests(app: OnTerminal) -> None:
+def rests(app: TerminalApp) -> None:
     """Until it has done nothing for a while."""
     before = -1.0
     while (now := used(app.pid)) > before:

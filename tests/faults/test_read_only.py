@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import PROGRAM, Done
-from tests.faults.hostile.test_run_folders import everything_below
+from tests.faults.hostile.test_run_folders import read_files
 
 ITEM = "special_incomplete_1"
 NOBODY = 65534
@@ -59,7 +59,7 @@ def test_read_only_workspace_can_be_read_and_writing_fails(
 ) -> None:
     home, run = other_user
     place = make_read_only(shutil.copytree(sample, home / "runs"))
-    before = everything_below(home)
+    before = read_files(home)
     for words in (["items"], ["report"], ["triage"], ["runs"], ["show", ITEM, "--run", "1"], ["export"], ["doctor"]):
         done = run(words[0], place, *words[1:])
         assert done.code == 0, (words, done.err)
@@ -75,7 +75,7 @@ def test_read_only_workspace_can_be_read_and_writing_fails(
         assert "Traceback" not in done.err
         assert "internal error" not in done.err, (words, done.err)
         assert "saved" not in done.err or "not saved" in done.err
-    assert everything_below(home) == before
+    assert read_files(home) == before
 
 
 @pytest.mark.sweep

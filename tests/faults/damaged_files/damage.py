@@ -1,4 +1,4 @@
-"""What a workspace keeps beside store and journals, spoilt: by another program, by somebody of the group, by a disk."""
+"""Damage the files of a workspace other than store and journals."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ MORE = [
     json.dumps(SUFFIX), json.dumps("@a @a"), json.dumps("-" * 3000), json.dumps("../../x"), "1e400", "-1", str(10**30),
     "[" * 3_000 + "]" * 3_000, json.dumps([SUFFIX] * 3), json.dumps({SUFFIX: [[SUFFIX, SUFFIX]]}),
 ]  # fmt: skip
-Spoils = Callable[[Path], object]
+Damage = Callable[[Path], object]
 
 
 def kept_files(place: Path) -> list[Path]:
-    """All but the store and the reviews, by path."""
+    """Return the files of the workspace except the store and the reviews, by path."""
     root = place / ".fcreview"
     known = {"store.duckdb", "decisions.cache.duckdb", "store.lock"}
-    return [each for each in sorted(root.rglob("*")) if each.is_file() and _kept(each.relative_to(root), known)]
+    return [each for each in sorted(root.rglob("*")) if each.is_file() and _is_kept(each.relative_to(root), known)]
 
 
-def _kept(path: Path, known: set[str]) -> bool:
+def _is_kept(path: Path, known: set[str]) -> bool:
     return path.name not in known and path.parts[0] != "reviews"
 
 
-def spoilt(file: Path, chance: random.Random) -> Iterator[tuple[str, Spoils]]:
-    """Ways to spoil this file, by name, without an end: by turns what is no file or no JSON in its place, as long as
-    there is another, and a value of its own exchanged."""
+def damages(file: Path, chance: random.Random) -> Iterator[tuple[str, Damage]]:
+    """Yield (description, function that damages the file) without end: an odd file or text in its place, and one value
+    replaced, in turn."""
     values = _values(file, chance)
-    for name, spoil in chance.sample(sorted(OTHERS.items()), len(OTHERS)):
-        yield name, spoil
+    for name, damage in chance.sample(sorted(OTHERS.items()), len(OTHERS)):
+        yield name, damage
         yield next(values)
     yield from values
 
 
-def _values(file: Path, chance: random.Random) -> Iterator[tuple[str, Spoils]]:
+def _values(file: Path, chance: random.Random) -> Iterator[tuple[str, Damage]]:
     lines = file.read_text().splitlines() if file.suffix == ".jsonl" else [file.read_text()]
     paths = [(at, *path) for at, line in enumerate(lines) for path in _paths(json.loads(line))]
     while True:
@@ -59,21 +59,21 @@ def _paths(value: Any) -> Iterator[tuple[Any, ...]]:
         yield from ((key, *path) for path in _paths(part))
 
 
-def _instead(kind: Spoils, file: Path) -> None:
+def _replace_file(kind: Damage, file: Path) -> None:
     file.unlink()
     kind(file)
 
 
-def _written(content: bytes, file: Path) -> None:
+def _write(content: bytes, file: Path) -> None:
     file.write_bytes(content)
 
 
-OTHERS: dict[str, Spoils] = {
-    **{kind.__name__: partial(_instead, kind) for kind in KINDS},
-    "noise": partial(_written, bytes(range(256)) * 20),
-    "nothing in it": partial(_written, b""),
-    "deep": partial(_written, b"[" * 200_000),
-    "a text": partial(_written, b'"text"\n'),
+OTHERS: dict[str, Damage] = {
+    **{kind.__name__: partial(_replace_file, kind) for kind in KINDS},
+    "noise": partial(_write, bytes(range(256)) * 20),
+    "nothing in it": partial(_write, b""),
+    "deep": partial(_write, b"[" * 200_000),
+    "a text": partial(_write, b'"text"\n'),
     "half": lambda file: os.truncate(file, file.stat().st_size // 2),
 }
 

@@ -1,5 +1,5 @@
-"""Saved filters, what was typed before, positions, queue files, rules, errata and what the program
-remembers of a place, spoilt: the program says so or does without, and no review is lost of it."""
+"""Damaged saved filters, histories, positions, queue files, rules and errata: fcreview reports the damage or ignores
+the file, and no review is lost."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fcreview.store.workspace import find_workspace
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.session import Session
 from tests.commands import environment, run_in_this_process
-from tests.faults.damaged_files.damage import kept_files, spoilt
-from tests.faults.hostile.exercise import harmful
-from tests.faults.hostile.limits import within
+from tests.faults.damaged_files.damage import damages, kept_files
+from tests.faults.hostile.exercise import find_harmful
+from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
 from tests.tui import idle
 
@@ -34,8 +34,8 @@ KEYS = [
 ]  # fmt: skip
 
 
-async def opened(place: Path, keys: list[str]) -> None:
-    """The app, as the annotator left it; nothing that a terminal obeys is drawn."""
+async def use_app(place: Path, keys: list[str]) -> None:
+    """Open the app, press the keys, and check that no control character is drawn."""
     session = Session(find_workspace(place, create=False), "tester")
     async with FcreviewApp(session, View()).run_test(size=(100, 30)) as pilot:
         for key in ["", *keys]:
@@ -43,13 +43,13 @@ async def opened(place: Path, keys: list[str]) -> None:
             await idle.worked(pilot.app)
             await pilot.pause()
             shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
-            assert not harmful(shown), (key, ascii(shown))
+            assert not find_harmful(shown), (key, ascii(shown))
         await pilot.press("ctrl+q")
 
 
 @pytest.fixture
-async def worked_in(tmp_path: Path, environ: dict[str, str], screens: None) -> Path:
-    """A workspace in which somebody has used all that is kept."""
+async def used_workspace(tmp_path: Path, environ: dict[str, str], screens: None) -> Path:
+    """A workspace with a file of every kind."""
     place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "template")
     fix = '{"ground_truth": [{"loan.monthly_payment": {"principal": [1], "annual_rate": [3.5], "years": [30]}}]}'
     for words in (
@@ -64,49 +64,49 @@ async def worked_in(tmp_path: Path, environ: dict[str, str], screens: None) -> P
     filters = place / ".fcreview" / "filters"
     filters.mkdir()
     (filters / "tester.json").write_text('{"hard": "official:fail", "new": "turns>=1"}')
-    await opened(place, ["f", *"official:fail", "enter", "slash", *"no", "enter", "escape", "down", "enter", "p", "q"])
+    await use_app(place, ["f", *"official:fail", "enter", "slash", *"no", "enter", "escape", "down", "enter", "p", "q"])
     return place
 
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
-async def test_what_is_kept_may_say_anything(
-    tmp_path: Path, environ: dict[str, str], worked_in: Path, monkeypatch: pytest.MonkeyPatch
+async def test_damaged_files_are_reported_or_ignored(
+    tmp_path: Path, environ: dict[str, str], used_workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment(tmp_path / "home").items():
         monkeypatch.setenv(name, value)
-    files = [each.relative_to(worked_in) for each in kept_files(worked_in)]
+    files = [each.relative_to(used_workspace) for each in kept_files(used_workspace)]
     assert {each.parts[1] for each in files} >= WANTED
     seed = random.randrange(1 << 30)
-    said = len(read_journals(find_workspace(worked_in, create=False))[0])
+    n_reviews = len(read_journals(find_workspace(used_workspace, create=False))[0])
     tried = 0
     for file in files:
         chance = random.Random(seed)
-        ways = list(zip(range(times(1, 30)), spoilt(worked_in / file, chance), strict=False))
-        for _, (name, spoil) in ways:
+        ways = list(zip(range(times(1, 30)), damages(used_workspace / file, chance), strict=False))
+        for _, (name, damage) in ways:
             print(f"{seed}: {file} {name}", flush=True)
             place = tmp_path / "runs"
             shutil.rmtree(place, ignore_errors=True)
-            shutil.copytree(worked_in, place, copy_function=shutil.copy2)
-            spoil(place / file)
-            for each in kept_files(place):  # the first picture is believed while what it was made of has its old times
+            shutil.copytree(used_workspace, place, copy_function=shutil.copy2)
+            damage(place / file)
+            for each in kept_files(place):  # damage must be found even if the file times are unchanged
                 if not each.is_symlink():
-                    shutil.copystat(worked_in / each.relative_to(place), each)
-            with within(60):
-                await opened(place, chance.sample(KEYS, 5) if times(1, 0) else KEYS)
+                    shutil.copystat(used_workspace / each.relative_to(place), each)
+            with time_limit(60):
+                await use_app(place, chance.sample(KEYS, 5) if times(1, 0) else KEYS)
             for words in chance.sample(COMMANDS, 3):
                 run = [
                     {"PLACE": place, "ERRATA": place / ".fcreview" / "errata.jsonl"}.get(each, each) for each in words
                 ]
-                with within(60):
+                with time_limit(60):
                     done = run_in_this_process(run, tmp_path, environ)
                 assert done.code in (0, 1, 2), (words, done.err)
                 assert "internal error" not in done.err, (words, done.err)
                 assert "Traceback" not in done.err
-                assert not harmful(done.err), (words, done.err)
-                assert not [char for char in harmful(done.out) if "--json" not in words or len(char) == 1], words
+                assert not find_harmful(done.err), (words, done.err)
+                assert not [char for char in find_harmful(done.out) if "--json" not in words or len(char) == 1], words
             kept, warnings = read_journals(find_workspace(place, create=False))
-            assert len(kept) >= said
+            assert len(kept) >= n_reviews
             assert warnings == []
             tried += 1
-    print(f"{len(files)} files, {tried} ways to spoil them")
+    print(f"{len(files)} files, {tried} ways to damage them")

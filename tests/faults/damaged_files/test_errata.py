@@ -1,5 +1,5 @@
-"""Errata from others, by `--errata` and `merge`: sealed, and any value of any kind in any field. Taken with what they
-say or refused in a line; never waited for, never obeyed, and no review is lost of them."""
+"""Hostile errata files with a valid digest and any value in any field, through `--errata` and `merge`: applied or
+refused with a message, no control characters on the screen, and no review is lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.examples import LONG
 from tests.faults.damaged_files.damage import MORE
 from tests.faults.hostile.data import RAW, SUFFIX, Raw, as_json
 from tests.faults.hostile.exercise import check, check_markdown
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.limits import time_limit
 from tests.faults.hostile.test_run_folders import KINDS
 from tests.faults.processes import times
 
@@ -38,12 +38,12 @@ FIXES = {
 }
 RULES = ["accept 1 for 2 in base", "ignore-case of timer.start on bfcl"]
 PACKED = 3
-"""Rules of one file: of most values none can be made."""
+"""Number of rules in one file."""
 Record = dict[str, Any]
 
 
-def sealed(head: Record, records: list[Record]) -> bytes:
-    """A file of errata of which the digest fits, where there can be one."""
+def with_digest(head: Record, records: list[Record]) -> bytes:
+    """Return an errata file with the right digest, or without one if the header is not JSON."""
     body = b"".join(as_json(each).encode("utf-8", "surrogatepass") + b"\n" for each in records)
     raw = as_json(head).encode("utf-8", "surrogatepass")
     try:
@@ -54,14 +54,14 @@ def sealed(head: Record, records: list[Record]) -> bytes:
     return as_json({**head, "digest": digest}).encode("utf-8", "surrogatepass") + b"\n" + body
 
 
-class File:
-    """A file of errata, and what commands make of it that need nothing else."""
+class ErrataFile:
+    """An errata file, and commands that need only this file."""
 
     def __init__(self, cwd: Path, environ: dict[str, str]) -> None:
         self.cwd, self.environ, self.file = cwd, environ, cwd / "errata.jsonl"
 
-    def done(self, *words: str | Path) -> Done:
-        with within(60):
+    def run(self, *words: str | Path) -> Done:
+        with time_limit(60):
             done = run_in_this_process(words, self.cwd, self.environ)
         check([str(each) for each in words], done)
         return done
@@ -70,30 +70,30 @@ class File:
         head, *records = [json.loads(line) for line in self.file.read_text().splitlines()]
         return {name: value for name, value in head.items() if name != "digest"}, records
 
-    def checked(self) -> bool:
-        """Whether it is taken for one of errata."""
-        found = {self.done("errata", "check", self.file, *more).code for more in ([], ["--json"])}
+    def is_valid(self) -> bool:
+        """Return whether the file is a valid errata file."""
+        found = {self.run("errata", "check", self.file, *more).code for more in ([], ["--json"])}
         assert len(found) == 1
-        check_markdown(self.done("errata", "issue", self.file).out)
+        check_markdown(self.run("errata", "issue", self.file).out)
         return found == {0}
 
 
 @pytest.fixture(scope="module")
 def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a workspace in `runs` and errata of it."""
+    """A folder with a workspace in `runs` and its errata file."""
     place = tmp_path_factory.mktemp("corrected")
     runs = shutil.copytree(ROOT / "sample_runs" / "bfcl", place / "runs")
-    file = File(place, environment(place))
+    file = ErrataFile(place, environment(place))
     for item, fix in FIXES.items():
-        file.done("label", runs, item, "--run", "1", "--golden-fix", json.dumps({"ground_truth": fix}))
+        file.run("label", runs, item, "--run", "1", "--golden-fix", json.dumps({"ground_truth": fix}))
     for rule in RULES:
-        file.done("rules", "add", runs, rule)
-    assert file.done("errata", "create", runs, "-o", file.file).code == 0
+        file.run("rules", "add", runs, rule)
+    assert file.run("errata", "create", runs, "-o", file.file).code == 0
     return place
 
 
-class Place(File):
-    """A workspace besides, whose golden answers some of them correct."""
+class ErrataWorkspace(ErrataFile):
+    """An errata file, and a workspace with the golden answers that it corrects."""
 
     def __init__(self, cwd: Path, environ: dict[str, str]) -> None:
         super().__init__(cwd, environ)
@@ -102,86 +102,86 @@ class Place(File):
         assert len(self.records) == len(FIXES) + len(RULES)
         self.known = len(read_journals(find_workspace(self.runs, create=False))[0])
 
-    def fresh(self) -> None:
-        """As it was before anything was taken in."""
+    def reset(self) -> None:
+        """Remove the applied errata."""
         for name in ("errata.jsonl", "other"):
             path = self.runs / ".fcreview" / name
             path.unlink(missing_ok=True)
 
-    def taken(self) -> None:
-        """By `--errata`, and from there by `merge` into another workspace: all that shows them."""
+    def apply(self) -> None:
+        """Apply the file with `--errata`, merge it into another workspace, and run all commands that show errata."""
         other = self.cwd / "other"
         shutil.rmtree(other, ignore_errors=True)
         shutil.copytree(self.runs, other)
-        done = self.done("import", self.runs, "--errata", self.file)
-        if "cannot be applied" in done.err:  # of a benchmark whose golden answers are not exchanged
+        done = self.run("import", self.runs, "--errata", self.file)
+        if "cannot be applied" in done.err:  # a benchmark without corrected golden answers
             assert done.code == 1
             return
         assert done.code == 0, done.err
         shutil.copy(self.file, other / ".fcreview" / "errata.jsonl")
-        merged = self.done("merge", self.runs, other)
+        merged = self.run("merge", self.runs, other)
         assert "not merged" not in merged.err, merged.err
         for item in FIXES:
             for more in ([], ["--json"]):
-                assert self.done("show", self.runs, item, "--run", "1", "--full", *more).code == 0
+                assert self.run("show", self.runs, item, "--run", "1", "--full", *more).code == 0
         for words in (["report"], ["rules", "list"], ["items"], ["triage"], ["doctor"]):
-            assert self.done(*words, self.runs).code == 0
+            assert self.run(*words, self.runs).code == 0
         again = self.cwd / "again.jsonl"
-        assert self.done("errata", "create", self.runs, "-o", again, "--force").code == 0
-        assert self.done("errata", "check", again).code == 0
-        assert self.done("merge", other, self.runs).code == 0
+        assert self.run("errata", "create", self.runs, "-o", again, "--force").code == 0
+        assert self.run("errata", "check", again).code == 0
+        assert self.run("merge", other, self.runs).code == 0
 
 
 @pytest.fixture
-def place(corrected: Path, tmp_path: Path, environ: dict[str, str]) -> Place:
+def place(corrected: Path, tmp_path: Path, environ: dict[str, str]) -> ErrataWorkspace:
     shutil.copytree(corrected, tmp_path, dirs_exist_ok=True)
-    return Place(tmp_path, environ)
+    return ErrataWorkspace(tmp_path, environ)
 
 
-def spoilt(record: Record) -> Iterator[Record]:
-    """With each value in each field, and in each of those inside them."""
+def variants(record: Record) -> Iterator[Record]:
+    """Yield the record with each value in each field, also in nested fields."""
     for name, value in record.items():
         for raw in VALUES:
             yield {**record, name: Raw(raw)}
         if isinstance(value, dict):
-            yield from ({**record, name: each} for each in spoilt(value))
+            yield from ({**record, name: each} for each in variants(value))
 
 
-def test_errata_of_others_may_say_anything(tmp_path: Path, environ: dict[str, str]) -> None:
-    """Any value in any field: they are told, or told to be none."""
-    file = File(tmp_path, environ)
+def test_hostile_errata_are_accepted_or_refused(tmp_path: Path, environ: dict[str, str]) -> None:
+    """Any value in any field: `errata check` accepts or refuses the file."""
+    file = ErrataFile(tmp_path, environ)
     entry = ErrataEntry("bfcl", "V4", "en", "simple_python", "simple_python_1", "0" * 16, [{"f": {}}], [{"g": {}}])
     file.file.write_bytes(serialize_errata([entry], [*map(parse_rule, RULES)], "2026-01-01", "bob"))
     head, records = file.parts()
-    file.file.write_bytes(sealed(head, records))
-    assert file.checked(), "what is sealed here fits"
-    cases = [(each, records) for each in spoilt(head)]
-    cases += [(head, [each]) for record in records for each in spoilt(record)]
+    file.file.write_bytes(with_digest(head, records))
+    assert file.is_valid(), "the file is valid"
+    cases = [(each, records) for each in variants(head)]
+    cases += [(head, [each]) for record in records for each in variants(record)]
     usable = 0
     for case in random.sample(cases, times(6, len(cases))):
-        file.file.write_bytes(sealed(*case))
-        usable += file.checked()
+        file.file.write_bytes(with_digest(*case))
+        usable += file.is_valid()
     print(f"{len(cases)} cases, {usable} of those tried are errata", flush=True)
 
 
 @pytest.mark.sweep
-def test_what_errata_of_others_say_is_shown_harmlessly(place: Place) -> None:
+def test_hostile_errata_are_shown_harmlessly(place: ErrataWorkspace) -> None:
     goldens, rules = place.records[: len(FIXES)], place.records[len(FIXES) :]
-    entries = list(spoilt(goldens[0]))
-    also = [each for record in rules for each in spoilt(record)]
+    entries = list(variants(goldens[0]))
+    also = [each for record in rules for each in variants(record)]
     taken = 0
     for entry in random.sample(entries, times(1, 50)):
         for records in ([entry], [entry, goldens[1], *random.sample(also, PACKED)], random.sample(also, PACKED // 2)):
-            place.file.write_bytes(sealed(place.head, records))
-            if place.checked():
-                place.taken()
-                place.fresh()
+            place.file.write_bytes(with_digest(place.head, records))
+            if place.is_valid():
+                place.apply()
+                place.reset()
                 taken += 1
     print(f"of {len(entries)} entries and {len(also)} rules {taken} files were taken", flush=True)
 
 
 def new_answers(old: Any) -> Iterator[Raw | Any]:
-    """Any value in the place of the golden answer, and in each place of it."""
+    """Yield each value in place of the golden answer and of each of its parts."""
     yield from map(Raw, VALUES)
     parts = old.items() if isinstance(old, dict) else enumerate(old) if isinstance(old, list) else ()
     for key, part in parts:
@@ -194,50 +194,50 @@ def new_answers(old: Any) -> Iterator[Raw | Any]:
 
 
 @pytest.mark.sweep
-def test_a_corrected_answer_may_be_anything(place: Place) -> None:
+def test_corrected_answer_may_be_anything(place: ErrataWorkspace) -> None:
     first, second = place.records[: len(FIXES)]
     answers = [*new_answers(first["new"])]
     for answer in random.sample(answers, times(1, 80)):
-        place.file.write_bytes(sealed(place.head, [{**first, "new": answer}, second]))
-        if place.checked():
-            place.taken()
-            place.fresh()
+        place.file.write_bytes(with_digest(place.head, [{**first, "new": answer}, second]))
+        if place.is_valid():
+            place.apply()
+            place.reset()
     print(f"of {len(answers)} answers")
 
 
-def written(content: bytes, file: Path) -> None:
+def write(content: bytes, file: Path) -> None:
     file.write_bytes(content)
 
 
-def huge(file: Path) -> None:
-    """With a hole in it."""
+def sparse_file(file: Path) -> None:
+    """Write a sparse file of one terabyte."""
     file.write_bytes(b"{")
     os.truncate(file, 1 << 40)
 
 
 NO_ERRATA = {
     **{kind.__name__: kind for kind in KINDS},
-    "huge": huge,
-    "noise": partial(written, bytes(range(256)) * 20),
-    "empty": partial(written, b""),
-    "zeros": partial(written, b"\0" * 1000),
+    "sparse_file": sparse_file,
+    "noise": partial(write, bytes(range(256)) * 20),
+    "empty": partial(write, b""),
+    "zeros": partial(write, b"\0" * 1000),
 }
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("kind", NO_ERRATA if LONG else list(NO_ERRATA)[::3])
-def test_what_is_no_file_of_errata_is_told(place: Place, kind: str) -> None:
-    """Reviews of the other workspace are taken all the same."""
+def test_invalid_errata_file_is_reported(place: ErrataWorkspace, kind: str) -> None:
+    """The reviews of the other workspace are merged all the same."""
     place.file.unlink()
     NO_ERRATA[kind](place.file)
     for words in (["errata", "check"], ["errata", "issue"]):
-        assert place.done(*words, place.file).code == 1
-    assert place.done("report", place.runs, "--errata", place.file).code == 1
+        assert place.run(*words, place.file).code == 1
+    assert place.run("report", place.runs, "--errata", place.file).code == 1
     other = shutil.copytree(place.runs, place.cwd / "other")
-    place.done("label", other, "simple_python_0", "--run", "1", "--verdict", "pass")
+    place.run("label", other, "simple_python_0", "--run", "1", "--verdict", "pass")
     for name in ("errata.jsonl", "rules.jsonl"):
         (other / ".fcreview" / name).unlink(missing_ok=True)
         NO_ERRATA[kind](other / ".fcreview" / name)
-    assert place.done("merge", place.runs, other, "--mine").code == 0
+    assert place.run("merge", place.runs, other, "--mine").code == 0
     assert len(read_journals(find_workspace(place.runs, create=False))[0]) == place.known + 1
     assert not (place.runs / ".fcreview" / "errata.jsonl").exists()

@@ -1,4 +1,4 @@
-"""Files of labels that say anything: taken in whole or not at all, and told; what was taken in breaks no command."""
+"""Damaged label files: imported completely or not at all. Imported labels break no command."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import run_in_this_process
-from tests.faults.damaged_files.damage import spoilt
-from tests.faults.hostile.exercise import harmful
-from tests.faults.hostile.limits import within
+from tests.faults.damaged_files.damage import damages
+from tests.faults.hostile.exercise import find_harmful
+from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
 
 ITEMS = ["normal_single_turn_single_function_2", "normal_atom_list_0", "special_incomplete_1"]
@@ -44,31 +44,33 @@ AFTER = [
 ]  # fmt: skip
 
 
-def _put_back(before: Path, reviews: Path) -> None:
+def _restore(before: Path, reviews: Path) -> None:
     shutil.rmtree(reviews)
     shutil.copytree(before, reviews)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("way", WAYS)
-def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ: dict[str, str], way: str) -> None:
+def test_damaged_label_file_is_imported_whole_or_refused(
+    sample: Path, tmp_path: Path, environ: dict[str, str], way: str
+) -> None:
     kind = "labelstudio" if way == "labelstudio" else "jsonl"
     template, file = tmp_path / f"template.{kind}", tmp_path / f"labels.{kind}"
 
     def run(*words: str | Path, codes: tuple[int, ...] = (0,)) -> int:
-        with within(60):
+        with time_limit(60):
             done = run_in_this_process(
                 [{"PLACE": sample, "FILE": file}.get(str(each), each) for each in words], tmp_path, environ
             )
         assert done.code in codes, (words, done.err)
         assert "internal error" not in done.err, (words, done.err)
-        assert not harmful(done.err), (words, done.err)
-        assert not [char for char in harmful(done.out) if words[0] != "export" or len(char) == 1], words
+        assert not find_harmful(done.err), (words, done.err)
+        assert not [char for char in find_harmful(done.out) if words[0] != "export" or len(char) == 1], words
         return done.code
 
     for item in ITEMS:
-        said = ["--verdict", "fail", "--fault", "model", "--tag", "unit", "--note", "why", "--annotator", "alice"]
-        run("label", sample, item, "--run", "1", *said)
+        review = ["--verdict", "fail", "--fault", "model", "--tag", "unit", "--note", "why", "--annotator", "alice"]
+        run("label", sample, item, "--run", "1", *review)
     if kind == way:
         run("export", sample, "--format", kind, "-o", template)
     else:
@@ -79,36 +81,36 @@ def test_a_file_of_labels_may_say_anything(sample: Path, tmp_path: Path, environ
     chance = random.Random(seed := random.randrange(1 << 30))
     shutil.copyfile(template, file)
     run(*WAYS[way])
-    _put_back(tmp_path / "reviews", reviews)
-    taken = 0
-    ways = [each for each in itertools.islice(spoilt(template, chance), times(2, 150)) if "pipe" not in each[0]]
-    for name, spoil in ways:  # a pipe that a person names may be meant: `<(jq ... labels.jsonl)`
+    _restore(tmp_path / "reviews", reviews)
+    n_imported = 0
+    ways = [each for each in itertools.islice(damages(template, chance), times(2, 150)) if "pipe" not in each[0]]
+    for name, damage in ways:  # a pipe is allowed: `<(jq ... labels.jsonl)`
         print(f"{way}: {seed} {name}", flush=True)
         shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink(missing_ok=True)
         shutil.copyfile(template, file)
-        spoil(file)
+        damage(file)
         if run(*WAYS[way], codes=(0, 1, 2)):
             assert {each.name: each.read_bytes() for each in reviews.glob("*.jsonl")} == before, "all or nothing"
             continue
-        taken += 1
+        n_imported += 1
         assert read_journals(find_workspace(sample, create=False))[1] == []
         for words in chance.sample(AFTER, 3):
             run(*words)
-        _put_back(tmp_path / "reviews", reviews)
-    print(f"{way}: {len(ways)} files, {taken} taken in")
+        _restore(tmp_path / "reviews", reviews)
+    print(f"{way}: {len(ways)} files, {n_imported} imported")
 
 
 @pytest.mark.parametrize(
     "words", [["import-labels", "PLACE", "FILE", "--annotator", "a"], ["label", "PLACE", "--from", "FILE"]]
 )
-def test_more_than_can_be_taken_in_is_told(
+def test_too_large_label_file_is_reported(
     sample: Path, tmp_path: Path, environ: dict[str, str], words: list[str]
 ) -> None:
-    """A device that never ends, a file with a hole of a thousand gigabytes."""
+    """An endless device, and a sparse file of one terabyte."""
     with (tmp_path / "holed").open("wb") as file:
         file.truncate(1 << 40)
     for name in ("/dev/zero", tmp_path / "holed"):
-        with within(60):
+        with time_limit(60):
             done = run_in_this_process(
                 [{"PLACE": sample, "FILE": name}.get(each, each) for each in words], tmp_path, environ
             )

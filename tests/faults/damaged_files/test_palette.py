@@ -1,5 +1,5 @@
-"""The palette among names that others chose: of items, models, queue files and saved filters; and whatever is typed
-behind a word that wants a file or a name. Nothing is obeyed, nothing ends the app, nothing is waited for."""
+"""The command palette with hostile names of items, models, queue files and saved filters, and with any text typed after
+a command: no control characters on the screen, no crash, no hang."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fcreview.tui.session import Session
 from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import SUFFIX
-from tests.faults.hostile.exercise import check, harmful
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.exercise import check, find_harmful
+from tests.faults.hostile.limits import time_limit
 from tests.faults.hostile.test_run_folders import HOSTILE_NAMES
 from tests.faults.processes import times
 from tests.tui import idle
 
-NAMED = [name for name in HOSTILE_NAMES if b"/" not in name]
+NAMES = [name for name in HOSTILE_NAMES if b"/" not in name]
 TYPED = [
     "export csv ~no-such/x", "export csv " + "a" * 300, "export csv /dev/full", "export csv /proc/self/x",
     "export csv -", "export jsonl ../../../../x/y", "export csv FOLDER", "export csv LOOP", "export csv  ",
@@ -38,20 +38,20 @@ TYPED = [
 
 
 @pytest.fixture
-def named(tmp_path: Path, environ: dict[str, str]) -> Path:
-    """A workspace full of them."""
-    place = hostile_data.made("bfcl", tmp_path / "runs", hostile_data.suffixed)
+def hostile_workspace(tmp_path: Path, environ: dict[str, str]) -> Path:
+    """A workspace with hostile names."""
+    place = hostile_data.make_run("bfcl", tmp_path / "runs", hostile_data.add_suffix)
     (model,) = (each for each in (place / "result").iterdir() if each.name == "maple-8b")
-    for name in NAMED[: times(3, len(NAMED))]:
+    for name in NAMES[: times(3, len(NAMES))]:
         shutil.copytree(model, place / "result" / os.fsdecode(name), dirs_exist_ok=True)
     words = ["--name", "pilot", "--annotators", "tester,bob"]
     check(["queue"], run_in_this_process(["queue", "create", place, *words], tmp_path, environ))
     queues = place / ".fcreview" / "queues"
     text = (queues / "pilot.json").read_text()
-    for name in NAMED:
+    for name in NAMES:
         file = queues / os.fsdecode(name + b".json")
         file.write_text(text.replace('"pilot"', json.dumps(file.stem)), errors="replace")
-    hostile = {os.fsdecode(name): "official:fail" for name in NAMED}
+    hostile = {os.fsdecode(name): "official:fail" for name in NAMES}
     odd = {
         "esc": f'text:"{SUFFIX}"',
         "deep": "(" * 500,
@@ -72,30 +72,30 @@ def named(tmp_path: Path, environ: dict[str, str]) -> Path:
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
-async def test_whatever_is_called_anything_is_found_and_taken(
-    named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_hostile_names_can_be_searched_and_selected(
+    hostile_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     outside = {each.name for each in tmp_path.iterdir()}
     seed = random.randrange(1 << 30)
     chance = random.Random(seed)
-    with open_workspace(WorkspaceOptions([named])) as place:
+    with open_workspace(WorkspaceOptions([hostile_workspace])) as place:
         services = build_screen_services(place)
-    session = Session(find_workspace(named, create=False), "tester", services=services)
-    names = [name.decode(errors="replace") for name in NAMED]
+    session = Session(find_workspace(hostile_workspace, create=False), "tester", services=services)
+    names = [name.decode(errors="replace") for name in NAMES]
     rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]
     wanted = chance.sample(rows, times(1, len(rows)))
     async with FcreviewApp(session, View()).run_test(size=(100, 30)) as pilot:
 
         async def press(*keys: str) -> None:
-            with within(30):
+            with time_limit(30):
                 await pilot.press(*keys)
                 for _ in range(2):
                     await idle.worked(pilot.app)
                     await pilot.pause()
             shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
             assert shown.strip(), (seed, keys)
-            assert not harmful(shown), (seed, keys, ascii(shown))
+            assert not find_harmful(shown), (seed, keys, ascii(shown))
 
         await press("f", *"turns>=0", "enter")
         for text in wanted:

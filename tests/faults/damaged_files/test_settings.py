@@ -1,5 +1,5 @@
-"""The configuration file, spoilt or made by somebody else: told in a line of which nothing is obeyed, never waited
-for, and what is a tag, a reason or a key is shown harmlessly."""
+"""A damaged or hostile configuration file: the error message is harmless, nothing hangs, and tags, reasons and keys are
+sanitized."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from tests.commands import Done, run_in_this_process
 from tests.faults.hostile.data import SUFFIX
-from tests.faults.hostile.exercise import harmful
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.exercise import find_harmful
+from tests.faults.hostile.limits import time_limit
 from tests.faults.pty_program import TerminalApp
 
 VALUES = [
@@ -25,16 +25,16 @@ NAMES = ["annotator", "data", "follow", "colours", "tags", "reasons", "keys", "d
 
 
 @pytest.fixture
-def with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
+def run_with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> Callable[..., Done]:
     def run(*words: str) -> Done:
-        with within(30):
+        with time_limit(30):
             done = run_in_this_process(
                 [words[0], sample, *words[1:]], tmp_path, environ | {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}
             )
         assert done.code in (0, 1, 2), done
         assert "Traceback" not in done.err
         assert "internal error" not in done.err, done.err
-        assert not harmful(done.err + done.out), done
+        assert not find_harmful(done.err + done.out), done
         return done
 
     return run
@@ -42,18 +42,20 @@ def with_settings(sample: Path, tmp_path: Path, environ: dict[str, str]) -> Call
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", NAMES, ids=ascii)
-def test_a_setting_may_be_anything(tmp_path: Path, with_settings: Callable[..., Done], name: str) -> None:
+def test_setting_may_have_any_value(tmp_path: Path, run_with_settings: Callable[..., Done], name: str) -> None:
     lines, place = [f"{name} = {value}\n" for value in VALUES], str(tmp_path)
     lines += [f"[{name}]\n{json.dumps(SUFFIX)} = {value}\n" for value in VALUES]
     for line in lines:
         (tmp_path / "c.toml").write_text(line, "utf-8", "surrogatepass")
-        done = with_settings("items")
+        done = run_with_settings("items")
         assert done.code == 0 or place in done.err or "annotator" in done.err, (line[:80], done.err)
         assert len(done.err) < 20_000, line[:80]
 
 
 @pytest.mark.parametrize("kind", ["pipe", "zero", "folder", "itself", "large", "bytes"])
-def test_what_is_no_settings_file_is_told(tmp_path: Path, with_settings: Callable[..., Done], kind: str) -> None:
+def test_invalid_configuration_file_is_reported(
+    tmp_path: Path, run_with_settings: Callable[..., Done], kind: str
+) -> None:
     file = tmp_path / "c.toml"
     if kind == "pipe":
         os.mkfifo(file)
@@ -63,17 +65,17 @@ def test_what_is_no_settings_file_is_told(tmp_path: Path, with_settings: Callabl
         file.symlink_to("/dev/zero" if kind == "zero" else file)
     else:
         file.write_bytes(b"#" * 3_000_000 if kind == "large" else b"\xff\xfe\x00")
-    done = with_settings("items")
+    done = run_with_settings("items")
     assert (done.code, done.out) == (1, "")
     assert "c.toml" in done.err
 
 
-def test_no_settings_at_all_may_be_asked_for(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+def test_configuration_file_may_be_dev_null(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
     assert run_in_this_process(["items", sample], tmp_path, environ | {"FCREVIEW_CONFIG": os.devnull}).code == 0
 
 
 @pytest.mark.sweep
-def test_tags_and_reasons_are_shown_harmlessly(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
+def test_tags_and_reasons_are_sanitized(sample: Path, tmp_path: Path, environ: dict[str, str]) -> None:
     words = json.dumps([f"a{SUFFIX}", "b" + "\u0301" * 99, "c[red]"])
     (tmp_path / "c.toml").write_text(f"tags = {words}\nreasons = {words}\n", "utf-8")
     environ |= {"FCREVIEW_CONFIG": str(tmp_path / "c.toml")}

@@ -1,4 +1,4 @@
-"""Replies that cost a careless decoder its time, its memory or its stack: small to write, large to read."""
+"""Short replies that make a careless decoder use much time, memory or stack."""
 
 from __future__ import annotations
 

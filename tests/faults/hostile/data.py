@@ -1,4 +1,4 @@
-"""Sample runs with hostile values in their fields: what people, models and broken programs may leave in any file."""
+"""Copies of the sample runs with hostile values in their fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.faults.processes import LONG
 ROOT = Path(__file__).resolve().parents[3]
 BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench", *(["tau"] if LONG else [])]
 SUFFIX = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202e\u2066\u200b\x00\x7f\x85\r\u2028[red]x[/]"
-"""Clears the screen, sets the clipboard; C1, right-to-left, isolates, zero-width, NUL, DEL, NEL, CR, markup."""
+"""Sequences that clear the screen and set the clipboard, C1, right-to-left, isolate and zero-width characters, NUL,
+DEL, NEL, CR, markup."""
 ARGUMENTS = 100_000 if LONG else 3_000
 RAW = [
     *("NaN", "Infinity", "-Infinity", "1e999", "-1e999", "-0.0", "1e-999", "9" * 5000, "-" + "9" * 400, str(2**63)),
@@ -32,50 +33,51 @@ RAW = [
     json.dumps({SUFFIX: SUFFIX, "name": SUFFIX, "arguments": SUFFIX}),
     json.dumps([{"role": SUFFIX, "content": SUFFIX, "name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]),
 ]
-"""JSON as it is written, also what no program should write."""
+"""JSON texts, including texts that no program should write."""
 LARGE_AT_ONCE = 2
 COPIES = {"generic": 8, "complexfuncbench": 6, "confetti": 2, "hammerbench": 2}
-"""Of small sample runs several are imported at once."""
+"""Number of copies of small sample runs that are imported together."""
 Change = Callable[[tuple[str, ...], Any], Any]
 
 
 class Raw(str):
-    """JSON text that stands for itself."""
+    """JSON text that is written unchanged."""
 
 
-def suffixed(path: tuple[str, ...], value: Any) -> Any:
-    """Every text longer by the same: what is joined by it stays joined."""
+def add_suffix(path: tuple[str, ...], value: Any) -> Any:
+    """Append the same suffix to every text, so that equal ids stay equal."""
     return value + SUFFIX if isinstance(value, str) and path[-1:] != ("role",) else value
 
 
-def scattered(chance: random.Random, part: float = 0.06) -> Change:
-    """Here and there something else."""
-    return lambda _, value: Raw(chance.choice(RAW)) if chance.random() < part else suffixed(_, value)
+def replace_some(chance: random.Random, part: float = 0.06) -> Change:
+    """Return a change that replaces a share of the values and appends the suffix to the others."""
+    return lambda _, value: Raw(chance.choice(RAW)) if chance.random() < part else add_suffix(_, value)
 
 
-def one_field(field: tuple[str, ...], raw: str) -> Change:
-    """The same field of every record."""
+def replace_field(field: tuple[str, ...], raw: str) -> Change:
+    """Return a change of one field in every record."""
     return lambda path, value: Raw(raw) if path == field else value
 
 
-class Packed:
-    """Each record has one hostile value, each in another field or of another kind: many cases in one import, and what
-    joins the record with others stays whole in most. A case is tried once; `left` are those still to come."""
+class OneCasePerRecord:
+    """A change that gives each record one hostile value, so that one import tries many cases.
+
+    Each pair of field and value is tried once. `left` contains the remaining pairs."""
 
     def __init__(self, benchmark: str, chance: random.Random) -> None:
         self._chance = chance
-        self.left = [(field, raw) for field in fields(ROOT / "sample_runs" / benchmark) for raw in RAW]
+        self.left = [(field, raw) for field in list_fields(ROOT / "sample_runs" / benchmark) for raw in RAW]
         chance.shuffle(self.left)
         self.tried = 0
         self._now: tuple[tuple[str, ...], str] | None = None
         self._large = 0
 
     def begin(self) -> None:
-        """Another copy of the run; not many of its values are so large that they cost seconds."""
+        """Start another copy of the run. Only a few of its values are very large."""
         self._large = LARGE_AT_ONCE
 
     def record(self, there: set[tuple[str, ...]]) -> None:
-        """The next record, which has these fields."""
+        """Choose the case of the next record, which has these fields."""
         self._now = None
         for at, (field, raw) in enumerate(self.left):
             large = len(raw) > 9_999
@@ -89,21 +91,21 @@ class Packed:
         if self._now is None or path != self._now[0]:
             return value
         raw = Raw(self._now[1])
-        if self._chance.random() < 0.7:  # else in every place of the record that is called so
+        if self._chance.random() < 0.7:  # otherwise all fields of that name get the value
             self._now = None
         return raw
 
 
-def fields(place: Path) -> list[tuple[str, ...]]:
-    """Every field there is: the file's name and the keys that lead to it, places in lists left out."""
-    found, note = _noted()
+def list_fields(place: Path) -> list[tuple[str, ...]]:
+    """Return the path of every field: file name and keys, without list indices."""
+    found, note = _path_collector()
     for file in data_files(place):
-        _changed(file, note)
+        _change_file(file, note)
     return sorted(found)
 
 
-def _noted() -> tuple[set[tuple[str, ...]], Change]:
-    """What is seen, and a change that changes nothing but sees it."""
+def _path_collector() -> tuple[set[tuple[str, ...]], Change]:
+    """Return an empty set, and a change that only adds the paths of all fields to it."""
     found: set[tuple[str, ...]] = set()
 
     def note(path: tuple[str, ...], value: Any) -> Any:
@@ -123,20 +125,20 @@ def data_files(place: Path) -> Iterator[Path]:
             yield file
 
 
-def made(benchmark: str, place: Path, change: Change) -> Path:
-    """The benchmark's sample run at `place`, its files changed."""
+def make_run(benchmark: str, place: Path, change: Change) -> Path:
+    """Copy the sample run of a benchmark to `place` and change its files."""
     shutil.rmtree(place, ignore_errors=True)
-    packed = isinstance(change, Packed)
-    for number in range(COPIES.get(benchmark, 1) if packed else 1):
-        shutil.copytree(ROOT / "sample_runs" / benchmark, place / str(number) if packed else place)
-    if isinstance(change, Packed):
+    has_cases = isinstance(change, OneCasePerRecord)
+    for number in range(COPIES.get(benchmark, 1) if has_cases else 1):
+        shutil.copytree(ROOT / "sample_runs" / benchmark, place / str(number) if has_cases else place)
+    if isinstance(change, OneCasePerRecord):
         change.begin()
     for file in data_files(place):
-        file.write_bytes(_changed(file, change).encode("utf-8", "surrogatepass"))
+        file.write_bytes(_change_file(file, change).encode("utf-8", "surrogatepass"))
     return place
 
 
-def _changed(file: Path, change: Change) -> str:
+def _change_file(file: Path, change: Change) -> str:
     text = file.read_text("utf-8")
     if file.suffix in (".json", ".jsonl"):
         try:
@@ -144,14 +146,14 @@ def _changed(file: Path, change: Change) -> str:
         except ValueError:
             lines = [line for line in text.split("\n") if line]
         return "".join(as_json(_walk(json.loads(line), (file.name,), change, top=True)) + "\n" for line in lines)
-    if isinstance(change, Packed):
+    if isinstance(change, OneCasePerRecord):
         change.record({(file.name,)})
     return "".join(f"{change((file.name,), line)}\n" for line in text.split("\n"))
 
 
 def _walk(value: Any, path: tuple[str, ...], change: Change, *, top: bool = False) -> Any:
-    if top and isinstance(value, dict) and isinstance(change, Packed):
-        found, note = _noted()
+    if top and isinstance(value, dict) and isinstance(change, OneCasePerRecord):
+        found, note = _path_collector()
         _walk(value, path, note, top=True)
         change.record(found)
     new = value if top else change(path, value)

@@ -1,5 +1,6 @@
-"""Decodes every bomb in one way: python -m tests.faults.hostile.decode_bombs WAY. A line a bomb: seconds and name,
-once it is decoded or refused; whoever starts this sees by the last line where it hung or fell."""
+"""Decode every bomb with some decoders: python -m tests.faults.hostile.decode_bombs NAME.
+
+Prints one line before and one after each bomb, so the last line shows where the decoder hung or crashed."""
 
 from __future__ import annotations
 
@@ -27,55 +28,55 @@ MODELS = [
 FORMATS = ["python", "json", "verbose_xml", "concise_xml"]
 
 
-def ways() -> dict[str, Callable[[str], Any]]:
-    """Whatever makes calls of a reply, by name."""
-    made: dict[str, Callable[[str], Any]] = {}
+def decoders() -> dict[str, Callable[[str], Any]]:
+    """Return all functions that decode replies, by name."""
+    found: dict[str, Callable[[str], Any]] = {}
     for version in ("V1", "V4"):
         for model in MODELS:
             decoder, _ = decoder_for_model(model, version)
             for language in ("python", "java", "javascript"):
                 if language == "python" or model in ("maple", "hermes-2", "glm-4-9b"):
                     context = DecoderContext(version, language)
-                    made[f"bfcl {version} {model} {language}"] = partial(
+                    found[f"bfcl {version} {model} {language}"] = partial(
                         decode_result, decoder=decoder, context=context
                     )
     for form in FORMATS:
         decoder, _ = decoder_for_model("maple", "V4")
         config = f"ret_fmt={form}&tool_call_tag=True"
-        made[f"format {form}"] = partial(decode_result, decoder=decoder, context=DecoderContext(), config=config)
+        found[f"format {form}"] = partial(decode_result, decoder=decoder, context=DecoderContext(), config=config)
     native = [[{"f": "{}"}], [{"name": "f", "arguments": "{}"}]]
     for at, shape in enumerate(native):
-        made[f"native {at}"] = partial(_native, shape)
-    made["acebench"] = acebench.decode_reply
-    made["acebench readable"] = acebench.decode_for_display
+        found[f"native {at}"] = partial(_native, shape)
+    found["acebench"] = acebench.decode_reply
+    found["acebench readable"] = acebench.decode_for_display
     for parser in ("default", "ministral", "xlam", "toolace"):
-        made[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser=parser)
-    made["complexfuncbench log"] = log.parse_log
-    made["complexfuncbench literal"] = log.parse_literal
-    return made
+        found[f"hammerbench {parser}"] = partial(hammerbench.parse_prediction, parser=parser)
+    found["complexfuncbench log"] = log.parse_log
+    found["complexfuncbench literal"] = log.parse_literal
+    return found
 
 
 def _native(shape: list[dict[str, str]], text: str) -> Any:
-    """The text in the place of the arguments."""
+    """Decode a native call with the text as its arguments."""
     result = [{name: text if value == "{}" else value for name, value in shape[0].items()}]
     decoder, _ = decoder_for_model("maple-FC", "V1")
     return decode_result(result, early_v1_decoder(decoder, "V1"), DecoderContext("V1"))
 
 
 EXPECTED = (Undecodable, ValueError, SyntaxError, TypeError, KeyError, AttributeError)
-"""What a decoder may raise: a reader makes of it that there are no calls."""
+"""Exceptions that a decoder may raise. The importer then records a decode error."""
 
 
-def main(only: str) -> None:
-    for way, work in ways().items():
-        if way.startswith(only):
-            signature(work).bind("")  # else a wrong call would count as a refused reply
-            for name, text in BOMBS.items():
-                print("begins", way, name, flush=True)
-                begun = time.process_time()
+def main(prefix: str) -> None:
+    for name, decode in decoders().items():
+        if name.startswith(prefix):
+            signature(decode).bind("")  # otherwise a wrong signature would look like a refused reply
+            for bomb, text in BOMBS.items():
+                print("begins", name, bomb, flush=True)
+                start = time.process_time()
                 with contextlib.suppress(*EXPECTED):
-                    work(text)
-                print(f"took {time.process_time() - begun:.2f} {way}: {name}", flush=True)
+                    decode(text)
+                print(f"took {time.process_time() - start:.2f} {name}: {bomb}", flush=True)
 
 
 if __name__ == "__main__":

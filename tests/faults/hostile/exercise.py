@@ -1,5 +1,5 @@
-"""Every command that reads, and those that write what is read again, on one run: none fails of what is in it, none
-prints what a terminal obeys, and no page has markup that is not the program's own."""
+"""Run most commands on a hostile run: none fails with an internal error, and no output has control characters or
+foreign markup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fcreview.store.filters.tokens import quote_or_hash
 from tests.commands import Done, run_in_this_process
 from tests.exporters.report.page_reader import read
 from tests.faults.hostile.data import SUFFIX
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
 
 _SUSPECT = re.compile(r"[^ -~\n]")
@@ -48,12 +48,12 @@ FIXES = [
     json.dumps({"ground_truth": {SUFFIX: {SUFFIX: SUFFIX}}}),
     json.dumps({"golden": [{"name": SUFFIX, "arguments": {SUFFIX: SUFFIX}}]}), json.dumps({SUFFIX: SUFFIX}),
 ]  # fmt: skip
-"""Golden answers in the form of one benchmark or another; the others refuse them."""
+"""Golden answers in the forms of several benchmarks. The other benchmarks refuse them."""
 MARKUP = {"html_inline", "html_block", "link_open", "image"}
 
 
-def harmful(text: str) -> list[str]:
-    """Characters that a terminal obeys, or that hide or reorder others, and marks piled on marks."""
+def find_harmful(text: str) -> list[str]:
+    """Return control characters, characters that hide or reorder others, and long runs of combining marks."""
     found = [
         char for char in set(_SUSPECT.findall(text)) if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
     ]
@@ -61,32 +61,32 @@ def harmful(text: str) -> list[str]:
 
 
 def check(words: list[str], done: Done) -> None:
-    said = (words, done.code, done.err[-400:])
-    assert done.code in (0, 1), said
-    assert "Traceback" not in done.err, said
-    assert "internal error" not in done.err, said
+    details = (words, done.code, done.err[-400:])
+    assert done.code in (0, 1), details
+    assert "Traceback" not in done.err, details
+    assert "internal error" not in done.err, details
     raw = "export" in words or "--json" in words
-    assert not [char for char in harmful(done.out) if not raw or len(char) == 1], said
-    assert not harmful(done.err), said
+    assert not [char for char in find_harmful(done.out) if not raw or len(char) == 1], details
+    assert not find_harmful(done.err), details
     if done.code:
-        assert len(done.err.splitlines()) <= 5, said
+        assert len(done.err.splitlines()) <= 5, details
 
 
 def check_page(page: str) -> None:
-    """Only the program's own elements, no link that leads elsewhere, nothing that a browser would fetch or run."""
+    """Check that the page has only our own elements, no external links and no scripts or requests."""
     assert read(page).faults == []
-    assert not harmful(page.replace("–\u2060", "–"))  # The program keeps a dash and its remark on one line.
+    assert not find_harmful(page.replace("–\u2060", "–"))  # fcreview itself puts a word joiner after a dash
 
 
 def check_markdown(text: str) -> None:
-    """Nothing in it is a link, a picture or HTML."""
+    """Check that the text has no link, image or HTML."""
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     kinds = {each.type for block in tokens for each in [block, *(block.children or ())]}
     assert not kinds & MARKUP, kinds & MARKUP
 
 
 def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = True, looks: int = 0) -> int:
-    """All of it, or some of it, and so many items more are looked at; how many items there are."""
+    """Run all commands, or some if not `whole`, and show `looks` more items. Returns the number of items."""
     out = cwd / "written"
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
@@ -95,7 +95,7 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
         where = words[:2] if words[0] in ("queue", "rules", "errata") else words[:1]
         more = [word.replace("OUT", str(out)) if word.startswith("OUT") else word for word in words[len(where) :]]
         here = [] if words[:2] in (("errata", "check"), ("errata", "issue")) else [place]
-        with within(120):
+        with time_limit(120):
             done = run_in_this_process([*where, *here, *more], cwd, environ)
         check(list(words), done)
         return done
@@ -133,12 +133,12 @@ def exercise(place: Path, cwd: Path, environ: dict[str, str], *, whole: bool = T
             if "--html" in words:
                 check_page((out / "report.html").read_text("utf-8"))
         if whole or random.random() < 0.2:
-            _leave_and_come_back(command, place, some[0], out)
+            _export_and_import(command, place, some[0], out)
     return len(rows)
 
 
-def _leave_and_come_back(command: Callable[..., Done], place: Path, row: dict[str, Any], out: Path) -> None:
-    """Labels and fixes go out in every format; what comes in again is said by others."""
+def _export_and_import(command: Callable[..., Done], place: Path, row: dict[str, Any], out: Path) -> None:
+    """Export labels and golden fixes in every format, and import them again as another annotator."""
     for fix in FIXES:
         said = ("--adjudicate", "--verdict", "pass", "--golden-fix", fix)
         command("label", "--run", str(row["run"]), *said, "--", row["id"])
@@ -158,5 +158,5 @@ def _leave_and_come_back(command: Callable[..., Done], place: Path, row: dict[st
     command("merge", "OUT/copy", "--yes")
     command("review", "--plain", "--queue", "dataset")
     if (out / "native").is_dir():
-        with within(120):
+        with time_limit(120):
             check(["import"], run_in_this_process(["import", out / "native"], out, os.environ))

@@ -1,4 +1,4 @@
-"""Sample runs in which one field of one record is very large: as many values as a model that never stops can write."""
+"""Sample runs in which one field of one record is very large."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import json
 from tests.faults.hostile.data import Change, Raw
 
 
-def forms(count: int) -> dict[str, str]:
-    """JSON texts by what is large in them."""
+def large_texts(count: int) -> dict[str, str]:
+    """Return large JSON texts by name, with about `count` values."""
     some = range(count // 10)
     pairs = ", ".join(f'"a{number}": {number}' for number in range(count))
-    said = ", ".join(f"a{number}={number}" for number in range(count))
+    arguments = ", ".join(f"a{number}={number}" for number in range(count))
     messages = '{"role": "assistant", "content": "x"}, ' * (count // 10)
     return {
         "arguments": f"{{{pairs}}}",
-        "a call with many arguments": json.dumps(f"[f({said})]"),
+        "a call with many arguments": json.dumps(f"[f({arguments})]"),
         "a native call with many arguments": json.dumps(f"{{{pairs}}}"),
         "a call by name": f'{{"name": "f", "arguments": {{{pairs}}}}}',
         "a list": f"[{', '.join(map(str, range(count)))}]",
@@ -35,12 +35,12 @@ def forms(count: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def once(field: tuple[str, ...], raw: str) -> Change:
-    """The field of the first record that has it."""
-    return each_once({field: raw})
+def replace_once(field: tuple[str, ...], raw: str) -> Change:
+    """Return a change of this field in the first record that has it."""
+    return replace_each_once({field: raw})
 
 
-def each_once(raws: dict[tuple[str, ...], str]) -> Change:
-    """Each of the fields in the first record that has it."""
+def replace_each_once(raws: dict[tuple[str, ...], str]) -> Change:
+    """Return a change of each field in the first record that has it."""
     left = dict(raws)
     return lambda path, value: Raw(left.pop(path)) if path in left else value

@@ -1,4 +1,4 @@
-"""What takes longer than it may is broken off, and fails the test: a read from a pipe would wait for ever."""
+"""Time limit for tests: a read from a pipe would wait for ever."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 
 class TooLongError(BaseException):
-    """Not an Exception: nothing under test may catch it and go on."""
+    """Raised after the time limit. Not an Exception, so that the tested code does not catch it."""
 
 
 @contextlib.contextmanager
-def within(seconds: float) -> Iterator[None]:
-    def late(*_: Any) -> None:
+def time_limit(seconds: float) -> Iterator[None]:
+    def stop(*_: Any) -> None:
         raise TooLongError(f"longer than {seconds} s")
 
-    usual = signal.signal(signal.SIGALRM, late)
+    usual = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield

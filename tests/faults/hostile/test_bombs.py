@@ -1,4 +1,4 @@
-"""Replies made to exhaust a decoder cost it neither time nor memory, whoever decodes them."""
+"""No decoder needs much time or memory for a reply that was made to exhaust it."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import pytest
 
 from tests.commands import run_in_this_process
 from tests.faults.hostile.bombs import BOMBS
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import LONG
 
 ROOT = Path(__file__).resolve().parents[3]
 SHORT = ["bfcl V1 maple python", "acebench", "hammerbench default"]
 MEMORY = 1 << 30
-"""Bytes of address space; the interpreter with what it loads takes a third of it."""
+"""Limit of the address space, in bytes. The interpreter with its modules needs a third of it."""
 SECONDS = 5.0
-"""Of the processor, for one reply."""
+"""Limit of the processor time for one reply."""
 
 
 def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-@pytest.mark.parametrize("way", [""] if LONG else SHORT, ids=lambda way: way or "every way")
-def test_a_bomb_is_decoded_or_refused_in_bounds(environ: dict[str, str], way: str) -> None:
-    command = [sys.executable, "-m", "tests.faults.hostile.decode_bombs", way]
+@pytest.mark.parametrize("decoder", [""] if LONG else SHORT, ids=lambda decoder: decoder or "all decoders")
+def test_bomb_is_decoded_or_refused_in_time(environ: dict[str, str], decoder: str) -> None:
+    command = [sys.executable, "-m", "tests.faults.hostile.decode_bombs", decoder]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -55,8 +55,8 @@ def test_a_bomb_is_decoded_or_refused_in_bounds(environ: dict[str, str], way: st
     ],
     ids=["wildcards", "escaped wildcards", "brackets", "signs", "alternatives", "quotes", "values"],
 )  # fmt: skip
-def test_a_filter_made_to_take_for_ever_is_answered(sample: Path, environ: dict[str, str], text: str) -> None:
-    with within(30):
+def test_expensive_filter_is_answered(sample: Path, environ: dict[str, str], text: str) -> None:
+    with time_limit(30):
         done = run_in_this_process(["items", sample, "--where", text], sample, environ)
     assert done.code in (0, 1, 2)
     assert "internal error" not in done.err

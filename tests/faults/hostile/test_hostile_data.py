@@ -1,5 +1,5 @@
-"""Hostile values in every field of every benchmark: each is imported as far as it can be read, and nothing of them is
-obeyed by a terminal, whichever command prints it or screen shows it."""
+"""Hostile values in every field of every benchmark: fcreview imports what it can read, and no command or screen outputs
+control characters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fcreview.tui.session import Session
 from tests.commands import run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS, SUFFIX, Change
-from tests.faults.hostile.exercise import check, exercise, harmful
-from tests.faults.hostile.large import once
+from tests.faults.hostile.exercise import check, exercise, find_harmful
+from tests.faults.hostile.large import replace_once
 from tests.faults.processes import LONG, times
 from tests.faults.pty_program import TerminalApp
 from tests.tui import idle
@@ -38,34 +38,34 @@ SCREENS = {
 
 
 def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
-    """Control sequences in every text; values of all kinds scattered; one field the same in every record; each record
-    with a case of its own."""
+    """Yield changes by name: control sequences in every text, random values, one value in every record, one case per
+    record."""
     seed = random.randrange(1 << 30)
-    yield "suffixed", hostile_data.suffixed
+    yield "add_suffix", hostile_data.add_suffix
     for number in range(times(0, 8)):
-        yield f"scattered {seed + number}", hostile_data.scattered(random.Random(seed + number))
-    fields = hostile_data.fields(hostile_data.ROOT / "sample_runs" / benchmark)
+        yield f"scattered {seed + number}", hostile_data.replace_some(random.Random(seed + number))
+    fields = hostile_data.list_fields(hostile_data.ROOT / "sample_runs" / benchmark)
     for _ in range(times(0, 10)):
         field, raw = random.choice(fields), random.choice(hostile_data.RAW)
-        yield f"{field} {raw[:60]}", hostile_data.one_field(field, raw)
-    packed = hostile_data.Packed(benchmark, random.Random(seed))
+        yield f"{field} {raw[:60]}", hostile_data.replace_field(field, raw)
+    cases = hostile_data.OneCasePerRecord(benchmark, random.Random(seed))
     for number in range(times(1, 20)):
-        yield f"packed {seed}, {number}", packed
-    print(f"{benchmark}: {packed.tried} cases packed, {len(packed.left)} left", flush=True)
+        yield f"cases {seed}, {number}", cases
+    print(f"{benchmark}: {cases.tried} cases tried, {len(cases.left)} left", flush=True)
 
 
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[::2])
-def test_no_command_obeys_it_or_fails_of_it(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
+def test_commands_print_no_control_characters(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     tried = items = 0
     for name, change in changes(benchmark):
         print(f"{benchmark}: {name!a}", flush=True)
-        place = hostile_data.made(benchmark, tmp_path / "runs", change)
-        packed = isinstance(change, hostile_data.Packed)
-        items += exercise(place, tmp_path, environ, whole=name == "suffixed", looks=times(2, 12) if packed else 0)
+        place = hostile_data.make_run(benchmark, tmp_path / "runs", change)
+        has_cases = isinstance(change, hostile_data.OneCasePerRecord)
+        items += exercise(place, tmp_path, environ, whole=name == "add_suffix", looks=times(2, 12) if has_cases else 0)
         tried += 1
-        if name == "suffixed":
+        if name == "add_suffix":
             assert items
     print(f"{benchmark}: {tried} runs, {items} items", flush=True)
 
@@ -82,11 +82,11 @@ ONCE_FAILED = [
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize(("benchmark", "field", "raw", "words"), ONCE_FAILED, ids=[each[0] for each in ONCE_FAILED])
-def test_what_once_failed_is_told_in_a_line(
+def test_earlier_failures_do_not_return(
     tmp_path: Path, environ: dict[str, str], benchmark: str, field: tuple[str, ...], raw: str, words: list[str]
 ) -> None:
-    """Keys of the wrong kind in one record of many."""
-    place = hostile_data.made(benchmark, tmp_path / "runs", once(field, raw))
+    """One record of many has keys of the wrong type."""
+    place = hostile_data.make_run(benchmark, tmp_path / "runs", replace_once(field, raw))
     for row in run_in_this_process(["items", place, "--json"], tmp_path, environ).objects[:8]:
         said = ["--run", str(row["run"]), "--verdict", "fail" if row["official"] else "pass"]
         check(["label"], run_in_this_process(["label", place, *said, "--", row["id"]], tmp_path, environ))
@@ -102,44 +102,44 @@ FOR_PROGRAMS = [
 ]  # fmt: skip
 
 PROGRESS = re.compile("\r[^\r\n]*\x1b\\[K")
-"""The program's own, taken back when it is over."""
+"""Progress line of fcreview, which is erased at the end."""
 
 
 @pytest.mark.hunt
 @pytest.mark.sweep
-def test_what_is_made_for_programs_is_harmless_on_a_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
-    """There a table of commas is no longer byte for byte what a file would hold."""
-    place = hostile_data.made("bfcl", tmp_path / "runs", hostile_data.suffixed)
+def test_machine_readable_output_is_harmless_on_a_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
+    """On a terminal, exports are sanitized, unlike in a file."""
+    place = hostile_data.make_run("bfcl", tmp_path / "runs", hostile_data.add_suffix)
     for words in FOR_PROGRAMS:
         with TerminalApp([words[0], place, *words[1:]], environ | {"NO_COLOR": "1"}, (2000, 24)) as app:
             assert app.wait(60) == 0
         shown = PROGRESS.sub("", app.bytes.decode().replace("\r\n", "\n"))
         assert len(shown) > 100, words
-        assert not harmful(shown), words
+        assert not find_harmful(shown), words
 
 
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-async def test_no_screen_shows_it_raw(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
+async def test_screens_show_no_control_characters(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     seed = random.randrange(1 << 30)
-    packed = hostile_data.Packed(benchmark, random.Random(seed))
+    cases = hostile_data.OneCasePerRecord(benchmark, random.Random(seed))
     for number in range(times(1, 7)):
-        scattered = hostile_data.scattered(random.Random(seed + number), 0.04)
-        change = (packed if number % 2 else scattered) if number else hostile_data.suffixed
-        print(f"{benchmark}: {seed}, {number}, {packed.tried} cases packed", flush=True)
-        place = hostile_data.made(benchmark, tmp_path / "runs", change)
+        random_values = hostile_data.replace_some(random.Random(seed + number), 0.04)
+        change = (cases if number % 2 else random_values) if number else hostile_data.add_suffix
+        print(f"{benchmark}: {seed}, {number}, {cases.tried} cases tried", flush=True)
+        place = hostile_data.make_run(benchmark, tmp_path / "runs", change)
         rows = run_in_this_process(["items", place, "--json"], tmp_path, environ).objects
         for annotator, verdict in (("carol", "pass"), ("bob", "fail")) if rows else ():
             words = ["--run", str(rows[0]["run"]), "--annotator", annotator, "--verdict", verdict, "--note", SUFFIX]
             check(["label"], run_in_this_process(["label", place, *words, "--", rows[0]["id"]], tmp_path, environ))
         if rows:
-            await walk(place)
+            await open_every_screen(place)
 
 
-async def walk(place: Path) -> None:
-    """Every screen, one after the other, and what stands on each."""
+async def open_every_screen(place: Path) -> None:
+    """Open every screen and check its text."""
     session = Session(find_workspace(place, create=False), "alice")
     async with FcreviewApp(session, View()).run_test(size=(120, 40)) as pilot:
         for screen, keys in SCREENS.items():
@@ -150,4 +150,4 @@ async def walk(place: Path) -> None:
                     await pilot.pause()
                 shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
                 assert shown.strip(), (screen, key)
-                assert not harmful(shown), (screen, key, ascii(shown))
+                assert not find_harmful(shown), (screen, key, ascii(shown))

@@ -1,5 +1,5 @@
-"""One field of one record is very large, or nested a hundred thousand levels deep: every command ends in bounded time
-and memory, and the item's screen answers its keys."""
+"""One field of one record is very large or deeply nested: commands stay within limits of time and
+memory, and the item screen responds to keys."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from tests.commands import PROGRAM, Done, run_in_this_process
 from tests.faults.hostile import data as hostile_data
 from tests.faults.hostile.data import BENCHMARKS
 from tests.faults.hostile.exercise import check
-from tests.faults.hostile.large import each_once, forms, once
+from tests.faults.hostile.large import large_texts, replace_each_once, replace_once
 from tests.faults.processes import LONG, times
 from tests.faults.pty_program import TerminalApp
 
 COUNT = 600_000 if LONG else 100_000
-"""Values: more than a million in a line are not read."""
+"""Number of values. A line with more than a million values is not imported."""
 MEMORY = (5 if LONG else 3) << 30
-"""Bytes of address space for one command."""
+"""Limit of the address space of one command, in bytes."""
 SECONDS = 300 if LONG else 60
-"""Of the processor, for one command."""
-ONCE_SLOW = [
+"""Limit of the processor time of one command."""
+EARLIER_SLOW = [
     ("generic", ("helpdesk.jsonl", "golden", "arguments"), "arguments"),
     ("bfcl", ("BFCL_v4_simple_python_result.json", "result"), "calls in text"),
 ]
-"""What took a minute and more: each argument looked at all others, each call at all before it."""
-TRIED = ONCE_SLOW if LONG else ONCE_SLOW[1:]
+"""Cases that took more than a minute in earlier versions, because of quadratic comparisons."""
+TRIED = EARLIER_SLOW if LONG else EARLIER_SLOW[1:]
 LARGEST = (
     "SELECT run, id FROM items LEFT JOIN (SELECT item, sum(length(arguments)) AS size FROM calls GROUP BY item)"
     " USING (item) ORDER BY size DESC NULLS LAST LIMIT 1"
@@ -50,8 +50,8 @@ def _limited() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
 
 
-def bounded(place: Path, environ: dict[str, str], *words: str) -> Done:
-    """The command in a process of its own, which the system ends if it takes too much."""
+def run_with_limits(place: Path, environ: dict[str, str], *words: str) -> Done:
+    """Run the command in a separate process with limits of memory and processor time."""
     done = subprocess.run(
         [*PROGRAM, words[0], str(place), *words[1:]],
         capture_output=True, stdin=subprocess.DEVNULL, env=environ, preexec_fn=_limited, timeout=20 * SECONDS,
@@ -60,28 +60,28 @@ def bounded(place: Path, environ: dict[str, str], *words: str) -> Done:
 
 
 def cases(benchmark: str) -> Iterator[tuple[int, dict[tuple[str, ...], str]]]:
-    """How many values, and which form is in which field: one of the largest at a time, smaller ones together."""
-    fields = hostile_data.fields(hostile_data.ROOT / "sample_runs" / benchmark)
-    for name, field, form in ONCE_SLOW:
+    """Yield (number of values, large text by field): one very large field, or several smaller ones together."""
+    fields = hostile_data.list_fields(hostile_data.ROOT / "sample_runs" / benchmark)
+    for name, field, form in EARLIER_SLOW:
         if name == benchmark:
             yield COUNT, {field: form}
-    yield COUNT, {random.choice(fields): random.choice(sorted(forms(0)))}
+    yield COUNT, {random.choice(fields): random.choice(sorted(large_texts(0)))}
     for _ in range(times(0, 3)):
-        yield 20_000, dict(zip(random.sample(fields, len(fields)), sorted(forms(0)), strict=False))
+        yield 20_000, dict(zip(random.sample(fields, len(fields)), sorted(large_texts(0)), strict=False))
 
 
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[3:5])
-def test_every_command_ends_in_bounds(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
+def test_commands_stay_within_limits(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
     for count, large in cases(benchmark):
         print(f"{benchmark}: {count} values, {large}", flush=True)
-        made = forms(count)
-        change = each_once({field: made[form] for field, form in large.items()})
-        place = hostile_data.made(benchmark, tmp_path / "runs", change)
+        texts = large_texts(count)
+        change = replace_each_once({field: texts[form] for field, form in large.items()})
+        place = hostile_data.make_run(benchmark, tmp_path / "runs", change)
 
         def run(*words: str, place: Path = place) -> Done:
-            done = bounded(place, environ, *words)
+            done = run_with_limits(place, environ, *words)
             check(list(words), done)
             return done
 
@@ -97,20 +97,20 @@ def test_every_command_ends_in_bounds(tmp_path: Path, environ: dict[str, str], b
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize(("benchmark", "field", "form"), TRIED, ids=[each[0] for each in TRIED])
-def test_its_screen_answers(
+def test_item_screen_responds(
     tmp_path: Path, environ: dict[str, str], benchmark: str, field: tuple[str, ...], form: str
 ) -> None:
-    """Each key within ten seconds of the processor's time; opening it takes longer the larger it is."""
-    place = hostile_data.made(benchmark, tmp_path / "runs", once(field, forms(100_000)[form]))
+    """Each key needs less than ten seconds of processor time. Opening the item may take longer."""
+    place = hostile_data.make_run(benchmark, tmp_path / "runs", replace_once(field, large_texts(100_000)[form]))
     (row,) = run_in_this_process(["sql", place, LARGEST, "--json"], tmp_path, environ).objects
     words = ["open", place, "--queue", "dataset", "--item", row["id"], "--run", str(row["run"])]
     with TerminalApp(words, environ) as app:
         app.until("verdict on", 120)
         for key in ("j", ".", "\x1b[6~", "a", "\x1b[F", "\x1b[H", "d", "/", "no such thing\r", "s"):
-            begun = used(app.pid)
+            start = processor_seconds(app.pid)
             app.type(key)
-            rests(app)
-            assert used(app.pid) - begun < 10, key
+            wait_until_idle(app)
+            assert processor_seconds(app.pid) - start < 10, key
         app.until("no match for")
         app.type("p")
         app.until("saved: pass")
@@ -119,17 +119,17 @@ def test_its_screen_answers(
         assert b"Traceback" not in app.bytes
 
 
-def rests(app: TerminalApp) -> None:
-    """Until it has done nothing for a while."""
+def wait_until_idle(app: TerminalApp) -> None:
+    """Wait until the app has used no processor time for a second."""
     before = -1.0
-    while (now := used(app.pid)) > before:
+    while (now := processor_seconds(app.pid)) > before:
         before = now
         end = time.monotonic() + 1
         while time.monotonic() < end:
             app.read(0.1)
 
 
-def used(process: int) -> float:
-    """Seconds of the processor."""
+def processor_seconds(process: int) -> float:
+    """Return the processor time of the process."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

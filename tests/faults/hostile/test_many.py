@@ -1,5 +1,5 @@
-"""One item with thousands of calls, each judged by a program and by two people: what looks at them all looks at each of
-them once, not at all of them for each."""
+"""One item with thousands of calls, each with a judge verdict and two reviews: no command is slower than linear in the
+number of calls."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ COMMANDS = [
     ["export", "PLACE", "--format", "csv", "--force", "-o", "out.csv"], ["doctor", "PLACE"],
 ]  # fmt: skip
 FIXED = 2.0
-"""Seconds that a command may take before it looks at anything."""
+"""Seconds that a command may take for any item."""
 
 
-def made(place: Path, count: int) -> Path:
-    """A run of the generic form with one item of so many calls, and a review of each in `labels.jsonl`."""
+def write_run(place: Path, count: int) -> Path:
+    """Write a generic run with one item of `count` calls, and a label for each call to `labels.jsonl`."""
     place.mkdir(parents=True)
     calls = [
         {"id": f"c{n}", "type": "function", "function": {"name": f"f{n % 50}", "arguments": f'{{"a": {n}, "b": 1}}'}}
@@ -60,14 +60,14 @@ def made(place: Path, count: int) -> Path:
     return place
 
 
-def seconds(folder: Path, environ: dict[str, str], count: int) -> list[float]:
-    """Of the processor, command by command."""
-    place = made(folder / "runs", count)
+def measure_commands(folder: Path, environ: dict[str, str], count: int) -> list[float]:
+    """Return the processor time of each command."""
+    place = write_run(folder / "runs", count)
     taken = []
     for words in COMMANDS:
-        begun = time.process_time()
+        start = time.process_time()
         done = run_in_this_process([place if word == "PLACE" else word for word in words], folder, environ)
-        taken.append(time.process_time() - begun)
+        taken.append(time.process_time() - start)
         check(words, done)
         assert done.code == 0, (words, done.err)
     return taken
@@ -76,9 +76,9 @@ def seconds(folder: Path, environ: dict[str, str], count: int) -> list[float]:
 @pytest.mark.skipif(not LONG, reason="takes half a minute: make faults")
 @pytest.mark.hunt
 @pytest.mark.sweep
-def test_what_grows_with_an_item_grows_no_faster_than_it(tmp_path: Path, environ: dict[str, str]) -> None:
-    few = seconds(tmp_path / "few", environ, FEW)
-    many = seconds(tmp_path / "many", environ, MANY)
+def test_commands_are_linear_in_the_number_of_calls(tmp_path: Path, environ: dict[str, str]) -> None:
+    few = measure_commands(tmp_path / "few", environ, FEW)
+    many = measure_commands(tmp_path / "many", environ, MANY)
     slow = [
         (words, before, after)
         for words, before, after in zip(COMMANDS, few, many, strict=True)

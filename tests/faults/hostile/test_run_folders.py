@@ -1,5 +1,5 @@
-"""Run folders with what is no file where one should be, and with names made to lead elsewhere: every command ends in
-time and says what is wrong, and nothing outside the run is written."""
+"""Run folders with devices, pipes or links in place of files, and with hostile names: every command ends in time and
+reports the problem, and no file outside the run changes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 
 from fcreview.importers.common.discovery import is_utf8_name
 from tests.commands import Done, environment, run_in_this_process
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
 
 ROOT = Path(__file__).resolve().parents[3]
 BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench", "tau"]
 SECONDS = 60.0
-"""For one command on a sample run: it takes less than one."""
+"""Time limit for one command on a sample run, which takes less than one second."""
 HOSTILE_NAMES = [
     b"a\nb", b"a\x1b[2Jb", b"a\xe2\x80\xaeb", b"\xff\xfe", b"..\\..\\x", b"a'; DROP TABLE items; --", b"%2e%2e%2fx",
     b"e" + b"\xcc\x81" * 100, b"-rf", b"$(touch x)", b"a\rb", b"\xc2\x9b31m", b"*", b" ", b"[x]", b"CON",
@@ -61,7 +61,7 @@ def nothing(_: Path) -> None:
 
 
 def unreadable_process_memory(place: Path) -> None:
-    """A file by its kind, which cannot be read from its beginning."""
+    """A regular file that cannot be read from its start."""
     place.symlink_to("/proc/self/mem")
 
 
@@ -77,8 +77,8 @@ ONCE_FAILED = [
 ]  # fmt: skip
 
 
-def everything_below(place: Path) -> dict[str, bytes | None]:
-    """By path, without the workspace: what each file holds."""
+def read_files(place: Path) -> dict[str, bytes | None]:
+    """Return the content of each file by path, without the workspace."""
     return {
         str(path): path.read_bytes() if path.is_file() and not path.is_symlink() else None
         for path in place.rglob("*")
@@ -86,7 +86,7 @@ def everything_below(place: Path) -> dict[str, bytes | None]:
     }
 
 
-def each_command(place: Path, item: str | None, cwd: Path, environ: dict[str, str]) -> list[tuple[str, Done]]:
+def run_commands(place: Path, item: str | None, cwd: Path, environ: dict[str, str]) -> list[tuple[str, Done]]:
     commands: list[list[str | Path]] = [["import", place], ["runs", place], ["doctor", place], ["report", place]]
     if item is not None:
         commands += [["show", place, item, "--full", "--run", "1"], ["triage", place]]
@@ -94,7 +94,7 @@ def each_command(place: Path, item: str | None, cwd: Path, environ: dict[str, st
     done = []
     for words in commands:
         shutil.rmtree(cwd / "out", ignore_errors=True)
-        with within(SECONDS):
+        with time_limit(SECONDS):
             done.append((str(words[0]), run_in_this_process(words, cwd, environ)))
     return done
 
@@ -110,7 +110,7 @@ def check(done: Sequence[tuple[str, Done]]) -> None:
 
 @pytest.fixture(scope="module")
 def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, str]]:
-    """A benchmark's sample run, imported once, and one of its items."""
+    """A function that returns the imported sample run of a benchmark and the id of an item."""
     made: dict[str, tuple[Path, str]] = {}
 
     def of(benchmark: str) -> tuple[Path, str]:
@@ -127,10 +127,10 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_what_is_no_file_is_told_and_the_rest_is_read(
+def test_odd_file_is_reported_and_the_rest_is_imported(
     tmp_path: Path, environ: dict[str, str], known: Callable[[str], tuple[Path, str]], benchmark: str
 ) -> None:
-    """Each file of a run by turns, the run new and known already."""
+    """Replace each file of a run in turn, before and after the first import."""
     source, item = known(benchmark)
     files = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.name != "README.md"]
     files = [path for path in files if ".fcreview" not in path.parts]
@@ -142,18 +142,18 @@ def test_what_is_no_file_is_told_and_the_rest_is_read(
         shutil.copytree(source, place, ignore=shutil.ignore_patterns(".fcreview") if new else None)
         (place / file).unlink()
         kind(place / file)
-        before = everything_below(tmp_path / "outer")
+        before = read_files(tmp_path / "outer")
         print(benchmark, file, kind.__name__, "new" if new else "known", flush=True)
-        done = each_command(place, item, tmp_path, environ)
+        done = run_commands(place, item, tmp_path, environ)
         check(done)
-        assert everything_below(tmp_path / "outer") == before
+        assert read_files(tmp_path / "outer") == before
 
 
 @pytest.mark.hunt
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
-def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: dict[str, str], name: bytes) -> None:
-    """Of a model's folder, of the folder above the run, and of a file that is no benchmark's."""
+def test_hostile_file_names_are_harmless(tmp_path: Path, environ: dict[str, str], name: bytes) -> None:
+    """Hostile names of the model folder, of the folder above the run, and of other files."""
     if times(0, 1) == 0 and name not in (b"\xff\xfe", b"a\nb", b"a\x1b[2Jb"):
         pytest.skip("in the long form")
     text = os.fsdecode(name)
@@ -170,12 +170,12 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
         (place / model).rename((place / model).with_name(text))
         (place / f"{text}.json").write_text("{}")
         (place / f"{text}.jsonl").write_text('{"id": "a", "messages": [], "golden": []}\n')
-        before = everything_below(outer)
+        before = read_files(outer)
         items = run_in_this_process(["items", place, "--json"], tmp_path, environ)
         check([("items", items)])
-        check(each_command(place, items.objects[0]["id"] if items.out else None, tmp_path, environ))
+        check(run_commands(place, items.objects[0]["id"] if items.out else None, tmp_path, environ))
         if is_utf8_name(text):
-            assert items.objects or "\\" in text  # which DuckDB takes for the end of a folder's name
+            assert items.objects or "\\" in text  # DuckDB reads a backslash as a path separator
         else:
             assert "UTF-8" in items.err
             (outer / benchmark).rename(tmp_path / benchmark)
@@ -183,14 +183,14 @@ def test_names_lead_nowhere_and_are_shown_harmlessly(tmp_path: Path, environ: di
             assert "UTF-8" in done.out + done.err
             shutil.rmtree(tmp_path / benchmark)
             continue
-        assert everything_below(outer) == before
+        assert read_files(outer) == before
     assert sorted(path.name for path in tmp_path.iterdir()) in (sorted([text, "home"]), sorted([text, "home", "out"]))
 
 
 @pytest.mark.hunt
 @pytest.mark.sweep
-def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str]) -> None:
-    """A model, a benchmark, an item called like a path: what is written beside it stays in its place."""
+def test_names_in_the_data_do_not_become_paths(tmp_path: Path, environ: dict[str, str]) -> None:
+    """If a model, benchmark or item is named like a path, no file is written outside the expected folders."""
     outer = tmp_path / "outer"
     place = outer / "inner" / "runs"
     place.mkdir(parents=True)
@@ -218,8 +218,8 @@ def test_names_in_the_data_lead_nowhere(tmp_path: Path, environ: dict[str, str])
     assert not list(tmp_path.parent.glob("*escaped*"))
 
 
-def test_links_and_loops_of_folders_end(tmp_path: Path, environ: dict[str, str], samples: Path) -> None:
-    """Each folder links to the run's top and to every other one: without care, more ways than can ever be walked."""
+def test_loops_of_links_end(tmp_path: Path, environ: dict[str, str], samples: Path) -> None:
+    """Each folder links to all others, so there are endless paths."""
     place = tmp_path / "runs"
     shutil.copytree(samples / "acebench", place)
     folders = [place, *(path for path in place.rglob("*") if path.is_dir())]
@@ -230,17 +230,17 @@ def test_links_and_loops_of_folders_end(tmp_path: Path, environ: dict[str, str],
     shutil.rmtree(place / "result_all" / "root", ignore_errors=True)
     for each in folders:
         (each / "root").unlink()
-    with within(SECONDS):
+    with time_limit(SECONDS):
         done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
     usual = run_in_this_process(["import", samples / "acebench", "--workspace", tmp_path, "--json"], tmp_path, environ)
     assert sum(row.get("items", 0) for row in done.objects) == sum(row.get("items", 0) for row in usual.objects)
 
 
-def test_a_flood_of_files_and_folders_is_bounded(
+def test_number_of_files_and_folders_is_limited(
     tmp_path: Path, environ: dict[str, str], samples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bounds lowered in the short form; a million files in the long one."""
+    """The limits are lowered in the short form. The long form has a million files."""
     from fcreview.importers.common import discovery
 
     place = tmp_path / "runs"
@@ -254,7 +254,7 @@ def test_a_flood_of_files_and_folders_is_bounded(
         if number % 50_000 == 0:
             where.mkdir(parents=True)
         os.close(os.open(where / f"{number}.json", os.O_CREAT | os.O_WRONLY))
-    with within(240):
+    with time_limit(240):
         done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
     assert [row for row in done.objects if "the others were skipped" in row.get("what", "")]
@@ -262,7 +262,7 @@ def test_a_flood_of_files_and_folders_is_bounded(
     shutil.rmtree(place / "files")
     for number in range(folders):
         (place / "folders" / str(number // 1000) / str(number)).mkdir(parents=True)
-    with within(240):
+    with time_limit(240):
         done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
     assert done.code == 0
     assert [row for row in done.objects if "the others were skipped" in row.get("what", "")]

@@ -1,4 +1,4 @@
-"""Files of a run that go or change while it is imported: that is told, and the next import has it right."""
+"""Files of a run vanish or change during the import: fcreview reports it, and the next import is right."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 
 from fcreview.store.importing import workers
 from tests.commands import Done, run_in_this_process
-from tests.faults.hostile.limits import within
+from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
-from tests.faults.vanishing_files.vanishing import KINDS, at_time, forbidden, grown, of_other_bytes, replaced
+from tests.faults.vanishing_files.vanishing import KINDS, append_bytes, at_access, forbid, overwrite, replace
 
 ROOT = Path(__file__).resolve().parents[3]
 BENCHMARKS = ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"]
 WHAT = "FROM items SELECT * EXCLUDE (item, run, seq) ORDER BY id, file, line, category"
-STAYS = [replaced, forbidden, grown]
-"""After these there is still a file to be read."""
+STAYS = [replace, forbid, append_bytes]
+"""Events after which the file still exists."""
 
 
 def check(done: Done) -> None:
@@ -32,13 +32,13 @@ def check(done: Done) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_time(
+def test_change_during_import_is_reported_and_next_import_is_right(
     tmp_path: Path, environ: dict[str, str], benchmark: str
 ) -> None:
     source, place = ROOT / "sample_runs" / benchmark, tmp_path / "runs"
 
     def items() -> list[dict[str, Any]]:
-        with within(60):
+        with time_limit(60):
             return run_in_this_process(["sql", place, WHAT, "--json"], tmp_path, environ).objects
 
     def restore() -> None:
@@ -48,7 +48,7 @@ def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_tim
         shutil.copytree(source, place, dirs_exist_ok=True)
 
     restore()
-    with at_time(place, None) as watch:
+    with at_access(place, None) as watch:
         assert run_in_this_process(["import", place], tmp_path, environ).code == 0
     usual, often = items(), len(watch.asked)
     every = [(number, kind) for number in range(often) for kind in KINDS]
@@ -57,29 +57,29 @@ def test_what_goes_in_the_middle_of_an_import_is_told_and_had_right_the_next_tim
         shutil.rmtree(place, ignore_errors=True)
         restore()
         print(f"{benchmark}: {number} of {often}, {kind.__name__}", flush=True)
-        with within(60), at_time(place, number, kind):
+        with time_limit(60), at_access(place, number, kind):
             done = run_in_this_process(["import", place, "--json"], tmp_path, environ)
         check(done)
         if place.is_dir():
-            with within(60):
+            with time_limit(60):
                 check(run_in_this_process(["report", place], tmp_path, environ))
         if kind in STAYS:
             then = items()
             shutil.rmtree(place / ".fcreview", ignore_errors=True)
-            assert then == items(), "what was read is what lies there now"
+            assert then == items(), "the import equals the files on disk"
         restore()
         again = items()
-        assert [row for row in again if row in usual] == usual, "all is as it was"
+        assert [row for row in again if row in usual] == usual, "all items are the same as before"
         more = {row["id"] for row in again if row not in usual}
-        assert not more or kind is of_other_bytes, more  # then it may have been another run for a while, which stays
+        assert not more or kind is overwrite, more  # the changed files may have been imported as another run
     print(f"{benchmark}: {len(cases)} of {len(every)} moments and kinds")
 
 
 @pytest.mark.sweep
-def test_a_dataset_that_only_the_second_run_could_not_read_is_read_again(
+def test_dataset_that_one_run_could_not_read_is_read_again(
     tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both runs share the file; it is back, with the very time and size that it had."""
+    """Both runs share the file, which returns with the same time and size."""
     place = shutil.copytree(ROOT / "sample_runs" / "bfcl", tmp_path / "runs")
     file, away = place / "data" / "BFCL_v4_simple_python.json", tmp_path / "away.json"
     real, read = workers.read_run, []

@@ -1,5 +1,4 @@
-"""Files that go or change between being found and being read, or in the middle of it: what happens at the n-th time
-that the program asks the disk for something of a run."""
+"""Make files of a run vanish or change at the n-th access of fcreview to a file of the run."""
 
 from __future__ import annotations
 
@@ -12,75 +11,76 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-Happens = Callable[[Path], object]
+Event = Callable[[Path], object]
 
 
-def deleted(file: Path) -> None:
+def delete(file: Path) -> None:
     file.unlink()
 
 
-def cut(file: Path) -> None:
+def truncate_half(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-def emptied(file: Path) -> None:
+def empty(file: Path) -> None:
     os.truncate(file, 0)
 
 
-def grown(file: Path) -> None:
+def append_bytes(file: Path) -> None:
     with file.open("ab") as stream:
         stream.write(b'{"id": "half a li')
 
 
-def replaced(file: Path) -> None:
-    """By another file of the same size and form, which says other things."""
+def replace(file: Path) -> None:
+    """Replace the file by one of the same size and form with other values."""
     new = file.with_name(f".{file.name}.new")
     new.write_bytes(file.read_bytes().replace(b" the ", b" teh ").replace(b"true", b"null").replace(b"00", b"11"))
     new.replace(file)
 
 
-def of_other_bytes(file: Path) -> None:
-    """In its place: whoever has it open reads on in them."""
+def overwrite(file: Path) -> None:
+    """Overwrite the file in place, so that an open reader continues with the new bytes."""
     with file.open("rb+") as stream:
         stream.write(b"\xff\x00}{" * (file.stat().st_size // 8))
 
 
-def a_folder(file: Path) -> None:
+def replace_by_folder(file: Path) -> None:
     file.unlink()
     (file / "inner").mkdir(parents=True)
 
 
-def a_pipe(file: Path) -> None:
+def replace_by_pipe(file: Path) -> None:
     file.unlink()
     os.mkfifo(file)
 
 
-def without_its_folder(file: Path) -> None:
+def delete_folder(file: Path) -> None:
     shutil.rmtree(file.parent)
 
 
-def forbidden(_: Path) -> None:
-    """`at_time` refuses it from then on: the superuser could read it whatever its mode."""
+def forbid(_: Path) -> None:
+    """Do nothing. `at_access` then refuses further access, because file modes do not stop the superuser."""
 
 
-KINDS: list[Happens] = [
-    deleted, cut, emptied, grown, replaced, of_other_bytes, a_folder, a_pipe, without_its_folder, forbidden,
+KINDS: list[Event] = [
+    delete, truncate_half, empty, append_bytes, replace, overwrite, replace_by_folder, replace_by_pipe, delete_folder,
+    forbid,
 ]  # fmt: skip
 
 
 class Watch:
-    """What the program asked of the files below a folder."""
+    """Accesses of the program to files below a folder."""
 
     def __init__(self, place: Path) -> None:
         self.asked: list[Path] = []
-        """In order, a file as often as it was asked for."""
+        """Accessed files in order."""
         self.gone: Path | None = None
-        """What it may not read any more."""
+        """File that the program may no longer read."""
         self._place = f"{place}{os.sep}"
         self._away = False
 
-    def concerned(self, path: object) -> Path | None:
-        """The file that is asked for, if it is one of the run's."""
+    def file_of_run(self, path: object) -> Path | None:
+        """Return the accessed file if it belongs to the run."""
         if self._away or not isinstance(path, str | os.PathLike):
             return None
         file = Path(os.fsdecode(path))
@@ -92,43 +92,43 @@ class Watch:
         finally:
             self._away = False
 
-    def see(self, happens: Happens | None, file: Path) -> None:
+    def see(self, event: Event | None, file: Path) -> None:
         self._away = True
-        if happens is not None:
-            happens(file)
+        if event is not None:
+            event(file)
         self._away = False
-        if happens is forbidden:
+        if event is forbid:
             self.gone = file
 
 
 @contextmanager
-def at_time(place: Path, number: int | None, happens: Happens | None = None) -> Iterator[Watch]:
-    """At the `number`-th time (from 0) that a file below `place` is looked at or opened, something happens to it: just
-    before if it is even, else just after."""
+def at_access(place: Path, number: int | None, event: Event | None = None) -> Iterator[Watch]:
+    """Call `event` with the file of the `number`-th access (from 0) below `place`: before the access if the number is
+    even, else after it."""
     watch = Watch(place)
 
-    def watched(real: Callable[..., Any]) -> Callable[..., Any]:
+    def wrap(real: Callable[..., Any]) -> Callable[..., Any]:
         def call(path: Any, *more: Any, **named: Any) -> Any:
-            file = watch.concerned(path)
+            file = watch.file_of_run(path)
             if file is None:
                 return real(path, *more, **named)
-            now = happens is not None and len(watch.asked) == number
+            now = event is not None and len(watch.asked) == number
             before = now and len(watch.asked) % 2 == 0
             watch.asked.append(file)
             if before:
-                watch.see(happens, file)
+                watch.see(event, file)
             if watch.gone == file:
                 raise PermissionError(13, "Permission denied", str(file))
             result = real(path, *more, **named)
             if now and not before:
-                watch.see(happens, file)
+                watch.see(event, file)
             return result
 
         return call
 
     with (
-        patch.object(os, "open", watched(os.open)),
-        patch.object(io, "open", watched(io.open)),
-        patch.object(os, "stat", watched(os.stat)),
+        patch.object(os, "open", wrap(os.open)),
+        patch.object(io, "open", wrap(io.open)),
+        patch.object(os, "stat", wrap(os.stat)),
     ):
         yield watch

@@ -24,7 +24,7 @@ from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.screens.queue import QueueScreen
-from tests.faults.hostile.exercise import harmful
+from tests.faults.hostile.exercise import find_harmful
 from tests.tui import idle
 from tests.tui.at_once import press, until
 from tests.tui.queue.test_queue_choices import items, some
@@ -467,7 +467,7 @@ async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_li
         for text in ("q7x[/b]", "q7x[red]x", "q7x[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
             put(app, text)
             lines = await settled(pilot)
-            assert sanitize(text).lower() in "".join(lines).lower() and not harmful("\n".join(lines))
+            assert sanitize(text).lower() in "".join(lines).lower() and not find_harmful("\n".join(lines))
         put(app, "q7x[red]x")
         await pilot.press("enter")
         assert shown_id(await settled(pilot)) == "q7x[red]x"

@@ -22,7 +22,7 @@ from fcreview.tui.screens.help import HelpScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
-from tests.faults.hostile.exercise import harmful
+from tests.faults.hostile.exercise import find_harmful
 from tests.tui.screens.test_command_palette import HOSTILE, typed
 
 FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
@@ -204,7 +204,7 @@ async def test_hostile_ids_and_models_are_literal_there(make_app: Any, settled: 
             await settled(pilot)
             app.screen.query_one(PaletteInput).value = text
             lines = "\n".join(await settled(pilot))
-            assert isinstance(app.screen, CommandPaletteScreen) and text in lines and not harmful(lines)
+            assert isinstance(app.screen, CommandPaletteScreen) and text in lines and not find_harmful(lines)
             await pilot.press("escape")
             await settled(pilot)
 

@@ -14,6 +14,6 @@ def schema() -> None:
 
     Example: fcreview schema > fcreview.schema.json
     """
-    from fcreview.importers.generic.schema import json_schema
+    from fcreview.importers.generic.read import json_schema
 
     emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))

@@ -15,9 +15,8 @@ from typing import Any
 import orjson
 
 from fcreview.importers.acebench import checker
-from fcreview.importers.acebench.checker import COMPARISON_RULES
+from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, MILE_STONE
 from fcreview.importers.acebench.decode import decode_for_display
-from fcreview.importers.acebench.golden_records import GROUND_TRUTH, MILE_STONE
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, shorten_question

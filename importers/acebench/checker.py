@@ -34,6 +34,8 @@ NESTED_TYPES = ("array", "tuple", "list(string)", "list(enum)", "object", "objec
 """Declared types whose elements are checked too."""
 _NORMALISATION = str.maketrans("'", '"', " ,./-_*^")
 
+GROUND_TRUTH, MILE_STONE = "ground_truth", "mile_stone"
+"""Fields of a golden record."""
 UNCLEAR_ERROR = "simple_function_checker:unclear"
 REQUIRED_PHRASES = {
     "special_incomplete": "Missing necessary parameters",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Any
 
 from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.checker import CheckOutcome
 from fcreview.importers.acebench.decode import decode_for_display, decode_reply
-from fcreview.importers.acebench.golden_records import base_function_name
 from fcreview.importers.common.records import Undecodable, last_question
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
@@ -95,6 +95,14 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
         _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
     else:
         _add_recomputed_verdict(item, checker.check_calls(calls, golden, item.functions))
+
+
+def base_function_name(key: str, available: Container[str | None]) -> str:
+    """Return the function that a key of a golden answer names: the key itself, or the key without its suffix `_N`.
+
+    Calls of the same function have the keys `f_1`, `f_2` and so on, but a function's own name may end that way too.
+    """
+    return key if key in available else re.sub(r"_\d+$", "", key)
 
 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:

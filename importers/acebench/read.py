@@ -12,25 +12,29 @@ import orjson
 
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench import agent, normal
-from fcreview.importers.acebench.checker import check_calls, compute_process_accuracy
+from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, compute_process_accuracy
 from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.discovery import parse_file_name
-from fcreview.importers.acebench.golden_records import GROUND_TRUTH, check_golden_fix
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
-from fcreview.importers.common.failure_list import FailureList, check_counts, count_failures, load_failure_list
 from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
 from fcreview.importers.common.records import (
+    FailureList,
     Undecodable,
+    check_counts,
+    count_failures,
     fill_safely,
     find_missing_records,
+    function_names,
+    load_failure_list,
     load_records_by_id,
     read_function_docs,
 )
+from fcreview.importers.common.writeback import JsonObject, check_fix_fields, check_golden_call
 from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.model.derivation import MILESTONES_MET
-from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Verdict
-from fcreview.model.json_value import answer_hash
+from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Run, Verdict
+from fcreview.model.json_value import answer_hash, is_string_list
 from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
@@ -273,6 +277,42 @@ def _correct_golden(
             correction = corrections.reject_entry(correction.entry, f"the new golden answer is not valid: {error}")
     item.extra.erratum = correction.erratum
     return golden if correction.entry is None else correction.entry.new
+
+
+def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
+    """Return the first error of a golden fix, or None."""
+    if item.category.startswith("agent_"):
+        return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _check_agent_fix(golden_fix)
+    if error := check_fix_fields(golden_fix, GROUND_TRUTH):
+        return error
+    truth = golden_fix[GROUND_TRUTH]
+    if item.category == "special_irrelevant":
+        return None if isinstance(truth, str) else f"{GROUND_TRUTH} must be a string"
+    if item.category.startswith("special"):
+        is_valid = isinstance(truth, dict) and truth and all(map(is_string_list, truth.values()))
+        return None if is_valid else f"{GROUND_TRUTH} must be an object whose values are lists of strings"
+    alternatives = truth if isinstance(truth, list) and truth else [truth]
+    return next((error for each in alternatives if (error := _check_alternative(each, item))), None)
+
+
+def _check_alternative(truth: Any, item: Item) -> str | None:
+    """Return the first error of one golden alternative, such as `{"f": {"a": 1}}`, or None if it is valid."""
+    if not isinstance(truth, dict) or not truth:
+        return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
+    available = function_names(item.functions)
+    calls = ((normal.base_function_name(key, available), arguments) for key, arguments in truth.items())
+    errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
+    return next(filter(None, errors), None)
+
+
+def _check_agent_fix(golden_fix: JsonObject) -> str | None:
+    truth, milestones = golden_fix.get(GROUND_TRUTH, []), golden_fix.get(MILE_STONE, [])
+    if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
+        return f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected attributes}}}}'
+    is_nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
+    if is_nested or is_string_list(milestones):
+        return None
+    return f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
 
 
 def _reject_agent_erratum(item: Item, item_id: str, corrections: CategoryCorrections | None) -> None:

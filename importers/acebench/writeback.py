@@ -10,10 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.acebench.checker import check_calls, check_special
+from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, check_special
 from fcreview.importers.acebench.decode import decode_reply, remove_whitespace
 from fcreview.importers.acebench.discovery import parse_file_name
-from fcreview.importers.acebench.golden_records import GROUND_TRUTH, MILE_STONE, check_golden_fix, rewrite_golden
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
     PROCESS_ACCURACY,
@@ -22,31 +21,15 @@ from fcreview.importers.acebench.leaderboard import (
     mean_process_accuracy,
 )
 from fcreview.importers.acebench.normal import OTHER_ANSWERS, parse_golden_calls
-from fcreview.importers.acebench.read import CategoryInputs, load_category_inputs
-from fcreview.importers.common.failure_list import FailureList
+from fcreview.importers.acebench.read import CategoryInputs, check_golden_fix, load_category_inputs
+from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import Undecodable
-from fcreview.importers.common.writeback import (
-    ANNOTATOR_REASON,
-    CriterionKey,
-    JsonObject,
-    LineEdits,
-    apply_edits,
-    find_unrepresentable,
-    first_accepted_arguments,
-    has_decoded_calls,
-    header_line_number,
-    is_item_verdict,
-    item_override,
-    key_by_function_name,
-    parse_numbered_records,
-    positions_by_name,
-    update_score_header,
-)
+from fcreview.importers.common.records import FailureList, Undecodable
+from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
 from fcreview.model.address import ITEM
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.metric import ScoredItem
-from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
+from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 
 __all__ = [
@@ -64,9 +47,9 @@ def load_results(path: Path) -> dict[str, JsonObject]:
 
 def make_failing_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
     """Build the score file entry of a failing item. `error_type` is null if no annotator set one."""
-    failure: JsonObject = {"valid": False, "error": [ANNOTATOR_REASON], "error_type": item.error_type}
+    failure: JsonObject = {"valid": False, "error": [writeback.ANNOTATOR_REASON], "error_type": item.error_type}
     if inputs.category.startswith("agent_"):
-        return {"id": inputs.position_of(item.id)} | failure | {"error": [[ANNOTATOR_REASON]]}
+        return {"id": inputs.position_of(item.id)} | failure | {"error": [[writeback.ANNOTATOR_REASON]]}
     golden = (inputs.answers.get(item.id) or {}).get(GROUND_TRUTH)
     reply = result.get("result")
     if inputs.category.startswith("special"):
@@ -86,7 +69,7 @@ def make_process_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Write reviewed verdicts on items and on process accuracy to the score and process files of a run."""
-    yield from find_unrepresentable(items, _is_representable)
+    yield from writeback.find_unrepresentable(items, _is_representable)
     for path in plan.results:
         parsed = parse_file_name(path)
         part = [item for item in items if parsed is not None and item.category == parsed[0]]
@@ -117,24 +100,28 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 
 def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
-    return is_item_verdict(item, key) or (key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_"))
+    return writeback.is_item_verdict(item, key) or (
+        key == (ITEM, PROCESS_ACCURACY) and item.category.startswith("agent_")
+    )
 
 
 def _has_override(item: ScoredItem) -> bool:
-    return item_override(item) is not None or isinstance(item.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float))
+    return writeback.item_override(item) is not None or isinstance(
+        item.overrides.get((ITEM, PROCESS_ACCURACY)), (int, float)
+    )
 
 
 def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
     """Update the header of a score file, remove the entries of items that pass now and add entries of new failures."""
-    order = positions_by_name([item.id for item in items])
-    records = list(parse_numbered_records(raw))
+    order = writeback.positions_by_name([item.id for item in items])
+    records = list(writeback.parse_numbered_records(raw))
     lines = {inputs.item_id_of_entry(record["id"]): line for line, record in records if record.get("id") is not None}
     edits = LineEdits(positions={line: order[item_id] for item_id, line in lines.items() if item_id in order})
     results = load_results(inputs.result_file)
     gained = 0
     verdicts: list[bool | None] = []
     for item in items:
-        override = item_override(item)
+        override = writeback.item_override(item)
         verdicts.append(item.id not in scored.entries if override is None else override)
         if override is True and item.id in lines:
             edits.removed.add(lines[item.id])
@@ -145,15 +132,15 @@ def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs,
             edits.added.append((order[item.id], make_failing_entry(inputs, item, results.get(item.id, {}))))
             gained -= 1
     header = next((record for _, record in records if "total_count" in record), {})
-    edits.replaced[header_line_number(raw)] = _update_header(header, inputs.category, items, verdicts, gained)
-    return apply_edits(raw, edits)
+    edits.replaced[writeback.header_line_number(raw)] = _update_header(header, inputs.category, items, verdicts, gained)
+    return writeback.apply_edits(raw, edits)
 
 
 def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
     """Update the entries of reviewed items in a process file, which lists items with a process accuracy below 1."""
-    lines = {name: line for line, record in parse_numbered_records(raw) for name in record}
+    lines = {name: line for line, record in writeback.parse_numbered_records(raw) for name in record}
     names = {item.id: f"{inputs.category}_{inputs.position_of(item.id)}" for item in items}
-    order = positions_by_name([names[item.id] for item in items])
+    order = writeback.positions_by_name([names[item.id] for item in items])
     edits = LineEdits(positions={line: order[name] for name, line in lines.items() if name in order})
     results = load_results(inputs.result_file)
     for item in filter(_has_override, items):
@@ -166,7 +153,7 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
             is_reviewed = (ITEM, PROCESS_ACCURACY) in item.overrides
             accuracy = share if is_reviewed else round(share, 3)
             edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))
-    return apply_edits(raw, edits)
+    return writeback.apply_edits(raw, edits)
 
 
 def _update_header(
@@ -177,14 +164,23 @@ def _update_header(
     Multi-turn accuracy is the share of dialogues that pass. The accuracy of special categories is not rounded.
     """
     if category.startswith("agent_"):
-        updated = update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
+        updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
         share = mean_process_accuracy(items).value
         return updated | ({"process_accuracy": share} if share is not None else {})
     if category in MULTI_TURN_CATEGORIES:
         steps = [(str(item.group), verdict) for item, verdict in zip(items, verdicts, strict=True)]
         accuracy, process = compute_dialogue_accuracies(steps)
-        return update_score_header(header, gained) | {"accuracy": accuracy.value, "process_accuracy": process.value}
-    return update_score_header(header, gained, digits=None if category.startswith("special") else 3)
+        return writeback.update_score_header(header, gained) | {
+            "accuracy": accuracy.value,
+            "process_accuracy": process.value,
+        }
+    return writeback.update_score_header(header, gained, digits=None if category.startswith("special") else 3)
+
+
+def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
+    """Apply golden fixes to the files in `possible_answer/`."""
+    answers = {path.name: path for path in reversed(plan.data) if path.parent.name == "possible_answer"}
+    return writeback.rewrite_answer_files(fixes, lambda category: answers.get(f"data_{category}.json"))
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
@@ -192,9 +188,11 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
     Returns None for agent and special items, because fcreview stores only a part of their golden answer.
     """
-    if not item.category.startswith("normal") or not has_decoded_calls(item.golden):
+    if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
         return None
-    first = key_by_function_name(item.golden, [first_accepted_arguments(call) for call in item.golden])
+    first = writeback.key_by_function_name(
+        item.golden, [writeback.first_accepted_arguments(call) for call in item.golden]
+    )
     others = item.extra.metadata.get(OTHER_ANSWERS)
     return {GROUND_TRUTH: [first, *others] if isinstance(others, list) and others else first}
 

@@ -24,7 +24,7 @@ from fcreview.equivalence import EquivalenceRule
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value
-from fcreview.importers.common.records import function_names, shorten_question
+from fcreview.importers.common.records import function_names, read_function_docs, shorten_question
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.redact import redact
@@ -435,15 +435,12 @@ def make_dataset_item(
 ) -> DatasetItem:
     """Make an item from a question record and an answer record (`{"ground_truth": ...}`) of any BFCL version.
 
-    Args:
-        functions: Function docs to use instead of those of the question record.
+    `functions` replaces the function docs of the question record.
     """
     if category == "rest":
         question = redact(question)
     if functions is None:
-        stated = question.get("function")
-        stated = [stated] if isinstance(stated, dict) else stated if isinstance(stated, list) else []
-        functions = SharedList(function_doc for function_doc in stated if isinstance(function_doc, dict))
+        functions = SharedList(read_function_docs(question.get("function")))
     extra = {key: value for key, value in question.items() if key not in _FIELDS_WITH_ATTRIBUTES}
     ground_truth: Any = question.get("ground_truth")
     if answer is not None:
@@ -533,11 +530,9 @@ def json_text(value: Any) -> str:
 
 def _question_line(turns: list[list[dict[str, Any]]]) -> str:
     """Return the last user message of the first turn with a user message, on one line."""
-    for turn in turns:
-        for message in reversed(turn):
-            if message.get("role") == "user" and message.get("content"):
-                return shorten_question(content_text(message["content"]))
-    return ""
+    messages = (message for turn in turns for message in reversed(turn))
+    texts = (each["content"] for each in messages if each.get("role") == "user" and each.get("content"))
+    return shorten_question(content_text(next(texts, "")))
 
 
 def _class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
@@ -547,11 +542,11 @@ def _class_function_docs(folder: Path | None, classes: Any, category: str) -> li
     if folder is None:
         return []
     stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
-    return load_function_docs(folder, tuple(stem for stem in stems if stem))
+    return _load_function_docs(folder, tuple(stem for stem in stems if stem))
 
 
 @lru_cache(maxsize=1024)
-def load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, Any]]:
+def _load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, Any]]:
     """Load function docs from JSON Lines files. All items with equal function docs share one list."""
     found = SharedList(doc for stem in stems for doc in _load_function_file(folder / f"{stem}.json"))
     return _shared_function_docs.setdefault(_content_digest(list(found)), found)

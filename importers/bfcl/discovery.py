@@ -30,9 +30,9 @@ from fcreview.importers.bfcl.joining import (
     has_function_name,
     is_same_answer,
     is_same_question,
+    load_results,
     mask_api_keys,
 )
-from fcreview.importers.bfcl.results import load_results
 from fcreview.importers.common.discovery import SKIPPED_FOLDERS, is_utf8_name, report_missing_scores
 from fcreview.importers.common.jsonl import JsonRecord, read_first_record, read_records
 from fcreview.model.item import ImportIssue, Run
@@ -49,7 +49,8 @@ MAX_GROUP_DEPTH = 4
 """Maximum number of levels of group folders below a model folder."""
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
-FilesByRun = dict[tuple[Path, str], list[ClassifiedFile]]
+Files = list[ClassifiedFile]
+FilesByRun = dict[tuple[Path, str], Files]
 """(model folder, BFCL version) -> files."""
 
 
@@ -82,7 +83,8 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
         found.claimed.add(path)
         if file.kind == "ignored":
             if file.ignored_reason:
-                ignored[_folder_for_notice(path), file.ignored_reason] += 1
+                snapshots = next((folder for folder in path.parents if folder.name == "memory_snapshot"), None)
+                ignored[snapshots or path.parent, file.ignored_reason] += 1
         elif file.kind in ("result", "score"):
             by_run = results if file.kind == "result" else scores
             by_run.setdefault((filenames.model_folder(path), file.version), []).append(file)
@@ -127,11 +129,6 @@ def _run_folder(path: Path, version: str) -> Path:
     return filenames.outermost_model_folder(path)
 
 
-def _folder_for_notice(path: Path) -> Path:
-    """Return the folder to show in the notice on an ignored file: the top folder of memory snapshots, or its parent."""
-    return next((folder for folder in path.parents if folder.name == "memory_snapshot"), path.parent)
-
-
 def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
     """Yield a plan for each model folder with results, then for each folder with scores of no such run."""
     used: set[Path] = set()
@@ -161,12 +158,7 @@ def _common_path(files: Sequence[ClassifiedFile]) -> Path:
 
 
 def _make_plan(
-    path: Path,
-    folder: Path,
-    version: str,
-    results: list[ClassifiedFile],
-    scores: list[ClassifiedFile],
-    issues: list[ImportIssue],
+    path: Path, folder: Path, version: str, results: Files, scores: Files, issues: list[ImportIssue]
 ) -> RunPlan:
     """Make the plan of a run. `folder` is the model folder, and `path` is the path that is shown for the run."""
     categories: FilesByCategory = {}
@@ -301,9 +293,8 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], peek: Peek) -> None:
     """Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
-    Args:
-        data_folders: Folders that the user named, with their subfolders. If one matches, no other place is searched.
-        opened_folders: Folders in the opened paths that contain question files.
+    If one of `data_folders`, the folders that the user named and their subfolders, matches, no other place is searched.
+    `opened_folders` are the folders in the opened paths that contain question files.
     """
     categories: FilesByCategory = plan.importer_data
     version = plan.run.generation
@@ -482,8 +473,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
         ranked[: len(best)] = best
         counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
         what = "The score files match them equally well, so the newest one that fits the results is used. "
-        what += "Results found in each dataset: "
-        what += counts
+        what += f"Results found in each dataset: {counts}"
     else:
         counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
         what = f"Questions and golden answers that match the score files: {counts}"
@@ -495,14 +485,20 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
 def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
     """Return {dataset folder: (number of results whose id is in the dataset, number of results that name a function)}.
 
-    The second number counts results with the name of a function of their item, among items that the datasets differ in.
+    The second number covers only items that differ between the datasets, and functions of the result's item.
     """
     n_known, n_named = Counter[Path](), Counter[Path]()
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
         found = load_results(category_files.results, category)
-        names = _question_categories(category)
-        datasets = {folder: _load_datasets(folder, plan.run.generation, names) for folder in folders}
+        datasets = {
+            folder: [
+                load_dataset(files, name)
+                for name in _question_categories(category)
+                if (files := find_dataset_files(folder, plan.run.generation, name))
+            ]
+            for folder in folders
+        }
         for item_id in found.records:
             dataset_id = filenames.to_dataset_id(item_id, category)
             items = {
@@ -517,11 +513,6 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tup
     return {folder: (n_known[folder], n_named[folder]) for folder in folders}
 
 
-def _load_datasets(folder: Path, version: str, categories: list[str]) -> list[Dataset]:
-    found = ((find_dataset_files(folder, version, category), category) for category in categories)
-    return [load_dataset(files, category) for files, category in found if files is not None]
-
-
 def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
     """Return (ISO date of a dataset, from its path or else its newest file; time of the newest file in nanoseconds)."""
     names = [name for category in plan.importer_data for name in _question_categories(category)]
@@ -531,8 +522,7 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
 
 
 def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return {dataset folder: (number of questions and golden answers in score entries that equal the dataset's, number
-    compared)}."""
+    """Return {dataset folder: (number of score entries with its question and golden answer, number compared)}."""
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():

@@ -77,7 +77,7 @@ CATEGORY_ORDER = {
 }  # fmt: skip
 """Category -> position in the import order."""
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
-"""Categories of CONFETTI. Its files are named like V2 files of BFCL, so fcreview must not import them as BFCL."""
+"""Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported as BFCL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +143,8 @@ def _kind_of_record(first: Any) -> FileKind | None:
         return None
     if "accuracy" in first and "total_count" in first:
         return "score"
-    if "result" in first:
-        return "result"
-    if "question" in first:
-        return "question"
-    return "answer" if "ground_truth" in first else None
+    kinds: dict[str, FileKind] = {"result": "result", "question": "question", "ground_truth": "answer"}
+    return next((kind for key, kind in kinds.items() if key in first), None)
 
 
 def _ignored_reason(path: Path) -> str | None:
@@ -267,11 +264,7 @@ def item_number(item_id: str) -> int | None:
 
 
 def to_dataset_id(item_id: str, category: str) -> str:
-    """Convert the item id of a result to the dataset's id.
-
-    Result ids of memory and web search also contain the backend or variant, and result ids of format sensitivity the
-    configuration.
-    """
+    """Return the dataset's id of a result: without the backend, the variant or the configuration that it contains."""
     for stem in ("memory", "web_search"):
         if category.startswith(stem):
             return stem + item_id.removeprefix(category) if item_id.startswith(category) else item_id

@@ -1,4 +1,4 @@
-"""Build BFCL items from a result record, a dataset item and a score entry."""
+"""Build BFCL items from a result record, a dataset item with its errata, and a score entry."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
+from fcreview.errata import Errata
 from fcreview.importers.bfcl import filenames, scores, trajectory
 from fcreview.importers.bfcl.checker.evaluate import (
     NOT_RECOMPUTED_NOTES,
@@ -18,24 +19,76 @@ from fcreview.importers.bfcl.checker.evaluate import (
     evaluate_reply,
 )
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
+from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder
-from fcreview.importers.bfcl.golden_corrections import CorrectedItem
+from fcreview.importers.bfcl.joining import is_same_answer
+from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord
+from fcreview.importers.common.records import function_names, is_number
 from fcreview.matching.align import align_turns
 from fcreview.matching.decisive_call import add_decisive_call, find_loop
 from fcreview.matching.decisive_step import add_step
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.address import turn_address
 from fcreview.model.item import (
     CallPair,
+    Erratum,
     Extra,
     ImportIssue,
     Item,
     RecomputedVerdict,
     RecordLocation,
+    Run,
     SharedContent,
+    SharedList,
     Verdict,
 )
 from fcreview.model.json_value import answer_hash
+
+
+@dataclass(slots=True)
+class CorrectedItem:
+    """A dataset item with the errata that apply to it."""
+
+    item: DatasetItem
+    original: DatasetItem | None = None
+    """The item without errata; None if no erratum and no equivalence rule applies."""
+    erratum: Erratum | None = None
+    """Correction of the golden answer, applied or stale."""
+
+
+class GoldenCorrector(CategoryCorrections):
+    """Applies a run's errata to the dataset items of one category."""
+
+    def __init__(self, errata: Errata | None, run: Run, category: str) -> None:
+        super().__init__(errata or Errata(), run, category, is_same_answer)
+        self.category = category
+
+    def apply_errata(self, item_id: str, item: DatasetItem) -> CorrectedItem:
+        """Return a dataset item with the errata that apply to it. The original, which other runs use, is not changed.
+
+        The golden hash stays that of the original answer. Otherwise the reviews that led to the correction would become
+        stale.
+        """
+        if item.ground_truth is None:
+            return CorrectedItem(item)
+        found = self.find_correction(item_id, item.ground_truth, item.opening_messages)
+        names = function_names(item.functions) if self._errata.rules else ()
+        rules = tuple(rule for rule in self._errata.rules if rule.function == "" or rule.function in names)
+        if found.entry is None and not rules:
+            return CorrectedItem(item, erratum=found.erratum)
+        key = f"errata:{self._errata.digest}:{item_id}"
+        corrected = item.expected_calls_cache.get(key)
+        if corrected is None:
+            corrected = replace(
+                item, equivalence_rules=rules, expected_calls_cache={}, evaluation_cache={}, reply_cache={}
+            )
+            if found.entry is not None:
+                corrected.ground_truth = found.entry.new
+                corrected.golden_calls = SharedList(parse_golden_calls(found.entry.new, item.category, item.functions))
+            item.expected_calls_cache[key] = corrected
+        return CorrectedItem(corrected, item, found.erratum)
+
 
 DECODER_FIELD = "decoder"
 """Name of the metadata field with the decoder's name."""
@@ -129,17 +182,10 @@ def _is_shareable(inputs: ItemInputs, record: dict[str, Any]) -> bool:
 def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
     """Create an item with everything that does not depend on the reply."""
     dataset_item, official = inputs.corrected.item, inputs.official
-    item = Item(
-        inputs.id,
-        context.category,
-        question=dataset_item.question,
-        messages=dataset_item.opening_messages,
-        golden=dataset_item.golden_calls,
-        functions=dataset_item.functions,
-        official=official,
-        extra=Extra(erratum=inputs.corrected.erratum, metadata=dict(dataset_item.extra)),
-        golden_hash=dataset_item.golden_hash,
-    )
+    item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
+    item.messages, item.golden = dataset_item.opening_messages, dataset_item.golden_calls
+    item.functions, item.golden_hash = dataset_item.functions, dataset_item.golden_hash
+    item.extra = Extra(erratum=inputs.corrected.erratum, metadata=dict(dataset_item.extra))
     _set_run_fields(item, inputs, record)
     item.extra.metadata[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
@@ -294,9 +340,7 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
 
 def _sum_numbers(value: Any) -> float | None:
     """Sum the numbers in nested lists. None if the lists contain no numbers."""
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, (int, float)):
+    if is_number(value):
         return float(value) if abs(value) < 1e300 else None
     if isinstance(value, list):
         parts = [part for part in map(_sum_numbers, value) if part is not None]
@@ -310,16 +354,7 @@ def _sum_integers(value: Any) -> int | None:
 
 
 def _step_latencies(value: list[Any]) -> list[float] | None:
-    """Return the latency of each step, in seconds, from nested lists `[turn][step]`.
-
-    Returns None for any other form, because the leaderboard does not count it.
-    """
+    """Return the latency of each step, in seconds, from `[turn][step]`; None for any other form."""
     if not all(isinstance(turn, list) for turn in value):
         return None
-    numbers = [each for turn in value for each in turn if isinstance(each, (int, float)) and not isinstance(each, bool)]
-    return [float(each) for each in numbers if abs(each) < 1e300]
-
-
-def turn_address(turn: int) -> str:
-    """Return the address of a turn. `turn` counts from 0, as in the benchmark. Addresses count from 1."""
-    return f"turn:{turn + 1}"
+    return [float(each) for turn in value for each in turn if is_number(each) and abs(each) < 1e300]

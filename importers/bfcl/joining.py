@@ -1,4 +1,4 @@
-"""Compare questions, golden answers and replies in different files, and assign repeated ids.
+"""Load the result records of a category, and join results, score entries and dataset items by content.
 
 A dataset may contain an id twice: in V3, two questions have the id `live_relevance_3-3-0`. They become two items,
 `live_relevance_3-3-0` and `live_relevance_3-3-0#2`. Results and score entries are assigned to one of these items by
@@ -12,10 +12,130 @@ import contextlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import permutations
+from dataclasses import dataclass, field
+from itertools import pairwise, permutations
+from operator import getitem
+from pathlib import Path
 from typing import Any
 
+from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, content_text, json_text, parse_turns, repeated_id
+from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
+from fcreview.importers.common.records import function_names
+from fcreview.model.item import ImportIssue
+from fcreview.model.redact import redact
+
+
+@dataclass(slots=True)
+class Results:
+    """Result records of one category."""
+
+    category: str
+    records: dict[str, tuple[Path, JsonRecord]] = field(default_factory=dict)
+    """Item id -> file and record, in dataset order."""
+    repeated_ids: dict[str, list[str]] = field(default_factory=dict)
+    """Record id of several items -> their item ids."""
+    replaced: dict[str, int] = field(default_factory=dict)
+    """Item id -> number of earlier records that a later one with the same id replaces."""
+    issues: list[ImportIssue] = field(default_factory=list)
+    """Issues of the files. Items have their own issues."""
+
+    def read_record(self, item_id: str) -> dict[str, Any] | None:
+        """Return the result record of an item without third-party API keys; None if its file cannot be read again."""
+        value: dict[str, Any] | None = _record_value(*self.records[item_id])
+        return redact(value) if self.category == "rest" else value
+
+
+def _record_value(path: Path, record: JsonRecord) -> Any:
+    return record.value if record.value is not None else reread_value(path, record)
+
+
+def load_results(
+    paths: list[Path], category: str, dataset: Dataset | None = None, n_scored: int | None = None
+) -> Results:
+    """Load the result records of a category. `n_scored` is the number of scored records in the score file's header."""
+    results = Results(category)
+    by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
+    for path in paths:
+        read = _read_file(path, results)
+        first_index = _detect_first_index([stated for stated, _ in read])
+        for position, (stated, record) in enumerate(read):
+            item_id = _item_id(stated, position, first_index, category)
+            by_id[item_id] = (*by_id.get(item_id, ()), (path, record))
+        del read
+    all_scored = n_scored == sum(map(len, by_id.values()))
+    for item_id, found in by_id.items():
+        if len(found) == 1 and (dataset is None or item_id not in dataset.repeated_ids):
+            results.records[item_id] = found[0]
+        else:
+            _add_repeated(results, item_id, found, dataset or Dataset(), all_scored=all_scored)
+    # The numbers in the ids are the order of the dataset. Ids without a number are last.
+    numbers = {item_id: filenames.item_number(item_id) for item_id in results.records}
+    ordered = sorted(numbers.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
+    results.records = {item_id: results.records[item_id] for item_id, _ in ordered}
+    return results
+
+
+def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
+    """Return (stated id, record) of every valid line, and add the issues. Records of large files have no value."""
+    large = is_large_file(path)
+    read: list[tuple[Any, JsonRecord]] = []
+    n_without_id = 0
+    for record in read_records(path):
+        if isinstance(record, ImportIssue):
+            results.issues.append(record)
+            continue
+        value = record.value
+        if not isinstance(value, dict) or ("result" not in value and "id" not in value and "idx" not in value):
+            what = "not a result record: expected an object with id and result"
+            results.issues.append(ImportIssue(str(path), record.line, what, make_excerpt(str(value)), severity="error"))
+            continue
+        stated = value.get("idx") if value.get("id") is None else value["id"]
+        n_without_id += stated is None
+        if large:
+            record.value = None
+        read.append((stated, record))
+    if n_without_id:
+        what = f"{n_without_id} records have no id; they are identified by their position in the file"
+        results.issues.append(ImportIssue(str(path), None, what))
+    if not read and not results.issues:
+        results.issues.append(ImportIssue(str(path), None, "the result file is empty"))
+    return read
+
+
+def _detect_first_index(stated_ids: list[Any]) -> int:
+    """Return 1 if the integer ids count from 1, else 0."""
+    numbers = [number for number in stated_ids if isinstance(number, int)]
+    return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
+
+
+def _item_id(stated: Any, position: int, first_index: int, category: str) -> str:
+    if isinstance(stated, str) and stated:
+        return stated
+    if isinstance(stated, int) and not isinstance(stated, bool):
+        return f"{category}_{stated - first_index}"
+    return f"{category}_{position}"
+
+
+def _add_repeated(
+    results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, all_scored: bool
+) -> None:
+    """Add records with the same id: each as an item of its own, or only the last record, with an issue."""
+    values = [_record_value(*each) for each in found]
+    replies = [value.get("result") if isinstance(value, dict) else None for value in values]
+    item_ids = split_repeated_id(item_id, replies, dataset, all_scored=all_scored)
+    if item_ids is not None:
+        results.repeated_ids[item_id] = item_ids
+        results.records.update(sorted(zip(item_ids, found, strict=True), key=lambda pair: pair[0]))
+        return
+    for (before, earlier), (path, record) in pairwise(found):
+        what = f"{item_id} occurs again. This record replaces the one in line {earlier.line}"
+        if before != path:
+            what += f" of {before}"
+        results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
+    results.records[item_id] = found[-1]
+    results.replaced[item_id] = len(found) - 1
+
 
 API_KEY = re.compile(
     r"\[redacted\]|<?\b(?:(?:YOUR|MY|INSERT|THE)[-_ ]?|[A-Z0-9]{1,20}[-_]){0,4}(?:(?:RAPID|X)[-_ ]?)?API[-_ ]?KEY\b>?",
@@ -134,18 +254,13 @@ def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return list(positions)
     texts = [json_text(reply) for reply in replies]
-
-    def count_matches(order: tuple[int, ...]) -> int:
-        return sum(has_function_name(texts[n], items[order[n]]) for n in positions)
-
-    best: tuple[int, ...] = max(permutations(positions), key=count_matches)
-    return list(best)
+    matches = [[has_function_name(text, item) for item in items] for text in texts]
+    return list(max(permutations(positions), key=lambda order: sum(map(getitem, matches, order))))
 
 
 def has_function_name(reply: str, item: DatasetItem) -> bool:
     """Whether a reply contains the name of an available function of the item."""
-    names = [function_doc.get("name") for function_doc in item.functions]
-    return any(isinstance(name, str) and (name in reply or name.replace(".", "_") in reply) for name in names)
+    return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions))
 
 
 def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *, all_scored: bool) -> list[str] | None:

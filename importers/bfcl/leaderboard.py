@@ -29,7 +29,7 @@ def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
     if all(row.valid is None for row in rows):
         return []
     return [
-        *accuracy_table(run.generation, count_category_rates(rows, run.official_metrics)),
+        *accuracy_table(run.generation, tuple(count_category_rates(rows, run.official_metrics).items())),
         *format_sensitivity_metrics(rows),
         *cost_and_latency_metrics(rows, run),
     ]
@@ -72,9 +72,8 @@ def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any])
     rates = {}
     for category, (passed, n_verdicts, n_items) in counts.items():
         header = read_header_accuracy(headers.get(category), n_items, passed)
-        rates[category] = (
-            CategoryRate(0, 0, n_items, header.message) if header else CategoryRate(passed, n_verdicts, n_items)
-        )
+        rate = CategoryRate(passed, n_verdicts, n_items)
+        rates[category] = CategoryRate(0, 0, n_items, header.message) if header else rate
     return rates
 
 
@@ -150,9 +149,8 @@ def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[C
 def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
     """Return a group whose rate is the mean of its parts."""
     rate = mean_rate([part.rate for part in parts], missing_as_zero=missing_as_zero)
-    return CategoryGroup(
-        name, rate, parts, counted_as_zero_note(rate.missing) if missing_as_zero else omitted_note(rate.missing)
-    )
+    make_note = counted_as_zero_note if missing_as_zero else omitted_note
+    return CategoryGroup(name, rate, parts, make_note(rate.missing))
 
 
 def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
@@ -197,13 +195,9 @@ _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
 
 
-def accuracy_table(version: str, rates: RatesByCategory) -> Sequence[Metric]:
-    """Return the accuracy table of a BFCL version: overall, groups with their parts, then all other categories."""
-    return _cached_accuracy_table(version, tuple(rates.items()))
-
-
 @lru_cache(maxsize=2)  # sources with equal counts have the same table, and are computed one after the other
-def _cached_accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
+def accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate], ...]) -> Sequence[Metric]:
+    """Return the accuracy table of a BFCL version: overall, groups with their parts, then all other categories."""
     rates = dict(category_rates)
     if version in ("V1", "V2", "V3"):
         groups = _groups_before_v4(version, rates)
@@ -373,50 +367,25 @@ def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     n, total = sum(config.n or 0 for config in configs), sum(config.total or 0 for config in configs)
     for config in configs:
         config.digits = 2
-    return [
-        *(
-            Metric(FORMAT_SENSITIVITY_TABLE, name, value, "percent", n=n, total=total, digits=2)
-            for name, value in spread.items()
-        ),
-        *configs,
-    ]
+    table = FORMAT_SENSITIVITY_TABLE
+    deltas = [Metric(table, name, value, "percent", n=n, total=total, digits=2) for name, value in spread.items()]
+    return [*deltas, *configs]
 
 
 TOKEN_PRICES: dict[str, tuple[float, float]] = {
-    "gpt-5.2-2025-12-11": (1.75, 14),
-    "gpt-5-mini-2025-08-07": (0.25, 2),
-    "gpt-5-nano-2025-08-07": (0.05, 0.4),
-    "gpt-4.1-2025-04-14": (2, 8),
-    "gpt-4.1-mini-2025-04-14": (0.4, 1.6),
-    "gpt-4.1-nano-2025-04-14": (0.1, 0.4),
-    "gpt-4o-2024-11-20": (2.5, 10),
-    "gpt-4o-mini-2024-07-18": (0.15, 0.6),
-    "o3-2025-04-16": (2, 8),
-    "o4-mini-2025-04-16": (1.1, 4.4),
-    "claude-opus-4-5-20251101": (5, 25),
-    "claude-sonnet-4-5-20250929": (3, 15),
-    "claude-haiku-4-5-20251001": (0.8, 4),
-    "nova-pro-v1.0": (0.8, 3.2),
-    "nova-2-lite-v1.0": (0.3, 2.5),
-    "nova-micro-v1.0": (0.035, 0.14),
-    "open-mistral-nemo-2407": (0.15, 0.15),
-    "mistral-large-2411": (2, 6),
-    "mistral-small-2506": (0.1, 0.3),
-    "mistral-medium-2505": (0.4, 2),
-    "gemini-2.5-flash-lite": (0.1, 0.4),
-    "gemini-2.5-flash": (0.3, 2.5),
-    "gemini-3-pro-preview": (2, 12),
-    "gemini-3.1-flash-lite-preview": (0.25, 1.5),
-    "command-r7b-12-2024": (0.0375, 0.15),
-    "command-a-03-2025": (2.5, 10),
-    "palmyra-x-004": (5, 12),
-    "grok-4-0709": (3, 15),
-    "grok-4-1-fast-reasoning": (0.2, 0.5),
-    "grok-4-1-fast-non-reasoning": (0.2, 0.5),
+    "gpt-5.2-2025-12-11": (1.75, 14), "gpt-5-mini-2025-08-07": (0.25, 2), "gpt-5-nano-2025-08-07": (0.05, 0.4),
+    "gpt-4.1-2025-04-14": (2, 8), "gpt-4.1-mini-2025-04-14": (0.4, 1.6), "gpt-4.1-nano-2025-04-14": (0.1, 0.4),
+    "gpt-4o-2024-11-20": (2.5, 10), "gpt-4o-mini-2024-07-18": (0.15, 0.6), "o3-2025-04-16": (2, 8),
+    "o4-mini-2025-04-16": (1.1, 4.4), "claude-opus-4-5-20251101": (5, 25), "claude-sonnet-4-5-20250929": (3, 15),
+    "claude-haiku-4-5-20251001": (0.8, 4), "nova-pro-v1.0": (0.8, 3.2), "nova-2-lite-v1.0": (0.3, 2.5),
+    "nova-micro-v1.0": (0.035, 0.14), "open-mistral-nemo-2407": (0.15, 0.15), "mistral-large-2411": (2, 6),
+    "mistral-small-2506": (0.1, 0.3), "mistral-medium-2505": (0.4, 2), "gemini-2.5-flash-lite": (0.1, 0.4),
+    "gemini-2.5-flash": (0.3, 2.5), "gemini-3-pro-preview": (2, 12), "gemini-3.1-flash-lite-preview": (0.25, 1.5),
+    "command-r7b-12-2024": (0.0375, 0.15), "command-a-03-2025": (2.5, 10), "palmyra-x-004": (5, 12),
+    "grok-4-0709": (3, 15), "grok-4-1-fast-reasoning": (0.2, 0.5), "grok-4-1-fast-non-reasoning": (0.2, 0.5),
     "meta-llama_llama-4-maverick-17b-128e-instruct-fp8-novita": (0.2, 0.85),
-    "meta-llama_llama-4-scout-17b-16e-instruct-novita": (0.1, 0.5),
-    "qwen_qwq-32b-novita": (0.18, 0.2),
-}
+    "meta-llama_llama-4-scout-17b-16e-instruct-novita": (0.1, 0.5), "qwen_qwq-32b-novita": (0.18, 0.2),
+}  # fmt: skip
 """Model folder without `-FC` -> price of a million input tokens and of a million output tokens, in dollars.
 
 Models that are not listed are served locally.

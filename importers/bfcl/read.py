@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.bfcl import filenames, items, results, scores
+from fcreview.importers.bfcl import filenames, items, joining, scores
 from fcreview.importers.bfcl.dataset import (
     Dataset,
     DatasetFiles,
@@ -26,10 +26,10 @@ from fcreview.importers.bfcl.dataset import (
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
-from fcreview.importers.bfcl.golden_corrections import GoldenCorrector
+from fcreview.importers.bfcl.items import GoldenCorrector
 from fcreview.importers.bfcl.joining import find_scored_item, is_same_answer, is_same_question, is_same_reply
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_first_record
-from fcreview.importers.common.records import missing_records_issue
+from fcreview.importers.common.records import as_object, missing_records_issue
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
@@ -45,7 +45,7 @@ class JoinedCategory:
 
     context: items.CategoryContext
     dataset: Dataset
-    results: results.Results
+    results: joining.Results
     scores: scores.ScoreFile | None
     knows_passes: bool = False
     """Whether an item without a score entry passed. Otherwise its official verdict is unknown."""
@@ -141,7 +141,8 @@ def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decod
         decoder, _ = select_decoder(plan)
     version = plan.run.generation
     dataset = _load_category_dataset(version, name, files.dataset_files)
-    found = results.load_results(files.results, name, dataset, _scored_count(files.scores))
+    header = as_object(read_first_record(files.scores[0]) if files.scores else None)
+    found = joining.load_results(files.results, name, dataset, header.get("total_count"))
     scored = _load_score_file(files.scores, name, found, dataset)
     if scored is not None:
         plan.run.official_metrics[name] = scored.header
@@ -200,15 +201,8 @@ def _load_category_dataset(version: str, category: str, files: list[DatasetFiles
     return merge_datasets(load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files)
 
 
-def _scored_count(paths: list[Path]) -> int | None:
-    """Return the number of scored records, from the header of the score file."""
-    header = read_first_record(paths[0]) if paths else None
-    total = header.get("total_count") if isinstance(header, dict) else None
-    return total if isinstance(total, int) else None
-
-
 def _load_score_file(
-    paths: list[Path], category: str, found: results.Results, dataset: Dataset
+    paths: list[Path], category: str, found: joining.Results, dataset: Dataset
 ) -> scores.ScoreFile | None:
     if not paths:
         return None
@@ -219,13 +213,9 @@ def _load_score_file(
         return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
 
     select_item = partial(_select_repeated_item, found=found, dataset=dataset)
+    keep_log, replaced = not found.records, found.replaced
     scored = scores.load_score_file(
-        paths[0],
-        category,
-        ids_by_position,
-        keep_log=not found.records,
-        select_item=select_item,
-        replaced_results=found.replaced,
+        paths[0], category, ids_by_position, keep_log=keep_log, select_item=select_item, replaced_results=replaced
     )
     for other in paths[1:]:
         what = f"a second score file of {category}. Only {paths[0]} is imported"
@@ -233,7 +223,7 @@ def _load_score_file(
     return scored
 
 
-def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: results.Results, dataset: Dataset) -> str:
+def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: joining.Results, dataset: Dataset) -> str:
     """Return the id of the item to which a score entry belongs, if several items have the entry's id."""
     ids = found.repeated_ids.get(item_id) or ([] if found.records else dataset.repeated_ids.get(item_id, []))
     if not ids:
@@ -280,10 +270,8 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
             different += not is_same_question(turns, question)
     if different > 1 and different * 2 > compared:
         category.matches_dataset = False
-        what = (
-            f"{different} of {compared} questions in the score file differ from the dataset. The dataset is of another "
-        )
-        what += f"version, so {category.context.category} is imported without it"
+        what = f"{different} of {compared} questions in the score file differ from the dataset. "
+        what += f"The dataset is of another version, so {category.context.category} is imported without it"
         category.issues.append(ImportIssue(str(scored.path), None, what, severity="error"))
 
 

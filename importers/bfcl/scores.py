@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
-from fcreview.importers.common.failure_list import NOT_A_FAILURE, describe_count_error
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
+from fcreview.importers.common.records import NOT_A_FAILURE, as_object, describe_count_error, is_integer
 from fcreview.model.item import Extra, ImportIssue, StateDifference
 from fcreview.model.redact import redact
 
@@ -185,7 +185,7 @@ def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPos
     """
     if isinstance(entry.id, str):
         return entry.id or None
-    if isinstance(entry.id, bool) or not isinstance(entry.id, int):
+    if not is_integer(entry.id):
         return None
     stated = entry.prompt_id
     if stated is None:
@@ -236,9 +236,8 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
             if isinstance(detail, dict):
                 sub = detail.get("sub_error")
                 message = " ".join(map(str, sub)) if isinstance(sub, list) else str(sub or "")
-                lines.append(f"{name}: {detail.get('sub_error_type') or ''}: {message}")
-            else:
-                lines.append(f"{name}: {detail}")
+                detail = f"{detail.get('sub_error_type') or ''}: {message}"
+            lines.append(f"{name}: {detail}")
     elif error is not None:
         lines.append(str(error))
 
@@ -252,9 +251,7 @@ def add_turn_details(record: dict[str, Any], into: Extra) -> None:
     error = record.get("error")
     if not isinstance(error, dict):
         return
-    details: Any = error.get("details")
-    if not isinstance(details, dict):
-        details = {}
+    details = as_object(error.get("details"))
     executed = error.get("execution_result") or details.get("execution_result")
     match = _TURN.search(read_rationale(record) or "")
     if match:

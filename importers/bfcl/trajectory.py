@@ -164,7 +164,7 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
     for part in raw:
         if not isinstance(part, dict) or len(part) != 1:
             return None
-        (name, arguments) = next(iter(part.items()))
+        ((name, arguments),) = part.items()
         if isinstance(arguments, str):
             try:
                 arguments = orjson.loads(arguments)

@@ -20,7 +20,6 @@ from typing import Any
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
 from fcreview.importers.bfcl.dataset import (
-    DatasetFiles,
     DatasetItem,
     parse_golden_calls,
     repeated_id,
@@ -29,28 +28,10 @@ from fcreview.importers.bfcl.dataset import (
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
+from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import function_names
-from fcreview.importers.common.writeback import (
-    ANNOTATOR_REASON,
-    GoldenFixes,
-    JsonObject,
-    LineEdits,
-    apply_edits,
-    check_fix_fields,
-    check_golden_call,
-    find_unrepresentable,
-    has_decoded_calls,
-    header_line_number,
-    is_item_verdict,
-    item_override,
-    key_by_function_name,
-    list_accepted_values,
-    overridden_items,
-    positions_by_name,
-    rewrite_golden_file,
-    update_score_header,
-)
+from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.json_value import is_string_list
 from fcreview.model.metric import ScoredItem
@@ -65,9 +46,9 @@ LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Rewrite the score files of categories in which annotators overrode verdicts."""
     categories: FilesByCategory = plan.importer_data
-    yield from find_unrepresentable(rows, is_item_verdict)
+    yield from writeback.find_unrepresentable(rows, writeback.is_item_verdict)
     for name, files in categories.items():
-        overridden = overridden_items(row for row in rows if row.category == name)
+        overridden = writeback.overridden_items(row for row in rows if row.category == name)
         if not overridden:
             continue
         if not files.scores:
@@ -77,15 +58,15 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
         if category.scores is None or not category.scores.is_complete:
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
-        n_passes = sum(item_override(row) is True for row in overridden)
+        n_passes = sum(writeback.item_override(row) is True for row in overridden)
         if n_passes and not category.knows_passes:  # an item without an entry may have failed if entries are missing
             what = f"passes of {name}, because the counts in its score file differ from its entries or results"
             yield Unrepresentable(what, n_passes)
         path = files.scores[0]
         raw = read_file(path)
         edits = _make_edits(plan, category, overridden)
-        edits.replaced[header_line_number(raw)] = _updated_header(category.scores.header, overridden)
-        yield RewrittenFile(path, apply_edits(raw, edits))
+        edits.replaced[writeback.header_line_number(raw)] = _updated_header(category.scores.header, overridden)
+        yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -97,24 +78,26 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]) -> LineEdits:
     failing = category.scores.failing if category.scores else {}
-    order = positions_by_name(list(category.results.records) or list(category.dataset.items))
+    order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
     edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
     for row in overridden:
-        if item_override(row) and row.id in failing:
+        if writeback.item_override(row) and row.id in failing:
             further = category.scores.further_entries.get(row.id, []) if category.scores else []
             edits.removed.update(entry.line for entry in (failing[row.id], *further))
-        elif not item_override(row) and row.id not in failing:
+        elif not writeback.item_override(row) and row.id not in failing:
             edits.added.append((order.get(row.id, len(order)), make_failing_entry(plan, category, row)))
     return edits
 
 
 def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
     """Update the counts of a header and, for format sensitivity, the counts and the spread of the configurations."""
-    updated = update_score_header(header, sum(1 if item_override(row) else -1 for row in overridden))
+    updated = writeback.update_score_header(
+        header, sum(1 if writeback.item_override(row) else -1 for row in overridden)
+    )
     for row in overridden:
         config = row.setting
         if config is not None and isinstance(updated.get(config), dict):
-            updated[config] = update_score_header(updated[config], 1 if item_override(row) else -1)
+            updated[config] = writeback.update_score_header(updated[config], 1 if writeback.item_override(row) else -1)
     before, after = _accuracy_spread(header), _accuracy_spread(updated)
     for name in before.keys() & header.keys():
         stated = header[name]
@@ -153,9 +136,9 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem)
         "valid": False,
     }
     if context.kind == "single":
-        entry |= {"error": [ANNOTATOR_REASON], "error_type": row.error_type}
+        entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": row.error_type}
     else:
-        entry["error"] = {"error_message": [ANNOTATOR_REASON], "error_type": row.error_type}
+        entry["error"] = {"error_message": [writeback.ANNOTATOR_REASON], "error_type": row.error_type}
     dataset_id = filenames.to_dataset_id(row.id, context.category) if category.has_derived_ids else row.id
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
     files: CategoryFiles = plan.importer_data[context.category]
@@ -200,10 +183,8 @@ def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
     """Read the question records of a file by item id."""
     found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
-    values = [
-        each.value for each in read_records(path) if isinstance(each, JsonRecord) and isinstance(each.value, dict)
-    ]
-    for position, value in enumerate(values):
+    values = (each.value for each in read_records(path) if isinstance(each, JsonRecord))
+    for position, value in enumerate(value for value in values if isinstance(value, dict)):
         record_id = _record_id(category, position, value)
         found[repeated_id(record_id, occurrences[record_id])] = value
         occurrences[record_id] += 1
@@ -218,7 +199,7 @@ def _record_id(category: str, position: int, record: JsonObject) -> str:
 
 def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
     """Return the first error of a golden fix of an item; None if the fix is valid."""
-    problem = check_fix_fields(fix, GROUND_TRUTH)
+    problem = writeback.check_fix_fields(fix, GROUND_TRUTH)
     if problem:
         return problem
     category, ground_truth = item.category, fix[GROUND_TRUTH]
@@ -248,7 +229,7 @@ def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | 
         form = '{"name": {"parameter": [accepted values]}}'
         return f"{GROUND_TRUTH} must be {form}" if v1 else f"{GROUND_TRUTH} must be a list of {form}, one for each call"
     for name, arguments in calls:
-        problem = check_golden_call(name, arguments, item.functions)
+        problem = writeback.check_golden_call(name, arguments, item.functions)
         if problem:
             return problem
         for parameter, values in arguments.items():
@@ -268,7 +249,7 @@ def _check_turns(ground_truth: Any, item: Item) -> str | None:
 def _check_call_texts(texts: list[str], item: Item) -> str | None:
     for text in texts:
         call = parse_call_text(text, item.functions)
-        problem = f"not a call: {text}" if call is None else check_golden_call(*call, item.functions)
+        problem = f"not a call: {text}" if call is None else writeback.check_golden_call(*call, item.functions)
         if problem:
             return problem
     return None
@@ -286,17 +267,17 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
         for dataset_files in files.dataset_files:
             own = wanted
             if category == "format_sensitivity":  # its golden answers are in the files of several categories
-                own = {id_: fix for id_, fix in wanted.items() if _is_in_files(id_, dataset_files, plan.run.generation)}
+                name, version = dataset_files.questions.name, plan.run.generation
+                own = {
+                    dataset_id: fix
+                    for dataset_id, fix in wanted.items()
+                    if name == filenames.question_file_name(version, filenames.split_item_id(dataset_id)[0])
+                }
             if own:
                 path = dataset_files.answers or dataset_files.questions
-                yield from rewrite_golden_file(path, own, partial(_record_id, category))
+                yield from writeback.rewrite_golden_file(path, own, partial(_record_id, category))
         if wanted and not files.dataset_files:
             yield Unrepresentable(f"golden answers of {category}, whose dataset was not found", len(wanted))
-
-
-def _is_in_files(dataset_id: str, files: DatasetFiles, version: str) -> bool:
-    category = filenames.split_item_id(dataset_id)[0]
-    return files.questions.name == filenames.question_file_name(version, category)
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:
@@ -306,16 +287,16 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
     if item.category.startswith("multi_turn"):
         turns = [[call.raw or "" for call in item.golden if call.turn == turn] for turn in range(item.n_turns)]
         return {GROUND_TRUTH: turns} if any(turns) else None
-    if not item.golden or not has_decoded_calls(item.golden):
+    if not item.golden or not writeback.has_decoded_calls(item.golden):
         return None
     if item.category.startswith("exec"):
         return {GROUND_TRUTH: [call.raw or "" for call in item.golden]}
     arguments = [
-        {name: list_accepted_values(accepted) for name, accepted in (call.arguments or {}).items()}
+        {name: writeback.list_accepted_values(accepted) for name, accepted in (call.arguments or {}).items()}
         for call in item.golden
     ]
     if run.generation == "V1":
-        return {GROUND_TRUTH: key_by_function_name(item.golden, arguments)}
+        return {GROUND_TRUTH: writeback.key_by_function_name(item.golden, arguments)}
     return {GROUND_TRUTH: [{call.name: values} for call, values in zip(item.golden, arguments, strict=True)]}
 
 

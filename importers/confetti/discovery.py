@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.discovery import report_missing_scores
-from fcreview.importers.common.failure_list import FailureList, check_counts, load_failure_list
 from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import load_records_by_id
+from fcreview.importers.common.records import FailureList, check_counts, load_failure_list, load_records_by_id
 from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan

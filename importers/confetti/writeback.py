@@ -13,47 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.writeback import (
-    ANNOTATOR_REASON,
-    CriterionKey,
-    GoldenFixes,
-    JsonObject,
-    LineEdits,
-    apply_edits,
-    check_fix_fields,
-    check_golden_call,
-    find_unrepresentable,
-    has_decoded_calls,
-    header_line_number,
-    item_override,
-    parse_numbered_records,
-    positions_by_name,
-    rewrite_answer_files,
-    update_score_header,
-)
-from fcreview.importers.confetti.checker import (
-    ACT_CRITERION,
-    check_call,
-    get_act_verdict,
-    has_common_label,
-    make_dataset_item,
-    make_golden_calls,
-)
-from fcreview.importers.confetti.discovery import (
-    ACT_JUDGE_FILE,
-    ACTS_CATEGORY,
-    CALLS_CATEGORY,
-    HALLUCINATION_FILE,
-    METRICS_FILE,
-    QUESTION_FILES,
-    RESULT_FILES,
-    SCORE_FILES,
-    SOFT_SCORE_FILE,
-    RunRecords,
-    find_failing_item,
-    load_run_records,
-)
+from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
+from fcreview.importers.confetti import checker, discovery
+from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.leaderboard import (
     HALLUCINATED_CRITERION,
     SOFT_SCORE_CRITERION,
@@ -129,13 +93,13 @@ def _argument_names_by_path(action: Any) -> dict[str, str]:
 
 def override_act_labels(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a judge's dialog act record with the labels of an override."""
-    labels = item.overrides.get((RESPONSE, ACT_CRITERION))
+    labels = item.overrides.get((RESPONSE, checker.ACT_CRITERION))
     if not isinstance(labels, list):
         return record
     golden = item.metadata.get(GOLDEN_ACTS_KEY)
     new_record = record | {"predicted_dialog_acts": labels}
     if "match" in new_record and isinstance(golden, list):
-        new_record["match"] = has_common_label(labels, golden)
+        new_record["match"] = checker.has_common_label(labels, golden)
     return new_record
 
 
@@ -144,11 +108,11 @@ FIX_FIELD = "ground_truth"
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     """Return the first error of a golden fix, or None."""
-    error = check_fix_fields(golden_fix, FIX_FIELD)
+    error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
     golden_answer = golden_fix[FIX_FIELD]
-    if item.category != CALLS_CATEGORY:
+    if item.category != discovery.CALLS_CATEGORY:
         labels = golden_answer if isinstance(golden_answer, list) else []
         is_valid = labels and all(label in DIALOG_ACTS for label in labels)
         return None if is_valid else f"{FIX_FIELD} must be a list of {', '.join(DIALOG_ACTS)}"
@@ -156,7 +120,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
     ((name, arguments),) = calls[0].items()
-    error = check_golden_call(name, arguments, item.functions)
+    error = writeback.check_golden_call(name, arguments, item.functions)
     if error:
         return error
     for parameter, accepted in arguments.items():
@@ -168,37 +132,40 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Yield the files in `possible_answer/` with the golden fixes."""
     answers = [each for each in plan.data if each.parent.name == "possible_answer"]
-    return rewrite_answer_files(
-        fixes, lambda category: next((each for each in answers if QUESTION_FILES[each.name] == category), None)
+    return writeback.rewrite_answer_files(
+        fixes,
+        lambda category: next((each for each in answers if discovery.QUESTION_FILES[each.name] == category), None),
     )
 
 
 ITEM_FILES = {
-    ITEM_CORRECT: SCORE_FILES,
-    (ITEM, SOFT_SCORE_CRITERION): (SOFT_SCORE_FILE,),
-    (ITEM, HALLUCINATED_CRITERION): (HALLUCINATION_FILE,),
-    (RESPONSE, ACT_CRITERION): (ACT_JUDGE_FILE,),
+    ITEM_CORRECT: discovery.SCORE_FILES,
+    (ITEM, SOFT_SCORE_CRITERION): (discovery.SOFT_SCORE_FILE,),
+    (ITEM, HALLUCINATED_CRITERION): (discovery.HALLUCINATION_FILE,),
+    (RESPONSE, checker.ACT_CRITERION): (discovery.ACT_JUDGE_FILE,),
 }
 """(target, criterion) of an item -> names of the files that contain the verdict."""
-ARGUMENT_FILES = {SOFT_SCORE_CRITERION: SOFT_SCORE_FILE, HALLUCINATED_CRITERION: HALLUCINATION_FILE}
+ARGUMENT_FILES = {SOFT_SCORE_CRITERION: discovery.SOFT_SCORE_FILE, HALLUCINATED_CRITERION: discovery.HALLUCINATION_FILE}
 """Criterion of an argument -> name of the file that contains the verdict."""
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     """Yield the score files and judge files that overrides change, and the overrides that they cannot represent."""
-    records = load_run_records(plan, [])
+    records = discovery.load_run_records(plan, [])
     score_file_names = {path.name for path in plan.scores}
-    yield from find_unrepresentable(items, lambda *key: bool(score_file_names.intersection(_files_with_verdict(*key))))
+    yield from writeback.find_unrepresentable(
+        items, lambda *key: bool(score_file_names.intersection(_files_with_verdict(*key)))
+    )
     items_by_id = {item.id: item for item in items}
     override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
-        SOFT_SCORE_FILE: override_soft_scores,
-        HALLUCINATION_FILE: override_hallucination_flags,
-        ACT_JUDGE_FILE: override_act_labels,
+        discovery.SOFT_SCORE_FILE: override_soft_scores,
+        discovery.HALLUCINATION_FILE: override_hallucination_flags,
+        discovery.ACT_JUDGE_FILE: override_act_labels,
     }
     for path in plan.scores:
         raw = read_file(path)
-        if path.name in SCORE_FILES:
-            category = SCORE_FILES[path.name]
+        if path.name in discovery.SCORE_FILES:
+            category = discovery.SCORE_FILES[path.name]
             scored = records.scores_by_category.get(category)
             if scored is None or not scored.is_complete:
                 verdicts = [get_overridden_verdict(item) for item in items if item.category == category]
@@ -208,7 +175,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             edits = _edit_score_file(plan, category, raw, records, items)
         else:
             edits = LineEdits()
-            for line, record in parse_numbered_records(raw):
+            for line, record in writeback.parse_numbered_records(raw):
                 item = items_by_id.get(str(record.get("id")))
                 if item is None or not item.overrides:
                     continue
@@ -216,20 +183,20 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
                 if new_record != record:
                     edits.replaced[line] = new_record
         if edits:
-            yield RewrittenFile(path, apply_edits(raw, edits))
+            yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
     """Find `metrics.json`."""
     folders = dict.fromkeys(path.parent for path in plan.scores)
-    return [folder / METRICS_FILE for folder in folders if (folder / METRICS_FILE).is_file()]
+    return [folder / discovery.METRICS_FILE for folder in folders if (folder / discovery.METRICS_FILE).is_file()]
 
 
 def _files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
     """Return the names of the files that contain the verdict for an override."""
     target, criterion = key
     if key == ITEM_CORRECT:
-        return [name for name, category in SCORE_FILES.items() if category == item.category]
+        return [name for name, category in discovery.SCORE_FILES.items() if category == item.category]
     address = parse_address(target)
     if address is not None and address.argument is not None:
         return [ARGUMENT_FILES[criterion]] if criterion in ARGUMENT_FILES else []
@@ -238,9 +205,9 @@ def _files_with_verdict(item: ScoredItem, key: CriterionKey) -> Sequence[str]:
 
 def get_overridden_verdict(item: ScoredItem) -> bool | None:
     """Return the overridden verdict on an item, or None if the score file needs no change."""
-    if item.category == ACTS_CATEGORY and (RESPONSE, ACT_CRITERION) in item.overrides:
-        return get_act_verdict(item)
-    return item_override(item)
+    if item.category == discovery.ACTS_CATEGORY and (RESPONSE, checker.ACT_CRITERION) in item.overrides:
+        return checker.get_act_verdict(item)
+    return writeback.item_override(item)
 
 
 def _edit_score_file(
@@ -248,9 +215,9 @@ def _edit_score_file(
 ) -> LineEdits:
     """Remove the items that pass now from the failures of a category, and add the items that fail now."""
     category_items = [item for item in items if item.category == category]
-    positions = positions_by_name([item.id for item in category_items])
-    failure_lines = [(line, record) for line, record in parse_numbered_records(raw) if "id" in record]
-    line_numbers = {find_failing_item(record, category): line for line, record in failure_lines}
+    positions = writeback.positions_by_name([item.id for item in category_items])
+    failure_lines = [(line, record) for line, record in writeback.parse_numbered_records(raw) if "id" in record]
+    line_numbers = {discovery.find_failing_item(record, category): line for line, record in failure_lines}
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
     results = _read_results(plan, category)
     n_gained = 0
@@ -262,14 +229,14 @@ def _edit_score_file(
         elif verdict is False and item.id not in line_numbers:
             edits.added.append((positions[item.id], _make_failure_record(plan, records, item, results.get(item.id))))
             n_gained -= 1
-    header = next((record for _, record in parse_numbered_records(raw) if "total_count" in record), None)
+    header = next((record for _, record in writeback.parse_numbered_records(raw) if "total_count" in record), None)
     if edits and header is not None:
-        edits.replaced[header_line_number(raw)] = update_score_header(header, n_gained)
+        edits.replaced[writeback.header_line_number(raw)] = writeback.update_score_header(header, n_gained)
     return edits
 
 
 def _read_results(plan: RunPlan, category: str) -> dict[str, Any]:
-    result_files = [path for path in plan.results if RESULT_FILES[path.name] == category]
+    result_files = [path for path in plan.results if discovery.RESULT_FILES[path.name] == category]
     records = (row.value for path in result_files for row in read_records(path) if isinstance(row, JsonRecord))
     return {
         value["id"]: value.get("result")
@@ -285,22 +252,22 @@ def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, r
         "model_name": plan.run.model,
         "test_category": item.category,
         "valid": False,
-        "error": [ANNOTATOR_REASON],
+        "error": [writeback.ANNOTATOR_REASON],
         "error_type": item.error_type,
     }
     if item.id in records.questions:
         failure["prompt"] = records.questions[item.id]
     failure["model_result_raw"] = result
-    if item.category == CALLS_CATEGORY and item.id in records.answers:
+    if item.category == discovery.CALLS_CATEGORY and item.id in records.answers:
         failure["possible_answer"] = records.answers[item.id].get("ground_truth")
     return failure
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """Return the golden call or labels as a golden fix, or None if there are none."""
-    if item.category != CALLS_CATEGORY:
+    if item.category != discovery.CALLS_CATEGORY:
         return {FIX_FIELD: item.extra.golden_labels} if item.extra.golden_labels else None
-    if not has_decoded_calls(item.golden):
+    if not writeback.has_decoded_calls(item.golden):
         return None
     calls = []
     for call in item.golden:
@@ -320,24 +287,26 @@ def _make_fix_value(value: Any) -> Any:
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict with a golden fix. None if the verdict cannot be recomputed."""
     golden_answer = golden_fix.get(FIX_FIELD)
-    if item.category != CALLS_CATEGORY:
+    if item.category != discovery.CALLS_CATEGORY:
         labels = next(
             (
                 verdict.value
                 for verdict in item.verdicts
-                if verdict.criterion == ACT_CRITERION and verdict.source == "judge"
+                if verdict.criterion == checker.ACT_CRITERION and verdict.source == "judge"
             ),
             None,
         )
         return (
-            has_common_label(labels, golden_answer)
+            checker.has_common_label(labels, golden_answer)
             if isinstance(labels, list) and isinstance(golden_answer, list)
             else None
         )
     if not isinstance(record, dict) or not item.functions:
         return None
-    return check_call(record.get("result"), make_dataset_item(item.id, item.functions, golden_answer)).valid
+    return checker.check_call(
+        record.get("result"), checker.make_dataset_item(item.id, item.functions, golden_answer)
+    ).valid
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
-    return make_golden_calls(golden_fix.get(FIX_FIELD), 0) if item.category == CALLS_CATEGORY else []
+    return checker.make_golden_calls(golden_fix.get(FIX_FIELD), 0) if item.category == discovery.CALLS_CATEGORY else []

@@ -17,7 +17,7 @@ RECORD_FIELDS = frozenset({
     "id", "category", "group", "messages", "tools", "golden", "predicted", "ordered", "verdicts", "tokens_in",
     "tokens_out", "latency", "extra",
 })  # fmt: skip
-"""Fields of `schema.Record`, listed here because importing `schema` is slow."""
+"""Fields of `read.Record`, listed here because importing `read` is slow."""
 DISTINCTIVE_FIELDS = RECORD_FIELDS - {"id", "messages", "tools"}
 """Fields that chat logs do not have. A line with one of them is a record, even if it has other fields too."""
 CHAT_LOG_FIELDS = frozenset({"id", "custom_id", "messages", "tools", "request", "body", "response", "choices"})

@@ -1,6 +1,6 @@
 """Write reviewed verdicts and golden fixes to files in the generic format.
 
-A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, as in `schema.GoldenCall`. Reviewed verdicts replace the
+A golden fix is `{"golden": [{"name", "arguments", "turn"}]}`, as in `GoldenCall`. Reviewed verdicts replace the
 verdicts in the records. A line of a chat log cannot represent verdicts.
 """
 
@@ -12,23 +12,11 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from fcreview.importers.common import writeback
 from fcreview.importers.common.records import function_names
-from fcreview.importers.common.writeback import (
-    GoldenFixes,
-    JsonObject,
-    LineEdits,
-    apply_edits,
-    check_fix_fields,
-    find_unrepresentable,
-    fixes_by_record,
-    has_decoded_calls,
-    list_accepted_values,
-    parse_numbered_records,
-    rewrite_golden_file,
-)
+from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
 from fcreview.importers.generic.discovery import chat_log_to_record
-from fcreview.importers.generic.read import parse_golden_calls
-from fcreview.importers.generic.schema import GoldenCall
+from fcreview.importers.generic.read import GoldenCall, parse_golden_calls
 from fcreview.matching.align import align_turns
 from fcreview.model.address import ITEM
 from fcreview.model.item import AcceptedValues, Call, Item, Run
@@ -44,7 +32,7 @@ GOLDEN_CALLS = TypeAdapter(list[GoldenCall])
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
     """Return the first error of a golden fix, or None."""
-    if problem := check_fix_fields(golden_fix, GOLDEN_FIELD):
+    if problem := writeback.check_fix_fields(golden_fix, GOLDEN_FIELD):
         return problem
     try:
         calls = GOLDEN_CALLS.validate_python(golden_fix[GOLDEN_FIELD])
@@ -58,7 +46,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Apply golden fixes to the records of a run, which contain the golden answers."""
-    return rewrite_golden_file(plan.results[0], fixes_by_record(fixes))
+    return writeback.rewrite_golden_file(plan.results[0], writeback.fixes_by_record(fixes))
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
@@ -67,7 +55,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     raw = read_file(path)
     overridden = {item.id: item for item in items if item.overrides}
     edits, found_ids, known_ids = LineEdits(), set[str](), set[str]()
-    for line, record in parse_numbered_records(raw):
+    for line, record in writeback.parse_numbered_records(raw):
         stated_id = record.get("id")
         if not isinstance(stated_id, str) or "fcreview" in record or chat_log_to_record(record, line) is not record:
             continue
@@ -78,9 +66,9 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             new_record = override_verdicts(record, overridden[item_id])
             if new_record != record:
                 edits.replaced[line] = new_record
-    yield from find_unrepresentable(items, lambda item, _: item.id in found_ids)
+    yield from writeback.find_unrepresentable(items, lambda item, _: item.id in found_ids)
     if edits:
-        yield RewrittenFile(path, apply_edits(raw, edits))
+        yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
@@ -116,7 +104,7 @@ def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """Return the golden calls as a golden fix, or None if there are none."""
-    if not has_decoded_calls(item.golden):
+    if not writeback.has_decoded_calls(item.golden):
         return None
     calls = []
     for call in item.golden:
@@ -128,7 +116,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 def _argument_template(accepted: AcceptedValues) -> Any:
     if len(accepted.any_of) == 1 and not accepted.optional:
         return accepted.any_of[0]
-    any_of = list_accepted_values(AcceptedValues(accepted.any_of))
+    any_of = writeback.list_accepted_values(AcceptedValues(accepted.any_of))
     return {"any_of": any_of} | ({"optional": True} if accepted.optional else {})
 
 

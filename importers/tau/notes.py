@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.json_document import read_document
+from fcreview.importers.common.jsonl import read_document
 from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.model.address import ITEM, is_address
 from fcreview.model.item import ImportIssue, RecordedReview

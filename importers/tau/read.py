@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.common.json_document import JsonDocument, read_document
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
+from fcreview.importers.common.jsonl import JsonDocument, JsonRecord, make_excerpt, read_document
 from fcreview.importers.common.records import (
     as_list,
     as_object,

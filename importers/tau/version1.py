@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.common.json_document import read_document
-from fcreview.importers.common.jsonl import JsonRecord, make_excerpt
+from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_document
 from fcreview.importers.common.records import (
     add_issue,
     as_object,

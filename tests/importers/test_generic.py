@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from fcreview.importers.generic.discovery import RECORD_FIELDS
-from fcreview.importers.generic.schema import Record, json_schema
+from fcreview.importers.generic.read import Record, json_schema
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 

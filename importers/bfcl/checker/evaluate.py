@@ -19,7 +19,7 @@ from fcreview.importers.bfcl.dataset import DatasetItem, content_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
 from fcreview.importers.bfcl.trajectory import single_turn_messages
-from fcreview.importers.common.records import Undecodable
+from fcreview.importers.common.records import Undecodable, function_names
 from fcreview.model.item import Call, CallPair, Item, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 
@@ -153,7 +153,12 @@ def _apply_rule(calls: Calls, spelling: NameSpelling, item: DatasetItem, categor
     if evaluation.note:
         return evaluation
     if rule == "irrelevance":
-        _set_verdict(evaluation, _unwanted_call(calls, category) if calls else None)
+        failure = None
+        if calls:
+            error, name = "irrelevance_error" if "irrelevance" in category else "relevance_error", calls[0][0]
+            message = f"{name} is called although no available function is suitable"
+            failure = CallFailure(f"{error}:decoder_success", name, None, message)
+        _set_verdict(evaluation, failure)
     elif rule == "relevance":
         _set_verdict(evaluation, None if calls else CallFailure(NO_CALL, None, None, "no function is called"))
     else:
@@ -195,15 +200,6 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
     if failure is not None:
         evaluation.error_type, evaluation.function, evaluation.argument, message = failure
         evaluation.messages = [message]
-
-
-def _unwanted_call(calls: Calls, category: str) -> CallFailure:
-    """Return the failure of a reply to an irrelevance item that calls a function."""
-    error = "irrelevance_error" if "irrelevance" in category else "relevance_error"
-    name = calls[0][0]
-    return CallFailure(
-        f"{error}:decoder_success", name, None, f"{name} is called although no available function is suitable"
-    )
 
 
 def _evaluate_undecodable(error: Undecodable | WrongFormat, item: DatasetItem, category: str, v1: bool) -> Evaluation:
@@ -303,10 +299,8 @@ def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tu
 
 
 def _evaluate_new_reply(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
-    result, version, category = record["result"], settings.rules_version, settings.category
-    evaluation = evaluate(
-        result, item, version=version, category=category, config=settings.config, decoder=settings.decoder
-    )
+    result, version, category, config = record["result"], settings.rules_version, settings.category, settings.config
+    evaluation = evaluate(result, item, version=version, category=category, config=config, decoder=settings.decoder)
     if evaluation.predicted is None:
         evaluation.predicted = SharedList(_predicted_calls(evaluation, result, item))
         if item.golden_calls or evaluation.predicted:
@@ -335,9 +329,6 @@ def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
     Such a reply is text that contains the name of an available function, or a list or object that is not only text.
     """
     if isinstance(result, str):
-        return any(
-            name in result or name.replace(".", "_") in result
-            for name in (function_doc.get("name") for function_doc in item.functions)
-            if isinstance(name, str) and name
-        )
+        names = function_names(item.functions) - {""}
+        return any(name in result or name.replace(".", "_") in result for name in names)
     return isinstance(result, (list, dict)) and bool(result) and not all(isinstance(part, str) for part in result)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import find_blocks
+from fcreview.importers.bfcl.decoders.base import find_blocks, is_quoted
 
 JAVA_TYPES: dict[str, type] = {
     **dict.fromkeys(("byte", "short", "integer", "long"), int),
@@ -77,7 +77,7 @@ def convert_javascript(text: str, declared_type: str, element_type: str | None =
     """Convert JavaScript source text to a value of the declared type. Text that does not match the type stays text."""
     match declared_type:
         case "String":
-            return text[1:-1] if _is_quoted(text, "\"'") else text
+            return text[1:-1] if is_quoted(text, "\"'") else text
         case "integer":
             return _parse_integer(text)
         case "float":
@@ -91,11 +91,6 @@ def convert_javascript(text: str, declared_type: str, element_type: str | None =
         case "dict" if len(text) <= MAX_LITERAL:
             return _parse_javascript_object(text.strip())
     return text
-
-
-def _is_quoted(text: str, quotes: str) -> bool:
-    """Whether the text starts and ends with the same character of `quotes`."""
-    return any(text.startswith(quote) and text.endswith(quote) for quote in quotes)
 
 
 def _parse_integer(text: str) -> Any:
@@ -181,7 +176,7 @@ def _guess_java_value(text: str) -> Any:
     """Convert an element without a declared type. Text in an unknown form stays text."""
     if text in BOOLEANS:
         return BOOLEANS[text]
-    if _is_quoted(text, '"'):
+    if is_quoted(text, '"'):
         return text[1:-1]
     for suffixes, parse in (("lL", _parse_integer), ("fF", _parse_scientific)):
         value = _parse_suffixed(text, suffixes, parse)
@@ -251,4 +246,4 @@ def _guess_javascript_value(text: str) -> Any:
     text = text.strip()
     if text in BOOLEANS:
         return BOOLEANS[text]
-    return text[1:-1] if _is_quoted(text, "\"'") else _guess_number(text)
+    return text[1:-1] if is_quoted(text, "\"'") else _guess_number(text)

@@ -127,15 +127,9 @@ def _add_schema_differences(pair: CallPair, golden: ExpectedCall, arguments: dic
     The official checker (`simple_function_checker`) fails a missing argument that the function requires, even if the
     golden answer marks it as optional, and a golden argument that the function does not have.
     """
-    missing = [name for name in golden.required if name not in arguments]
-    undeclared = [name for name in arguments if name in golden.undeclared]
-    found = [
-        ArgumentDiff(child_path("", name), "-", "required by the function, but not by the golden answer")
-        for name in missing
-    ]
-    found += [
-        ArgumentDiff(child_path("", name), "!", "in the golden answer, but not a parameter of the function")
-        for name in undeclared
-    ]
+    reason = "required by the function, but not by the golden answer"
+    found = [ArgumentDiff(child_path("", name), "-", reason) for name in golden.required if name not in arguments]
+    reason = "in the golden answer, but not a parameter of the function"
+    found += [ArgumentDiff(child_path("", name), "!", reason) for name in arguments if name in golden.undeclared]
     listed = {difference.path for difference in pair.diff}
     pair.diff = [*pair.diff, *(difference for difference in found if difference.path not in listed)]

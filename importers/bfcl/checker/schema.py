@@ -26,13 +26,9 @@ from fcreview.model.json_value import abbreviate
 _remove_ignored = re.compile(r"[ ,./\-_*^]").sub
 
 TYPE_NAMES = {
-    str: "a string",
-    int: "an integer",
-    float: "a float",
-    bool: "a boolean",
-    list: "a list",
-    dict: "an object",
-}
+    str: "a string", int: "an integer", float: "a float", bool: "a boolean", list: "a list", dict: "an object",
+    type(None): "null",
+}  # fmt: skip
 
 
 def normalise_string(text: str) -> str:
@@ -80,7 +76,7 @@ def list_accepted(accepted: Any) -> str:
 
 def type_name(python_type: type) -> str:
     """Return the name of a Python type for messages, with an article, such as `a set`."""
-    return TYPE_NAMES.get(python_type, "null" if python_type is type(None) else f"a {python_type.__name__}")
+    return TYPE_NAMES.get(python_type, f"a {python_type.__name__}")
 
 
 def is_accepted_by_rule(parameter: ExpectedArgument, value: Any) -> bool:
@@ -213,11 +209,8 @@ def compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[E
     return compiled
 
 
-def parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
-    """Return `ground_truth` of any BFCL version as (name, parameters) pairs. Names of V1 keep their suffix `_N`.
-
-    Raises UncheckableItem.
-    """
+def _parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]]]]:
+    """Return `ground_truth` of any BFCL version as (name, parameters) pairs. Names of V1 keep their suffix `_N`."""
     if isinstance(ground_truth, dict):
         return list(ground_truth.items())
     if isinstance(ground_truth, list) and all(isinstance(call, dict) and call for call in ground_truth):
@@ -226,7 +219,7 @@ def parse_ground_truth(ground_truth: Any) -> list[tuple[str, dict[str, list[Any]
 
 
 def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[ExpectedCall]:
-    golden = parse_ground_truth(item.ground_truth)
+    golden = _parse_ground_truth(item.ground_truth)
     if not golden or not item.functions:
         raise UncheckableItem("no golden call or no function doc")
     language = language_of_category(category)
@@ -235,7 +228,7 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
     for name, parameters in golden if has_several else golden[:1]:
         function_doc: dict[str, Any] | None = item.functions[0]
         if has_several and not (v1 and "multiple" not in category):
-            function_doc = find_function_doc(item.functions, name, v1)
+            function_doc = _find_function_doc(item.functions, name, v1)
         if function_doc is not None:
             compiled.append(_compile_call(function_doc, parameters, language, item.equivalence_rules))
         elif v1:
@@ -245,15 +238,9 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
     return compiled
 
 
-def find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
-    """Return the doc of a golden call's function, or None if no doc matches.
-
-    In V1, the first doc whose name is part of the golden name matches.
-    """
-    for function_doc in functions:
-        if function_doc["name"] == name or (v1 and function_doc["name"] in name):
-            return function_doc
-    return None
+def _find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
+    """Return the doc of a golden call's function. In V1, a doc whose name is part of the golden name matches too."""
+    return next((doc for doc in functions if doc["name"] == name or (v1 and doc["name"] in name)), None)
 
 
 def _compile_call(

@@ -42,7 +42,8 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
     if type(golden) is not dict:
         return "value_error:dict_key", f"{shorten(value)} is not {shorten(golden)}"
     for key, accepted in golden.items():
-        if key not in value and not _is_optional(accepted):
+        is_optional = isinstance(accepted, str) or (isinstance(accepted, (list, dict)) and "" in accepted)
+        if key not in value and not is_optional:
             return "value_error:dict_key", f"field {shorten(key)} is missing"
     for key, field in value.items():
         if key not in golden:
@@ -75,10 +76,6 @@ def _is_accepted(field: Any, accepted: Any) -> bool:
     if not isinstance(accepted, (list, dict, str)):
         return False
     return normalise_value(field) in [normalise_value(golden) for golden in accepted]
-
-
-def _is_optional(accepted: Any) -> bool:
-    return isinstance(accepted, str) or (isinstance(accepted, (list, dict)) and "" in accepted)
 
 
 def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Mismatch | None:
@@ -268,16 +265,11 @@ def check_unordered_calls(
             if nearest is None or (nearest.error_type == WRONG_NAME and failure.error_type != WRONG_NAME):
                 nearest = failure
         else:
-            return _no_match_failure(number, expected, nearest)
+            message, argument = f"no remaining call matches golden call {number}, {expected.name}", None
+            if nearest is not None:
+                message, argument = f"{message}; nearest: {nearest.message}", nearest.argument
+            return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_match", expected.name, argument, message)
     return None
-
-
-def _no_match_failure(number: int, golden: ExpectedCall, nearest: CallFailure | None) -> CallFailure:
-    message = f"no remaining call matches golden call {number}, {golden.name}"
-    argument = None
-    if nearest is not None:
-        argument, message = nearest.argument, f"{message}; nearest: {nearest.message}"
-    return CallFailure(f"{PARALLEL_CHECKER}:cannot_find_match", golden.name, argument, message)
 
 
 def _count_calls(number: int) -> str:

@@ -95,6 +95,11 @@ def find_blocks(text: str, opening: str, closing: str) -> list[str]:
     return found
 
 
+def is_quoted(text: str, quotes: str) -> bool:
+    """Whether the text starts and ends with the same character of `quotes`."""
+    return any(text.startswith(quote) and text.endswith(quote) for quote in quotes)
+
+
 NameSpelling = Literal["dotted", "flat", "either"]
 """How a model must write `math.factorial`: "dotted" unchanged, "flat" as `math_factorial`, "either" in either form."""
 
@@ -110,7 +115,6 @@ class DecoderContext:
 
     @property
     def is_v1(self) -> bool:
-        """Whether the BFCL version is V1."""
         return self.version == "V1"
 
 

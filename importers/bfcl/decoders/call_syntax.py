@@ -10,7 +10,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, DecodeFunction, DecoderContext, WrongFormat, check_size
+from fcreview.importers.bfcl.decoders.base import (
+    Calls,
+    DecodeFunction,
+    DecoderContext,
+    WrongFormat,
+    check_size,
+    is_quoted,
+)
 from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text, parse_calls
 from fcreview.importers.common.records import Undecodable
 
@@ -24,11 +31,7 @@ TOOLCALL = re.compile("<TOOLCALL>(.*?)</TOOLCALL>", re.DOTALL)
 
 def text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
     """Return a decoder that applies `clean` to the reply and parses the result."""
-
-    def decode(result: Any, context: DecoderContext) -> Calls:
-        return parse_source_calls(clean(require_text(result)), context)
-
-    return decode
+    return lambda result, context: parse_source_calls(clean(require_text(result)), context)
 
 
 def require_text(result: Any) -> str:
@@ -53,16 +56,6 @@ def clean_blank(text: str) -> str:
     if not text:
         raise Undecodable("no output")
     return add_brackets(text.removeprefix(" "))
-
-
-def clean_mistral(text: str) -> str:
-    r"""Replace `\_` by `_` and add missing brackets."""
-    return add_brackets(text.replace("\\_", "_"))
-
-
-def clean_llama1(text: str) -> str:
-    """Remove newlines and add missing brackets."""
-    return add_brackets(text.replace("\n", ""))
 
 
 def clean_phi(text: str) -> str:
@@ -100,11 +93,6 @@ def clean_coder1(text: str) -> str:
     return inside[start : end + 1]
 
 
-def clean_gorilla(text: str) -> str:
-    """Put the reply in brackets, also if it has brackets already."""
-    return f"[{text}]"
-
-
 def decode_quoted(result: Any, context: DecoderContext) -> Calls:
     """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
     text = require_text(result).replace("\n", "")
@@ -137,7 +125,9 @@ def decode_dbrx(result: Any, context: DecoderContext) -> Calls:
         return parse_source_calls(text, context)
 
 
-VERBATIM_NODES = {"identifier", "class_literal", "type_identifier", "method_invocation"}
+VERBATIM_NODES = {
+    "identifier", "class_literal", "type_identifier", "method_invocation", "string_literal", "character_literal",
+}  # fmt: skip
 """Types of Java nodes whose source text is kept unchanged."""
 
 
@@ -233,8 +223,8 @@ class _JavaReader:
 
         The quotes of a literal are removed only if it is an argument itself (`outermost`).
         """
-        if node.type in ("string_literal", "character_literal"):
-            return self.node_text(node)[1:-1] if outermost else self.node_text(node)
+        if outermost and node.type in ("string_literal", "character_literal"):
+            return self.node_text(node)[1:-1]
         if node.type in VERBATIM_NODES:
             return self.node_text(node)
         if node.type == "array_creation_expression":
@@ -253,25 +243,16 @@ class _JavaReader:
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
     """Return the name and arguments of the first statement that is a call; None if no statement is a call."""
-    for statement in root.children:
-        if statement.type != "expression_statement":
-            continue
-        for call in statement.children:
-            if call.type != "call_expression":
-                continue
-            arguments: dict[str, Any] = {}
-            for child in call.children[1].children:
-                if child.type == "assignment_expression":
-                    parameter, value = child.children[0], child.children[2]
-                    _add_argument(arguments, _node_text(parameter), _strip_quotes(_node_text(value)))
-                elif child.type in ("identifier", "true"):
-                    _add_argument(arguments, None, _node_text(child))
-            return _node_text(call.children[0]), arguments
-    return None
-
-
-def _strip_quotes(text: str) -> str:
-    for quote in "\"'":
-        if text.startswith(quote) and text.endswith(quote):
-            return text[1:-1]
-    return text
+    statements = (node for node in root.children if node.type == "expression_statement")
+    calls = (node for statement in statements for node in statement.children if node.type == "call_expression")
+    call = next(calls, None)
+    if call is None:
+        return None
+    arguments: dict[str, Any] = {}
+    for child in call.children[1].children:
+        if child.type == "assignment_expression":
+            parameter, value = _node_text(child.children[0]), _node_text(child.children[2])
+            _add_argument(arguments, parameter, value[1:-1] if is_quoted(value, "\"'") else value)
+        elif child.type in ("identifier", "true"):
+            _add_argument(arguments, None, _node_text(child))
+    return _node_text(call.children[0]), arguments

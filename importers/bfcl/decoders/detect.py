@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from fcreview.importers.bfcl import filenames, results, scores
+from fcreview.importers.bfcl import filenames, scores
 from fcreview.importers.bfcl.checker.evaluate import rule_for_category
 from fcreview.importers.bfcl.decoders.base import Decoder, DecoderContext, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import (
@@ -26,6 +26,7 @@ from fcreview.importers.bfcl.decoders.registry import (
     find_decoder,
 )
 from fcreview.importers.bfcl.discovery import FilesByCategory
+from fcreview.importers.bfcl.joining import Results
 from fcreview.importers.common.jsonl import JsonRecord, read_records
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.item import ImportIssue
@@ -60,7 +61,7 @@ class DecoderScore:
     def measure(
         decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
     ) -> DecoderScore:
-        """Decode all replies and score the decoder. `replies` and `scored` are described in `choose_decoder`."""
+        """Decode all replies and score the decoder. See `choose_decoder` for `replies` and `scored`."""
         n_agreements = 0
         for reply, error_type in scored:
             outcome = decoding_outcome(decoder, reply, context)
@@ -170,7 +171,7 @@ def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def select_category_decoder(
-    version: str, category: str, decoder: Decoder, found: results.Results, scored: scores.ScoreFile | None
+    version: str, category: str, decoder: Decoder, found: Results, scored: scores.ScoreFile | None
 ) -> Decoder:
     """Return the decoder for one category of a run.
 

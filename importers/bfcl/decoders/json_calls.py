@@ -37,12 +37,9 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     """Decode `[{"f": {"a": 1}}]`. Any other `result` has the wrong format."""
     if type(result) is not list:
         raise WrongFormat(NOT_A_LIST)
-    pairs = []
-    for call in result:
-        if type(call) is not dict or len(call) != 1:
-            raise WrongFormat("not an object with exactly one name")
-        pairs.append(next(iter(call.items())))
-    return validate_calls(pairs)
+    if any(type(call) is not dict or len(call) != 1 for call in result):
+        raise WrongFormat("not an object with exactly one name")
+    return validate_calls(next(iter(call.items())) for call in result)
 
 
 def decode_list(result: Any, context: DecoderContext) -> Calls:

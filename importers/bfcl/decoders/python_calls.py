@@ -11,7 +11,7 @@ import keyword
 import re
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_size
 from fcreview.importers.common.python_syntax import compute_arithmetic, dotted_name
@@ -211,12 +211,10 @@ def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
         return [body]
     if not isinstance(body, (ast.List, ast.Tuple, ast.Set)):
         raise Undecodable("the text is not a list of calls")
-    nodes = []
-    for element in body.elts:
-        if not isinstance(element, ast.Call):
-            raise Undecodable(f"an element of the list is not a call: {_source_text(element)[:80]}")
-        nodes.append(element)
-    return nodes
+    other = next((element for element in body.elts if not isinstance(element, ast.Call)), None)
+    if other is not None:
+        raise Undecodable(f"an element of the list is not a call: {_source_text(other)[:80]}")
+    return cast("list[ast.Call]", body.elts)
 
 
 def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
@@ -288,11 +286,7 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
         positional = [read_value(argument) for argument in node.args]
     except (Undecodable, RecursionError):
         return None
-    names = _parameter_names(name, functions) if positional else []
+    doc = next((doc for doc in functions if doc.get("name") == name), None) if positional else None
+    names = list(read_declared_parameters(doc).properties or ()) if doc is not None else []
     arguments = {(names[i] if i < len(names) else str(i)): value for i, value in enumerate(positional)}
     return name, {**arguments, **keywords}
-
-
-def _parameter_names(name: str, functions: Sequence[dict[str, Any]]) -> list[str]:
-    doc = next((doc for doc in functions if doc.get("name") == name), None)
-    return list(read_declared_parameters(doc).properties or ()) if doc is not None else []

@@ -55,8 +55,8 @@ DECODERS = (
     Decoder("BARE", text_decoder(lambda text: text)),
     Decoder("BRACKET", text_decoder(add_brackets)),
     Decoder("BLANK", text_decoder(call_syntax.clean_blank)),
-    Decoder("MISTRAL", text_decoder(call_syntax.clean_mistral)),
-    Decoder("LLAMA1", text_decoder(call_syntax.clean_llama1)),
+    Decoder("MISTRAL", text_decoder(lambda text: add_brackets(text.replace("\\_", "_")))),
+    Decoder("LLAMA1", text_decoder(lambda text: add_brackets(text.replace("\n", "")))),
     Decoder("PHI", text_decoder(call_syntax.clean_phi)),
     Decoder("GEMINI", text_decoder(call_syntax.clean_gemini)),
     Decoder("GEMMA1", text_decoder(call_syntax.clean_gemma1)),
@@ -64,7 +64,7 @@ DECODERS = (
     Decoder("QUOTED", call_syntax.decode_quoted),
     Decoder("DBRX", call_syntax.decode_dbrx),
     Decoder("RAVEN", call_syntax.decode_raven),
-    Decoder("GORILLA", text_decoder(call_syntax.clean_gorilla)),
+    Decoder("GORILLA", text_decoder(lambda text: f"[{text}]")),
     Decoder("NEMOTRON", text_decoder(call_syntax.clean_nemotron)),
     Decoder("MINICPM", tagged.decode_minicpm, "flat"),
     Decoder("TAGS", tagged.decode_tagged),
@@ -104,11 +104,8 @@ def find_decoder(name: str, version: str) -> Decoder | None:
 
 def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
     """Return the variant of a decoder until the middle of July 2024. It differs only for native decoders of V1."""
-    return (
-        replace(decoder, stringifies_arguments=True)
-        if version == "V1" and decoder.name in NATIVE_V1_DECODERS
-        else decoder
-    )
+    stringified = version == "V1" and decoder.name in NATIVE_V1_DECODERS
+    return replace(decoder, stringifies_arguments=True) if stringified else decoder
 
 
 ModelRows = tuple[tuple[str, str], ...]

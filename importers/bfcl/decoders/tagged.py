@@ -241,14 +241,9 @@ LITERAL_TYPES = {"array", "tuple", "object", "dict"}
 """XML parameter types whose value is a Python literal."""
 
 
-def parse_config(config: str) -> dict[str, str]:
-    """Parse `ret_fmt=json&tool_call_tag=True&...` into a mapping."""
-    return dict(part.split("=", 1) for part in config.split("&") if "=" in part)
-
-
 def decode_format_sensitivity(text: str, config: str) -> Calls:
-    """Decode a reply to a prompt with this configuration. Raises Undecodable and WrongFormat."""
-    settings = parse_config(config)
+    """Decode a reply to a prompt with this configuration, `ret_fmt=json&tool_call_tag=True&...`."""
+    settings = dict(part.split("=", 1) for part in config.split("&") if "=" in part)
     text = clean_prompt_text(text)
     if settings.get("tool_call_tag") == "True":
         inside = find_blocks(text, "<TOOLCALL>", "</TOOLCALL>")
@@ -274,26 +269,20 @@ def decode_json_format(text: str) -> Calls:
     start, end = text.find("["), text.rfind("]")
     if 0 <= start < end:
         text = text[start : end + 1]
+    first = OBJECT_LIST_START.search(text)
+    last = OBJECT_LIST_END.search(text, first.end()) if first else None
+    if first and last:  # as in BFCL's code, the list ends at the next `}]`, even if that is inside arguments
+        text = text[first.start() : last.end()]
     try:
-        found = parse_json(_find_object_list(text))
+        found = parse_json(text)
     except Undecodable:
         return []
     if not isinstance(found, (list, dict, str)):
         raise Undecodable("JSON, but not a list of calls")
-    return validate_calls(_call_from_object(each) for each in found if isinstance(each, dict))
-
-
-def _find_object_list(text: str) -> str:
-    """Return the text from the first `[{` to the next `}]`, even if that is inside arguments, as in BFCL's code."""
-    start = OBJECT_LIST_START.search(text)
-    end = OBJECT_LIST_END.search(text, start.end()) if start else None
-    return text[start.start() : end.end()] if start and end else text
-
-
-def _call_from_object(found: dict[str, Any]) -> tuple[Any, Any]:
-    if "function" not in found or "parameters" not in found:
+    objects = [each for each in found if isinstance(each, dict)]
+    if any("function" not in each or "parameters" not in each for each in objects):
         raise Undecodable("an object without function or parameters")
-    return found["function"], found["parameters"]
+    return validate_calls((each["function"], each["parameters"]) for each in objects)
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.wording import format_judge_rate, format_official_rate
-from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from fcreview.model.item import Item, Run

@@ -14,7 +14,6 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster
 from fcreview.model.item import ImportIssue, Item
 from fcreview.model.review import Annotation, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy
-from fcreview.store.column_widths import build_run_names, measure_columns
 from fcreview.store.database import (
     SQL_TIMEOUT,
     StoreError,
@@ -31,8 +30,10 @@ from fcreview.store.queries.item_order import (
     CHUNK_SIZE,
     ItemChunk,
     ViewOrders,
+    build_run_names,
     fetch_chunk_items,
     fetch_rows,
+    measure_columns,
     split_into_chunks,
 )
 from fcreview.store.queries.summaries import (
@@ -42,7 +43,6 @@ from fcreview.store.queries.summaries import (
     fetch_run_rows,
     fetch_source_paths,
 )
-from fcreview.store.queues import repeat_items
 from fcreview.store.queues.queue_file import QueueItemTable
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables, open_review_tables
@@ -426,7 +426,7 @@ class Store:
         fetched = fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
         rows = {row.item: row for row in fetched}
         return [
-            repeat_items.restrict_row_to_repetition(rows[item], number, self.reviews, blind=self.blind)
+            item_detail.restrict_row_to_repetition(rows[item], number, self.reviews, blind=self.blind)
             for number in item_numbers
             if (item := decode_item(number)) in rows
         ]
@@ -454,7 +454,7 @@ class Store:
         if item.extra.recorded_reviews:  # an exported review that came back is already among the opinions
             known = {event.event for event in detail.history}
             item.extra.recorded_reviews = [r for r in item.extra.recorded_reviews if known.isdisjoint(r.events)]
-        detail = repeat_items.restrict_detail_to_repetition(detail, self.reviews)
+        detail = item_detail.restrict_detail_to_repetition(detail, self.reviews)
         if self.blind and row.you is None:
             item_detail.hide_detail_verdicts(detail, self.annotator)
         return detail

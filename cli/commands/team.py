@@ -75,8 +75,7 @@ def create(
         _print_local_commands(project or "pilot")
         return
     from fcreview.store.team.address import parse_server_url
-    from fcreview.store.team.server import REVEAL_RULES
-    from fcreview.store.team.setup import create_team
+    from fcreview.store.team.server import REVEAL_RULES, create_team
 
     if not url or not project:
         raise UsageError("team create needs a URL and --project. Try fcreview team create --local")

@@ -99,7 +99,7 @@ def triage(
     """
     grouping = GROUPINGS_BY_NAME[check_choice(GROUPINGS_BY_NAME, by, "grouping")]
     with open_workspace(options) as session:
-        from fcreview.store.filters.build import FAILING_FILTER, add_terms
+        from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 
         view = session.build_view(where, run=run)
         groupings = [BY_ERROR_TYPE, BY_DECISIVE_STEP] if grouping == BY_ERROR_TYPE and not as_json else [grouping]

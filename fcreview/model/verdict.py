@@ -2,7 +2,7 @@
 
 A verdict is true, false, "unsure", "disputed", a number or a list of labels. None means that there is no verdict. The
 store also computes the effective verdict in SQL that is generated from `SCORING_ORDER`
-(`fcreview.store.reviews.verdict_sql`).
+(`fcreview.store.reviews.review_sql`).
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from fcreview.model.verdict import (
     ZERO_TO_TWO_CRITERIA,
 )
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
-from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
 
 SqlCondition = tuple[str, list[object]]
 """An SQL condition and the values of its question marks, in order."""

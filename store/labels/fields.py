@@ -14,8 +14,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.item import Side
 from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, Opinion
 from fcreview.model.verdict import SCORING_ORDER, Policy
-from fcreview.store.reviews.review_sql import DECISION_COLUMNS
-from fcreview.store.reviews.verdict_sql import decided_by_sql, effective_sql
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decided_by_sql, effective_sql
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES
 
 DuckDBType = str | list[Any] | dict[str, Any]

@@ -19,11 +19,10 @@ from fcreview.matching.clusters import (
 )
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.database import select_runs
-from fcreview.store.filters.build import FAILING_FILTER, ExactTermBuilder, add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
-from fcreview.store.filters.tokens import quote_or_hash
+from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -3,6 +3,11 @@
 A human verdict is resolved if the annotators agree, the policy decides, or an adjudicator decided. Bulk reviews do not
 count here: the columns `individual` and `individual_by` ignore them. Only reviews of a random sample allow conclusions
 on other items, so these queries determine which reviews belong to a random sample.
+
+Annotators review their share of a sample in random order, in the app, with `label` or with `import-labels`. All items
+up to the last item that was reviewed after the queue was created count as reached. A reached item without a verdict was
+skipped. Later items do not count yet, even with an older verdict, because the items with older reviews may not be a
+random selection.
 """
 
 from __future__ import annotations
@@ -16,28 +21,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fcreview.model.address import WHOLE_TARGETS
+from fcreview.model.decision import is_stale
 from fcreview.model.json_value import parse_json
-from fcreview.model.review import CORRECT, ITEM_CORRECT, ItemKey
+from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, ItemKey
 from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, same_verdict
 from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.filters.build import add_terms
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
-from fcreview.store.filters.tokens import FilterError, quote_or_hash
+from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.agreement import fetch_reviewed_items
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.queries.sample_progress import ContentKey, find_sample_outcomes, sampled_keys, to_content_key
 from fcreview.store.queries.scored_items import only_judge
 from fcreview.store.queues.create import QueueRequest, fetch_population
 from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
-from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT, is_resolved_sql
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from fcreview.model.review import Event
+    from fcreview.stats.posterior import SampleOutcome
+    from fcreview.store.queues.queue_file import QueueFile, QueueItem
+    from fcreview.store.reviews.review_index import EventIndex
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
@@ -83,6 +91,8 @@ class QueueSample:
         self.extensions.append(queue)
 
 
+ContentKey = str
+"""An item's key fields and hashes as a JSON list, the same in every copy of the workspace."""
 StrataCache = dict[str, dict[ContentKey, str]]
 """Description of a queue -> stratum of every item of the population."""
 
@@ -421,3 +431,70 @@ def _fetch_criterion_answers(
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
         answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)
     return answers
+
+
+_SECONDS = len("2026-01-31T12:00:00")
+
+
+def to_content_key(*parts: str | None) -> ContentKey:
+    """Join key fields, prediction hash and golden hash to a content key."""
+    return orjson.dumps([part or "" for part in parts]).decode()
+
+
+def sampled_keys(queue: QueueFile) -> list[ContentKey]:
+    """Return the content key of each drawn item, in the order of the file."""
+    return [to_content_key(*item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
+
+
+def find_sample_outcomes(
+    queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
+) -> dict[ContentKey, SampleOutcome]:
+    """Return content key -> outcome, for each drawn item that annotators have reached.
+
+    Args:
+        queues: Queue files.
+        events: Reviews of all annotators.
+        decisions: Outcome by item, for items with a resolved verdict or a disagreement.
+    """
+    outcomes: dict[ContentKey, SampleOutcome] = {}
+    for queue in queues:
+        keys = sampled_keys(queue)
+        verdicts = [_current_verdicts(item, events) for item in queue.items]
+        for at in _find_reached_items(queue, verdicts):
+            is_unsure = any(each.verdict == UNSURE for each in verdicts[at])
+            outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")
+    return outcomes
+
+
+def _find_reached_items(queue: QueueFile, verdicts: Sequence[Sequence[Event]]) -> set[int]:
+    """Return the indexes of the reached items. `verdicts`: current verdicts on each drawn item."""
+    if all(verdicts):
+        return set(range(len(queue.items)))
+    owners = {share.annotator for share in queue.shares}
+    reached: set[int] = set()
+    for share in queue.shares:
+        last = 0
+        for position, at in enumerate(share.order, 1):
+            is_reviewed = any(
+                (each.queue == queue.name or each.time[:_SECONDS] >= queue.created[:_SECONDS])
+                and (each.annotator == share.annotator or each.annotator not in owners)
+                for each in verdicts[at]
+            )
+            if is_reviewed and position - 1 not in share.repeats:
+                last = position
+        reached.update(share.order[:last])
+    return reached
+
+
+def _current_verdicts(item: QueueItem, events: EventIndex) -> list[Event]:
+    """Return the individual reviews with a verdict on an item or its parts that are neither stale nor retracted."""
+    hashes = item.prediction_hash, item.golden_hash
+    return [
+        event
+        for event in events.events_on(item.key, *hashes)
+        if event.verdict is not None
+        and not event.presentation
+        and not event.bulk
+        and (event.event, event.annotator) not in events.retracted
+        and not is_stale(event, *hashes)
+    ]

@@ -22,7 +22,7 @@ from fcreview.stats.run_comparison import QuestionKey
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, View
 
 if TYPE_CHECKING:

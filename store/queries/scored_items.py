@@ -25,7 +25,7 @@ from fcreview.model.verdict import (
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey, VerdictSource
 from fcreview.store.database import select_runs
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.reviews.verdict_sql import EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -12,7 +12,7 @@ from fcreview.model.json_value import parse_json
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey, Opinion
 from fcreview.model.verdict import SCORING_ORDER, RollUpContext
 from fcreview.store.database import select_runs
-from fcreview.store.reviews.verdict_sql import AUTOMATIC_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

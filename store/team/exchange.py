@@ -1,20 +1,34 @@
-"""Exchange of journal lines between a workspace and the server of its team."""
+"""Exchange of journal lines between a workspace and the server of its team.
+
+A line is on disk in the user's own journal before it is sent. Lines from the server are appended to a file of their
+annotator below `reviews/team/`, as they came. These files are partial journals: a member sees some lines of an
+annotator, so breaks of the chain are expected. Readers verify them like all journal lines. The user's own lines from
+another machine are added to the user's journal.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
+from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.team.inbox import Inbox
-from fcreview.store.team.outbox import Outbox
+from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
+from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line
 from fcreview.store.team.server import Membership, TeamError, TeamServer
-from fcreview.store.workspace import AnnotatorState, check_annotator
+from fcreview.store.workspace import AnnotatorError, AnnotatorState, check_annotator, is_same_filename
 
 if TYPE_CHECKING:
     from fcreview.store.team.address import ServerAddress
-    from fcreview.store.team.server import PulledLine
+    from fcreview.store.team.server import PulledLine, TeamServer
     from fcreview.store.workspace import Workspace
+
 
 STATE = "team"
 """Kind of `AnnotatorState` with the cursor and the number of sent bytes."""
@@ -119,3 +133,246 @@ class Exchange:
     def _save_state(self) -> None:
         state = {"server": str(self.link.address), "project": self.link.project, "cursor": self._cursor}
         self._state_file.try_write(STATE, state | {"sent": self.outbox.sent_bytes, "sizes": self.inbox.sizes()})
+
+
+class Inbox:
+    """Appends lines from the server to files of the workspace. A line that a file already has is not repeated."""
+
+    def __init__(self, workspace: Workspace, annotator: str) -> None:
+        self.annotator = annotator
+        self.warnings: dict[str, None] = {}
+        """Messages about lines that were not stored, each once."""
+        self._workspace = workspace
+        self._journal = Journal(workspace, annotator)
+        self._files: dict[Path, _LineFile] = {}
+
+    def store(self, lines: Sequence[PulledLine]) -> int:
+        """Store lines and return the number of new ones, which are on disk then. Raises OSError or JournalError."""
+        n_new = 0
+        groups: dict[tuple[str, bool], list[bytes]] = {}
+        for line in lines:
+            groups.setdefault((line.annotator, line.is_informed), []).append(line.body)
+        for (name, is_informed), bodies in groups.items():
+            if name == self.annotator:
+                n_new += self._store_own(bodies)
+            elif not self._is_usable(name):
+                self.warnings[
+                    f"team: {len(bodies)} lines of annotator {sanitize(name)!a} were ignored: invalid name"
+                ] = None
+                continue
+            if name != self.annotator or is_informed:
+                n_new += self._file_of(name, is_informed).append(bodies)
+        return n_new
+
+    def count_lost(self, lines: Sequence[PulledLine]) -> dict[str, int]:
+        """Return the number of lines of each annotator that are stored here, but not among all lines of the server."""
+        delivered = {_digest(line.body) for line in lines}
+        lost: dict[str, int] = {}
+        for path, _ in self._list_sizes():
+            file = self._files.setdefault(path, _LineFile(self._workspace, path))
+            if count := len(file.read_digests() - delivered):
+                lost[path.stem] = lost.get(path.stem, 0) + count
+        return lost
+
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of the files by name below `reviews/`. A smaller file later has lost lines."""
+        return {each.relative_to(self._workspace.reviews).as_posix(): size for each, size in self._list_sizes()}
+
+    def _list_sizes(self) -> Iterable[tuple[Path, int]]:
+        for path in sorted(self._workspace.team_reviews.rglob("*.jsonl")):
+            yield path, path.lstat().st_size
+
+    def _store_own(self, bodies: Sequence[bytes]) -> int:
+        """Append the user's own lines from another machine to their journal, so that both have all lines."""
+        own = self._files.setdefault(self._journal.path, _LineFile(self._workspace, self._journal.path))
+        new: dict[str, bytes] = {}
+        for body in own.find_new(bodies):
+            try:
+                event = parse_line(body)
+            except LineError as error:
+                self.warnings[f"team: a line of your own was ignored: {error}"] = None
+                continue
+            if event.annotator == self.annotator:
+                new[event.hash] = body
+        return len(self._journal.append_lines(new)) if new else 0
+
+    def _file_of(self, name: str, is_informed: bool) -> _LineFile:
+        folder = self._workspace.informed_team_reviews if is_informed else self._workspace.team_reviews
+        path = folder / f"{name}.jsonl"
+        return self._files.setdefault(path, _LineFile(self._workspace, path))
+
+    def _is_usable(self, name: str) -> bool:
+        """Whether the name from the server is a valid file name, and no other name of a file in another case."""
+        try:
+            if check_annotator(name) != name:
+                return False
+        except AnnotatorError:
+            return False
+        folders = (self._workspace.reviews, self._workspace.team_reviews, self._workspace.informed_team_reviews)
+        others = {path.stem for folder in folders for path in folder.glob("*.jsonl")} | {self.annotator}
+        return not any(other != name and is_same_filename(other, name) for other in others)
+
+
+class _LineFile:
+    """A file of lines and the digests of the lines in it."""
+
+    def __init__(self, workspace: Workspace, path: Path) -> None:
+        self._files, self._path = workspace.files, path
+        self._digests: set[bytes] = set()
+        self._state = (0, 0)
+        """Inode and size of the file when it was last read or written."""
+
+    def read_digests(self) -> set[bytes]:
+        try:
+            with self._files.open_file(self._path) as file:
+                self._refresh(file.fileno())
+        except FileNotFoundError:
+            self._digests, self._state = set(), (0, 0)
+        return self._digests
+
+    def find_new(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Return the lines that the file lacks, each once. A line with a line break is left out."""
+        known = self.read_digests()
+        return [line for line in dict.fromkeys(lines) if b"\n" not in line and _digest(line) not in known]
+
+    def append(self, lines: Sequence[bytes]) -> int:
+        """Append the lines that the file lacks, and return their number. They are on disk when this returns."""
+        self._files.make_folder(self._path.parent)
+        descriptor = self._files.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        try:
+            lock_journal(descriptor)
+            new = self.find_new(lines)
+            if new:
+                size = os.fstat(descriptor).st_size
+                is_torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+                data = b"\n" * is_torn + b"".join(line + b"\n" for line in new)
+                while data:
+                    data = data[os.write(descriptor, data) :]
+                os.fsync(descriptor)
+                self._digests.update(map(_digest, new))
+                self._state = _identify(descriptor)
+        finally:
+            os.close(descriptor)  # releases the lock
+        return len(new)
+
+    def _refresh(self, descriptor: int) -> None:
+        if _identify(descriptor) == self._state:
+            return
+        check_file_size(descriptor, str(self._path), MAX_JOURNAL_BYTES)
+        self._state = _identify(descriptor)
+        with os.fdopen(os.dup(descriptor), "rb") as file:
+            self._digests = {_digest(line) for line in file.read(self._state[1]).split(b"\n") if line}
+
+
+def _identify(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_ino, status.st_size
+
+
+def _digest(line: bytes) -> bytes:
+    return blake2b(line, digest_size=16).digest()
+
+
+BATCH_LINES = 256
+BATCH_BYTES = 2_000_000
+HASHES_PER_REQUEST = 20_000
+
+
+class Outbox:
+    """Finds the lines of a journal that the server does not have, and sends them."""
+
+    def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
+        """`sent_bytes`: length of the journal when everything in it was sent, as last known."""
+        self.annotator = annotator
+        self.refused: dict[str, str] = {}
+        """Reasons for which the server refused lines since the last `reconcile`, by hash of the line."""
+        self.sent_bytes = sent_bytes
+        self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
+        self._offset = sent_bytes
+        self._inode = 0
+        self._known: set[str] = set()
+        """Hashes of lines that the server has or has refused."""
+        self._pending: dict[str, bytes] = {}
+
+    @property
+    def n_unsent(self) -> int:
+        """Number of lines that were found and not sent yet, without the refused ones."""
+        return len(self._pending)
+
+    def scan(self) -> int:
+        """Find lines that were appended to the journal, and return the number of unsent lines."""
+        for line in self._read_new_lines():
+            try:
+                content = orjson.loads(line)
+                if content["annotator"] == self.annotator and content["hash"] not in self._known:
+                    self._pending[content["hash"]] = line
+            except (ValueError, LookupError, TypeError):
+                continue
+        return self.n_unsent
+
+    def reconcile(self, server: TeamServer) -> None:
+        """Compare the whole journal with the server, which may have been restored from an older backup."""
+        self._offset = 0
+        self._known.clear()
+        self._pending.clear()
+        self.refused.clear()
+        self.scan()
+        hashes = list(self._pending)
+        missing: set[str] = set()
+        for start in range(0, len(hashes), HASHES_PER_REQUEST):
+            missing |= server.find_missing(hashes[start : start + HASHES_PER_REQUEST])
+        self._known = set(hashes) - missing
+        self._pending = {name: line for name, line in self._pending.items() if name in missing and _is_valid(line)}
+        self._note_progress()
+
+    def send_batch(self, server: TeamServer) -> int:
+        """Send the next lines, and return the number that the server accepted. It has them on disk then."""
+        batch: list[tuple[str, bytes]] = []
+        size = 0
+        for name, line in self._pending.items():
+            if batch and (len(batch) == BATCH_LINES or size + len(line) > BATCH_BYTES):
+                break
+            batch.append((name, line))
+            size += len(line)
+        problems = server.push([line for _, line in batch]) if batch else {}
+        for place, (name, _) in enumerate(batch):
+            if place in problems:
+                self.refused[name] = problems[place]
+            self._known.add(name)
+            del self._pending[name]
+        self._note_progress()
+        return len(batch) - len(problems)
+
+    def _note_progress(self) -> None:
+        if not self._pending:
+            self.sent_bytes = self._offset
+
+    def _read_new_lines(self) -> list[bytes]:
+        """Return the complete lines after the last ones. All lines again, if the journal was replaced."""
+        try:
+            with self._files.open_file(self._path) as file:
+                check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)
+                state = os.fstat(file.fileno())
+                if state.st_size < self._offset or (self._inode and state.st_ino != self._inode):
+                    self._offset = 0
+                self._inode = state.st_ino
+                if state.st_size == self._offset:
+                    return []
+                file.seek(self._offset)
+                data = file.read()
+        except OSError:
+            return []
+        *lines, rest = data.split(b"\n")
+        self._offset += len(data) - len(rest)
+        if rest and _is_valid(rest):  # only its newline is missing
+            self._offset += len(rest)
+            lines.append(rest)
+        return [line for line in lines if line.strip()]
+
+
+def _is_valid(line: bytes) -> bool:
+    try:
+        parse_line(line)
+    except LineError:
+        return False
+    return True

@@ -18,8 +18,8 @@ from fcreview.model.verdict import (
     automatic_verdict,
     effective_verdict,
 )
-from fcreview.store.reviews.verdict_sql import decided_by_sql
-from fcreview.store.reviews.verdict_sql import effective_sql as effective_sql
+from fcreview.store.reviews.review_sql import decided_by_sql
+from fcreview.store.reviews.review_sql import effective_sql as effective_sql
 
 SOURCES: tuple[SourceName, ...] = SCORING_ORDER
 HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)

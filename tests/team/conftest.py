@@ -98,7 +98,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def make_team(postgres: PostgresServer) -> MakeTeam:
     """A team with the lead lena and other members by role."""
-    from fcreview.store.team.setup import upgrade_schema
+    from fcreview.store.team.server import upgrade_schema
 
     with psycopg.connect(
         host=str(postgres.folder), port=postgres.port, dbname="postgres", user="postgres"

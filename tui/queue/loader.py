@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.matching.clusters import BY_VALUE
 from fcreview.model.sanitize import sanitize
-from fcreview.store.filters.build import FAILING_FILTER, add_terms
+from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.choices import Facets
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition

@@ -16,9 +16,8 @@ from typing import Any
 
 from fcreview.matching.clusters import Cluster
 from fcreview.store.filters import saved
-from fcreview.store.filters.build import FAILING_FILTER, add_terms
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
-from fcreview.store.filters.tokens import MAX_FILTER_LENGTH
+from fcreview.store.filters.tokens import FAILING_FILTER, MAX_FILTER_LENGTH, add_terms
 from fcreview.store.rows import BUILTIN_QUEUES, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fcreview.store.filters.build import add_terms
+from fcreview.store.filters.tokens import add_terms
 from fcreview.store.rows import ItemDetail, QueueRow, View, decode_repetition, encode_repetition
 from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.build import ExactTermBuilder, add_terms
+from fcreview.store.filters.tokens import ExactTermBuilder, add_terms
 
 
 @pytest.mark.parametrize(

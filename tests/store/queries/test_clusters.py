@@ -23,7 +23,7 @@ from fcreview.matching.clusters import (
 from fcreview.model.item import Item, Verdict
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.run_plan import RunPlan
-from fcreview.store.filters.build import FAILING_FILTER, add_terms
+from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.queries import clusters as module
 from fcreview.store.rows import View

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.filters.build import add_terms
+from fcreview.store.filters.tokens import add_terms
 from fcreview.store.store import Store, View
 
 

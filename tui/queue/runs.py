@@ -1,17 +1,12 @@
-"""Build the list of runs, which can be sorted, searched and grouped, and the lines of a flip between two runs."""
+"""Build the list of runs, which can be sorted, searched and grouped."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 
-from fcreview.matching.first_difference import build_argument_rows
-from fcreview.model.item import Call, CallPair, Item
-from fcreview.model.json_value import to_json_text
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import COLUMN_GAP, compute_column_widths, format_count, format_verdict
-from fcreview.stats.run_comparison import Flip
+from fcreview.model.wording import COLUMN_GAP, compute_column_widths, format_count
 from fcreview.store.queries.run_lists import (
     GROUP_LABELS,
     SORT_KEYS,
@@ -26,104 +21,14 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.header import run_title
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.text.lines import (
-    BLANK_LINE,
     ChoiceTable,
-    Line,
     TextColumn,
     format_pass_rate,
     format_recomputed_pass_rate,
-    make_line,
-    pad_text,
-    rule_line,
     truncate_middle,
-    wrap_text,
-    wrap_visible,
 )
 from fcreview.tui.text.lines import StyledText as Cell
 from fcreview.tui.text.theme import symbols
-
-COLUMNS_MIN_CELLS = 120
-MAX_QUESTION_LINES = 8
-
-
-def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
-    """Return question, cause, golden answer and both predictions. `a`, `b`: the item in run A and in run B."""
-    questions = [message.content for message in a.messages if message.role == "user"]
-    lines = [make_line(row) for row in wrap_text("\n".join(questions) or a.question, cells, MAX_QUESTION_LINES)]
-    lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
-    sides: list[tuple[str, list[Line]]] = [("golden", golden_lines(a))]
-    if flip.golden_differs:
-        of_b = make_line("golden answer of B", "dim")
-        sides[0] = ("golden answer of A, then of B", [*golden_lines(a), of_b, *golden_lines(b)])
-    sides += [
-        (f"{name} {format_verdict(side.verdict)}", predicted_lines(item))
-        for name, side, item in (("A", flip.a, a), ("B", flip.b, b))
-    ]
-    if cells < COLUMNS_MIN_CELLS:
-        return [*lines, *(line for side in sides for line in _side_lines(*side, cells))]
-    size = (cells - 2 * COLUMN_GAP) // 3
-    rows = zip_longest(*(_side_lines(*side, size) for side in sides), fillvalue=BLANK_LINE)
-    return [*lines, BLANK_LINE, *(_join_columns(row, size) for row in rows)]
-
-
-def golden_lines(item: Item) -> list[Line]:
-    return [line for call in item.golden for line in _call_lines(call, item)] or [make_line("no call", "dim")]
-
-
-def predicted_lines(item: Item) -> list[Line]:
-    """Return the call pairs with the state of each argument, then the predicted calls without a pair."""
-    paired = {(pair.turn, pair.predicted) for pair in item.pairs}
-    lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]
-    for call in item.predicted:
-        if (call.turn, call.index) not in paired:
-            lines += _call_lines(call, item)
-    return lines or [make_line("no call", "dim")]
-
-
-def _call_lines(call: Call, item: Item) -> list[Line]:
-    arguments = (call.arguments or {}).items()
-    texts = [f"    {sanitize(name)}: {sanitize(to_json_text(value))}" for name, value in arguments]
-    return [*_call_heading(call, " ", item), *map(make_line, texts)]
-
-
-def _pair_lines(pair: CallPair, item: Item) -> list[Line]:
-    golden = _find_call(item.golden, pair.turn, pair.golden)
-    predicted = _find_call(item.predicted, pair.turn, pair.predicted)
-    if predicted is None:
-        return [make_line(f"- {sanitize(pair.name)} not called", "diff")]
-    lines = _call_heading(predicted, pair.state, item)
-    for row in build_argument_rows(golden, predicted, pair.diff):
-        if row.path:
-            text = f"{'  ' * row.depth}{row.path}: {row.predicted if row.predicted is not None else 'omitted'}"
-            lines.append(make_line(f"  {row.state} {sanitize(text)}", "" if row.state in "=~" else "diff"))
-    return lines
-
-
-def _call_heading(call: Call, state: str, item: Item) -> list[Line]:
-    has_turns = any(each.turn for each in (*item.golden, *item.predicted))
-    turn = f"  turn {call.turn + 1}" if has_turns else ""
-    lines = [make_line(f"{state} {sanitize(call.name)}{turn}", "strong" if state in " =~" else "diff")]
-    if call.arguments is None:
-        lines.append(make_line(f"    {sanitize(call.decode_error or call.raw or 'cannot be read')}", "dim"))
-    return lines
-
-
-def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | None:
-    return next((call for call in calls if call.turn == turn and call.index == index), None)
-
-
-def _side_lines(title: str, lines: Sequence[Line], cells: int) -> list[Line]:
-    wrapped = [make_line(row, style) for line in lines for text, style in line for row in wrap_visible(text, cells)]
-    return [rule_line(((title, "strong"),), cells), *wrapped]
-
-
-def _join_columns(row: Sequence[Line], size: int) -> Line:
-    spans: list[Cell] = []
-    for at, line in enumerate(row):
-        text, style = line[0] if len(line) == 1 else ("".join(each for each, _ in line), "strong" if line else "")
-        spans += [*([(" " * COLUMN_GAP, "")] if at else []), pad_text(text, size, style)]
-    return tuple(spans)
-
 
 RUN_ORDERS = ("run", "official", "corrected", "model", "date", "reviewed", "yours", "items", "issues")
 GROUPINGS = ("", *GROUP_LABELS)

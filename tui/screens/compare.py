@@ -32,11 +32,11 @@ from fcreview.tui.queue.comparison import (
     comparison_facts,
     failing_item,
     flip_facts,
+    flip_lines,
     flip_list_lines,
     rate_lines,
     source_text,
 )
-from fcreview.tui.queue.runs import flip_lines
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.command_form import open_command_form
 from fcreview.tui.session import Session

@@ -36,8 +36,7 @@ Label = dict[str, Any]
 ProgressCallback = Callable[[str, int], object]
 """Called with a noun (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary"]
-"""Content of a file: lines of text, lines of JSON, or bytes. The content decides whether the file may be printed to a
-terminal."""
+"""Lines of text, lines of JSON, or bytes. It decides whether a file may be printed to a terminal."""
 
 
 class ExportError(FcreviewError):
@@ -52,8 +51,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkServices:
-    """Importer functions for formats that write benchmark files. The caller passes them in, because exporters do not
-    import importers."""
+    """Importer functions for formats that write benchmark files, because exporters import no importers."""
 
     find_plan: Callable[[Run], RunPlan]
     """Find the files of a run. Raises FcreviewError if the files no longer exist."""
@@ -122,8 +120,7 @@ class ExportSource:
         self.counts: dict[str, int] = {}
         """Noun -> number of rows read: {"label": 5}. Reading again starts a new count."""
         self.make_card: Callable[[str], str] | None = None
-        """Function that returns the text of a card for the file of a given name. The card is written beside the file.
-        The `write` function of a format sets it."""
+        """Function of a file name that returns the text of a card to write beside it. A format may set it."""
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 

@@ -147,8 +147,7 @@ def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
 
 
 def _temporary_prefix(target: Path, process: int | str) -> str:
-    """Return the start of a temporary name. It contains the host and the process id, so that later exports recognise
-    leftover files."""
+    """Return the start of a temporary name, with host and process id to recognise leftover files."""
     return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host_name()}.{process}."
 
 
@@ -158,7 +157,7 @@ def _host_name() -> str:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Delete the temporary files beside the target that interrupted exports on this machine left."""
+    """Delete the temporary files that interrupted exports on this machine left beside the target."""
     start = _temporary_prefix(target, "")[:-1]
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
@@ -195,7 +194,6 @@ def _fsync_path(path: Path) -> None:
 
 
 def _file_mode(target: Path, fresh: int) -> int:
-    """Return the permissions of the existing target, or `fresh` if the target does not exist."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0o022)

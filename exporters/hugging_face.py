@@ -27,8 +27,7 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def dataset_card(source: ExportSource) -> str:
-    """Return the content of the dataset card. The labels must be written first, because the card states the number of
-    labels."""
+    """Return the dataset card. It states the number of labels, so they must be written first."""
     runs = source.runs
     lines = [
         "---",
@@ -61,7 +60,6 @@ def dataset_card(source: ExportSource) -> str:
 
 
 def _struct_features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
-    """Yield the YAML lines of named features."""
     for name, shape in shapes.items():
         yield f"- name: {name}"
         yield from (f"  {line}" for line in _type_feature(shape))

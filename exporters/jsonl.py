@@ -28,8 +28,7 @@ def write(source: ExportSource, out: Sink) -> None:
 
 
 def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
-    """Read the opinions of all labels. A line without `opinions` is read as one opinion: `{"id": "x", "value":
-    true}`."""
+    """Read the opinions of all labels. A line without `opinions` is one opinion: `{"id": "x", "value": true}`."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if line.strip():
             yield from _read_line(number, line)

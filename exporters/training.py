@@ -66,8 +66,7 @@ class CorrectedGoldens:
         self._fixes = _collect_fixes(source, agreed)
 
     def find(self, detail: ItemDetail) -> CorrectedGolden | None:
-        """Return the corrected golden calls of the item from a fix, else from an applied erratum. None if neither has
-        calls."""
+        """Return the golden calls of the item's fix, else of its applied erratum, else None."""
         item, run = detail.item, detail.run
         fix = self._fixes.get(
             (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
@@ -230,7 +229,6 @@ def _finish(source: ExportSource, name: str, counts: _RowCounts) -> None:
 
 
 def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCounts) -> str:
-    """Return a dataset card in the format of the Hugging Face hub."""
     lines = ["---", "configs:", "- config_name: default", "  data_files:", "  - split: train"]
     lines += [f"    path: {json.dumps(file, ensure_ascii=False)}", "---", "", f"# Training rows: {name}", ""]
     if counts.benchmark:
@@ -425,8 +423,7 @@ def _as_golden(calls: Sequence[Call]) -> list[Call]:
 
 
 def _golden_pair(item: _Reviewed) -> _Pair | None:
-    """Pair a wrong reply with the golden calls. None unless the item has one reply and the golden calls are one
-    step."""
+    """Pair a wrong only reply with golden calls of one step, or return None."""
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
     found = _golden_reply(item) if is_wrong else None
     if found is None:
@@ -438,8 +435,7 @@ def _golden_pair(item: _Reviewed) -> _Pair | None:
 
 
 def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
-    """Return the conversation with the corrected golden calls in place of the reply, or None without corrected golden
-    calls."""
+    """Return the conversation with corrected golden calls in place of the reply, or None."""
     found = _golden_reply(item) if item.correction is not None else None
     return [*found[0][:-1], found[1]] if found is not None else None
 

@@ -1,5 +1,4 @@
-"""Define the errors that fcreview reports to the user, the exit codes, and the exceptions that malformed data
-raises."""
+"""Define the program's exit codes, its base class of errors, and the exceptions of malformed data."""
 
 from __future__ import annotations
 

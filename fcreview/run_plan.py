@@ -22,8 +22,7 @@ class RunPlan:
     """Dataset files (questions, golden answers, function docs) that the run is joined with."""
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
-    """How certain the importer is, from 0 to 1, that the files belong to the benchmark. If several importers recognize
-    the files, the highest value decides."""
+    """Certainty of the importer, 0 to 1, that the files are of its benchmark. The highest value decides."""
     reason: str = ""
     """Why the files belong to this benchmark, shown by `fcreview doctor`."""
     issues: list[ImportIssue] = field(default_factory=list)
@@ -33,8 +32,7 @@ class RunPlan:
     importer: str = ""
     """Name of the importer that reads the run, a value of `--format`."""
     needs_scores: bool = True
-    """Whether missing score files are worth a warning. False if the results contain the verdicts, or if no program
-    writes score files for this benchmark."""
+    """Whether to warn of missing score files. False if results contain verdicts or no score files exist."""
     decoder: str = ""
     """Decoder for the model's replies, as chosen with `--decoder`; empty if the importer chooses."""
     errata: Errata | None = None
@@ -43,8 +41,7 @@ class RunPlan:
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 that depends on the importer version, decoder and errata. If it changes, the run is
-        imported again."""
+        """Number below 2^31 from importer version, decoder and errata. If it changes, the run is imported again."""
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
@@ -53,8 +50,7 @@ class RunPlan:
 
     @property
     def files(self) -> list[Path]:
-        """Files that the items depend on. The run is imported again if the size or modification time of a file
-        changes."""
+        """Files that the items depend on. If a size or modification time changes, the run is imported again."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
@@ -84,7 +80,6 @@ class Unrepresentable:
     description: str
     """Kind of review, such as `soft_score of an argument`."""
     count: int = 1
-    """Number of reviews of that kind."""
 
 
 @dataclass(frozen=True, slots=True)

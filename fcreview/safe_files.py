@@ -37,8 +37,7 @@ _SECOND_LINK_SECONDS = 0.02
 
 
 class UnsafeFileError(OSError):
-    """Raised for a file of a workspace that is a link, has several links or is not a regular file. `strerror` contains
-    the name of the file and the remedy."""
+    """Raised for a link, a file with several links or an irregular file. `strerror` has name and remedy."""
 
 
 @dataclass(frozen=True, slots=True)

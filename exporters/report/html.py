@@ -21,8 +21,7 @@ HEAT_COLORS = (
     "#c44d45", "#ab6036", "#936d2f", "#807428", "#707826", "#607c27", "#4f8028", "#3d842a", "#2a842a", "#2a843d",
     "#2a8451",
 )  # fmt: skip
-"""Backgrounds of heat cells for 0, 10, ..., 100 percent. White text on each background has a contrast of at least
-4.5:1."""
+"""Backgrounds of heat cells for 0, 10, ..., 100 percent. White text has a contrast of at least 4.5:1."""
 STYLE = """
 :root { color-scheme: light dark; --bg: #fbfbfd; --fg: #1d2230; --dim: #5f6675; --line: #e1e4ec; --card: #fff;
   --fail: #d64562; --attention: #8a5a00; --mark: #c98a1b; --estimate: #4667c8; --track: #edeff5; }
@@ -258,8 +257,7 @@ def _render_cells(block: Table, row: TableRow) -> Iterator[str]:
 
 
 def _render_graphic(graphic: Bar | Whisker | None) -> str:
-    """Render a bar or a whisker as an `svg` element. The element is hidden from screen readers, because the table has
-    the same numbers."""
+    """Render an `svg` element that screen readers skip, because the table has the same numbers."""
     if graphic is None:
         return ""
     if isinstance(graphic, Bar):

@@ -1,5 +1,4 @@
-"""Render a report as Markdown (CommonMark with GitHub tables). Text from data never becomes markup, a mention or a
-link."""
+"""Render a report as GitHub Markdown. Text from data never becomes markup, a mention or a link."""
 
 from __future__ import annotations
 

@@ -34,8 +34,7 @@ class Interval:
     n_random: int
     """Number of randomly drawn and reviewed items that the estimate is based on."""
     bounds: tuple[float, float] | None = None
-    """Lower end of the interval if all undecided items fail, and upper end if all pass. None without undecided
-    items."""
+    """Ends of the interval if all undecided items fail, or all pass. None without undecided items."""
     n_undecided: int = 0
     """Number of undecided items in the samples of the run."""
     is_bounds_headline: bool = False
@@ -59,8 +58,7 @@ class MetricRow:
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
     corrected_low: float | None = None
-    """Lowest corrected value if all open disagreements are resolved as pass, or all as fail. None without open
-    disagreements."""
+    """Lowest value if all open disagreements are resolved as pass, or all as fail; None without any."""
     corrected_high: float | None = None
 
     @property
@@ -99,8 +97,7 @@ def format_disagreements(line: MetricRow) -> str:
 
 
 def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
-    """Return the sources that have a column: official, recomputed, recomputed with errata (if errata were applied),
-    corrected."""
+    """Return the sources that have a column. Errata have one only if they were applied."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
@@ -112,8 +109,7 @@ def shown_value(line: MetricRow, source: MetricSource) -> float | None:
 
 
 def format_denominator(line: MetricRow) -> str:
-    """Format the denominator of a metric, and the smaller denominators of sources with fewer verdicts: `400 items
-    (recomputed 380)`."""
+    """Format the denominator, and smaller ones of single sources: `400 items (recomputed 380)`."""
     if line.of is None:
         return ""
     fewer = [f"{source_label(source)} {n:,}" for source, n in line.n.items() if n is not None and n < line.of]

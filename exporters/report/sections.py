@@ -114,8 +114,7 @@ MAX_CALIBRATION_GROUPS = 40
 GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
 """Measures shown for groups, limited by the page width."""
 MAX_MATRIX_LABELS = 4
-"""Maximum number of labels of a confusion matrix. A larger matrix is written as a list of (automatic verdict, human
-label) pairs."""
+"""Maximum number of labels of a confusion matrix. A larger matrix becomes a list of pairs."""
 MAX_PAIRS = 20
 """Maximum number of (automatic verdict, human label) pairs in a list, the most frequent first."""
 

@@ -69,8 +69,7 @@ class RunPassCounts:
 
     @property
     def share(self) -> float:
-        """Pass rate by official verdict, or by recomputed verdict if there are no official verdicts. -1 if it is
-        unknown."""
+        """Pass rate by official verdict, else by recomputed verdict, else -1."""
         for passed, known in (self.official, self.stated, self.rule):
             if known:
                 return passed / known

@@ -62,7 +62,7 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
 def _explain_all(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
-    """Explain each difference. Returns an empty list if a difference has no explanation."""
+    """Explain each difference. Returns an empty list if one has no explanation."""
     explanations = []
     for difference in differences:
         explanation = explain_difference(evidence, index, difference)
@@ -75,8 +75,7 @@ def _explain_all(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter, as text to append to the label of the difference. Returns None if there
-    is no explanation."""
+    """Explain why a difference may not matter, as text to append to its label. Returns None without an explanation."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -140,7 +139,6 @@ def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
-    """Find calls of undocumented functions and calls without a required argument."""
     if not any(schema.lists_parameters for schema in evidence.function_schemas):
         return
     for call in evidence.question.golden:
@@ -155,7 +153,6 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
 
 
 def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an optional argument that the golden answer requires although the golden value is the documented default."""
     parameter, accept = argument.parameter, argument.accept
     if parameter is None or parameter.required or parameter.default is NO_DEFAULT or accept.optional:
         return
@@ -166,7 +163,6 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an argument that the golden answer allows omitting although it does not accept the argument's default."""
     parameter, accept = argument.parameter, argument.accept
     if parameter is None or not accept.optional or parameter.required:
         return
@@ -182,8 +178,7 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find an undocumented argument, a required argument that the golden answer allows omitting, and values of the
-    wrong type."""
+    """Find undocumented arguments, required arguments that may be omitted, and values of the wrong type."""
     parameter, values = argument.parameter, argument.accept.any_of
     if parameter is None:
         text = f"golden answer has {argument.name}, which the function docs of {argument.call.name} do not list"
@@ -208,8 +203,7 @@ def _is_variable_name(value: Any, parameter: Parameter) -> bool:
 
 
 def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """Describe how a golden value conflicts with the function docs, as text that starts with a verb. Returns None
-    without a conflict."""
+    """Describe a conflict of a golden value with the function docs, starting with a verb. None without a conflict."""
     if value in ("", None):
         return None
     json_type = json_type_of(value)
@@ -259,7 +253,6 @@ def _with_article(json_type: str) -> str:
 
 
 def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find a formula that the golden answer accepts in one notation only, or that mixes two notations."""
     formulas = [value for value in argument.accept.any_of if isinstance(value, str) and is_power_formula(value)]
     if not formulas or argument.parameter is None:
         return
@@ -274,8 +267,8 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find accepted strings that are damaged, and pairs of accepted strings that are different parts of a third one:
-    `San Francisco` and `CA` of `San Francisco, CA`."""
+    """Find damaged strings, and accepted strings that are different parts of a third one: `Boston` and `MA` of `Boston,
+    MA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -312,8 +305,7 @@ def _is_damaged(text: str) -> bool:
 MIN_OTHER_ITEMS = 3
 """Minimum number of other items that must agree before a deviating item is suspect."""
 MAJORITY = 0.75
-"""Minimum share, from 0 to 1, of the items with the same argument that must agree before a deviating item is
-suspect."""
+"""Minimum share, 0 to 1, of items with the same argument that must agree before another item is suspect."""
 
 
 @dataclass(slots=True)
@@ -333,11 +325,9 @@ class GoldenAnswerIndex:
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         """(argument, normalized value) -> {other normalized value that is accepted with it: id of an item}."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """Question and functions -> {canonical golden answer: key of an item}. Items of conversations are not
-        included."""
+        """Question and functions -> {canonical golden answer: key of an item}, without items of conversations."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """Key of an item -> (question and functions, canonical golden answer), for items whose questions can be
-        compared."""
+        """Key of an item -> (question and functions, canonical golden answer), for comparable questions."""
         for question in questions:
             self._add(question)
 
@@ -375,8 +365,7 @@ class GoldenAnswerIndex:
                     self._accepted_with[name, one].setdefault(other, item)
 
     def find_item_accepting_both(self, name: str, accepted: Iterable[Any], predicted: Any) -> str | None:
-        """Find an item that accepts both the predicted string and one of the `accepted` strings for an argument of this
-        name. Returns its id, or None if there is none."""
+        """Return the id of an item that accepts both strings for an argument of this name, or None."""
         if not isinstance(predicted, str):
             return None
         for value in accepted:
@@ -387,12 +376,10 @@ class GoldenAnswerIndex:
         return None
 
     def get_usage(self, function: str, name: str) -> ArgumentUsage:
-        """Return how the golden answers use an argument."""
         return self._usage[function, name]
 
     def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
-        """Find an item with the same question and functions but a different golden answer. Returns its id, or None if
-        there is none."""
+        """Return the id of an item with the same question and functions but a different golden answer, or None."""
         if question.key not in self._content_of_question:
             return None
         content, own = self._content_of_question[question.key]
@@ -400,8 +387,7 @@ class GoldenAnswerIndex:
 
 
 def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find arguments that other items treat differently, and items with the same question but a different golden
-    answer."""
+    """Find arguments that other items treat differently, and equal questions with different golden answers."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():
@@ -437,8 +423,7 @@ def _accepted_type(accept: AcceptedValues) -> str:
 
 
 def _canonical_golden(golden: Iterable[Call]) -> str:
-    """Return the names and accepted values of golden calls as text that does not depend on the order of calls,
-    arguments and values."""
+    """Format golden calls as text that does not depend on the order of calls, arguments and values."""
     calls = []
     for call in golden:
         arguments = {

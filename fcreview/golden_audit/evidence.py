@@ -104,8 +104,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two different values may have the same meaning. Returns None if they do not seem to. `depth` is the
-    number of lists that contain the values."""
+    """Describe why two different values may mean the same, or return None. `depth`: number of lists around the
+    values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
@@ -179,8 +179,7 @@ def _canonical_unit(text: str) -> str | None:
 
 
 def to_iso_date(text: str) -> str | None:
-    """Convert a date in a usual notation to `2020-01-31`; None for other texts. In ambiguous dates the month comes
-    first."""
+    """Convert a date to `2020-01-31`; None for other texts. In ambiguous dates, the month comes first."""
     text = text.strip().lower()
     if found := _ISO_DATE.match(text):
         return "-".join(part.zfill(2) for part in found.groups())
@@ -196,7 +195,6 @@ def to_iso_date(text: str) -> str | None:
 
 
 def _stem_words(text: str) -> str | None:
-    """Return the words of a text without articles, prepositions and endings such as `s` and `ing`."""
     words = (word for word in re.findall(r"\w+", text.lower()) if word not in _STOP_WORDS)
     return " ".join(re.sub(r"(?<=[a-z]{2})(?:es|s|ing|ed|e)$", "", word) for word in words) or None
 
@@ -211,8 +209,7 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""(description, function) pairs. The description applies to two texts for which the function returns the same
-result."""
+"""(description, function): the description applies to two texts with the same result of the function."""
 
 
 def is_short_for(short: str, long: str) -> bool:
@@ -297,17 +294,13 @@ class RunWeights:
         return sum(self.bits.values())
 
     def models_of(self, runs: Iterable[int]) -> tuple[str, ...]:
-        """Return the models of these runs, sorted."""
         return tuple(sorted({self.run_profiles[run].model for run in runs}))
 
     def families_of(self, runs: Iterable[int]) -> tuple[str, ...]:
-        """Return the model families of these runs, sorted."""
         return tuple(sorted({self.run_profiles[run].family for run in runs}))
 
 
 class RunWeigher:
-    """Computes the weights of runs for many questions."""
-
     def __init__(self, run_profiles: Mapping[int, RunProfile]) -> None:
         self._run_profiles = run_profiles
         self._families = {run: profile.family for run, profile in run_profiles.items()}
@@ -340,8 +333,7 @@ def compute_failure_bits(pass_rate: float) -> float:
 
 
 def smooth_rate(passed: int, known: int) -> float:
-    """Return the pass rate after adding two items, one that passes and one that fails. This moves the rate towards
-    1/2."""
+    """Return the pass rate with one more passing and one more failing item, which moves it towards 1/2."""
     return (passed + 1) / (known + 2)
 
 
@@ -387,7 +379,6 @@ class QuestionEvidence:
     """Arguments of golden calls whose function docs list parameters."""
 
     def find_parameter(self, function: str, argument: str) -> Parameter | None:
-        """Return the documented parameter; None if the function docs do not list it."""
         schema = find_schema(function, self.function_schemas)
         return schema.parameters.get(argument) if schema else None
 
@@ -396,8 +387,8 @@ class QuestionEvidence:
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer that these runs gave. Its text names the call if several golden calls have the
-        same function."""
+        """Build the alternative answer of these runs. The text names the call if several golden calls have one
+        function."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
         text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label
@@ -407,7 +398,6 @@ class QuestionEvidence:
 def collect_evidence(
     question: AuditedQuestion, weigher: RunWeigher, read_schema: Callable[[dict[str, Any]], FunctionSchema]
 ) -> QuestionEvidence:
-    """Collect the evidence about a question. `read_schema` parses function docs (`create_schema_reader`)."""
     weights = weigher.compute_weights(question)
     passing = frozenset(
         difference.match_key for answer in question.answers if answer.passed for difference in answer.differences
@@ -440,7 +430,7 @@ def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSch
 
 
 def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Return a function that parses function docs. It parses each object once."""
+    """Return a function that parses function docs, each object once."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:

@@ -79,8 +79,7 @@ OTHER_NUMBER_WORDS = {
 }  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Factors between units that a text and a golden answer may use: percent, thousands, millions, dozens and months,
-minutes, hours."""
+"""Factors between units that a text and a golden answer may use: percent, thousands, dozens, months, minutes."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4
@@ -114,7 +113,7 @@ class TextContent:
         self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
     def has_number(self, value: float) -> bool:
-        """Whether the text contains the number, with any sign and in any unit of `UNIT_SCALES`."""
+        """Whether the text contains the number, with any sign and in any unit."""
         return f"{abs(value):.9g}" in self.scaled
 
     def has_words(self, text: str) -> bool:
@@ -175,8 +174,7 @@ def _mentions(text: TextContent, leaf: Any) -> bool:
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield the numbers and strings in a value, up to 8 levels deep. If there are several accepted values, only the
-    first counts."""
+    """Yield numbers and strings up to 8 levels deep. Of several accepted values, only the first counts."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()
@@ -194,7 +192,6 @@ def _iter_leaves(value: Any) -> Iterable[Any]:
 
 
 def _golden_numbers(evidence: QuestionEvidence) -> set[float]:
-    """Return the numbers in all golden values, in all units of `UNIT_SCALES`."""
     numbers: set[float] = set()
     for call in evidence.question.golden:
         for accept in (call.arguments or {}).values():

@@ -1,5 +1,4 @@
-"""Define the input and the result of the audit: questions with the answers of all runs, profiles of the runs, and
-reasons to suspect a question."""
+"""Define the data of the audit: questions with the answers of all runs, profiles of runs, reasons for suspicion."""
 
 from __future__ import annotations
 
@@ -119,7 +118,6 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
 
 
 def _has_objects(golden: Any) -> bool:
-    """Whether an accepted value is an object or a list of objects."""
     values = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
     return any(
         isinstance(value, GoldenObject)
@@ -134,8 +132,7 @@ class DistinctAnswer:
 
     runs: list[int]
     passed: bool | None
-    """Whether the answer passes: the official verdict, else the recomputed verdict, else the judge verdict, else
-    None."""
+    """Official verdict, else recomputed verdict, else judge verdict, else None."""
     has_verdict_conflict: bool = False
     """Whether the official and the recomputed verdict differ."""
     is_readable: bool = True
@@ -166,7 +163,6 @@ class AuditedQuestion:
 
     @property
     def runs(self) -> list[int]:
-        """Numbers of the runs that answered the question."""
         return [run for answer in self.answers for run in answer.runs]
 
     @property
@@ -175,7 +171,6 @@ class AuditedQuestion:
 
     @property
     def n_failing(self) -> int:
-        """Number of runs that fail."""
         return sum(len(answer.runs) for answer in self.failing_answers)
 
 

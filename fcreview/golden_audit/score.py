@@ -37,12 +37,10 @@ from fcreview.model.wording import format_count
 MIN_FAMILIES = 2
 """Minimum number of model families that must agree. Models of the same family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of a run's items on which official and recomputed verdicts differ. If the share is larger, fcreview
-probably misreads the run."""
+"""Maximum share of items with different official and recomputed verdicts. Above it, fcreview misreads the run."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
-    """Find reasons in the answers of all runs together."""
     return [
         *_find_failures(evidence),
         *_find_agreement(evidence),
@@ -52,8 +50,7 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Report the failing runs as a reason. The strength of the reason is the weight of the failing runs divided by the
-    total weight of all runs."""
+    """Report the failing runs. The strength is their weight divided by the weight of all runs."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
     share = evidence.run_weights.compute_share(failing)
     if not share:
@@ -68,8 +65,7 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
-    """Find the difference with the largest total weight among the differences that runs of several model families
-    share."""
+    """Find the difference with the largest weight among those of several model families."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -125,7 +121,7 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Find answers whose official and recomputed verdicts differ, in runs with few such answers."""
+    """Find conflicting verdicts in runs that have few of them."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
     profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
@@ -169,12 +165,10 @@ REASON_CHANCES = {
     "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "omission": 0.4, "siblings": 0.3,
     "ungrounded": 0.25, "agreement": 0.6, "explained": 0.5, "failing": 0.3, "reversed": 0.2, "contradiction": 0.3,
 }  # fmt: skip
-"""Kind of reason -> chance that a clear reason of this kind is right. The chances are rough estimates: above 1/2 for
-conflicts with the function docs and for agreement of independent models, about 0.4 for notation, and 1/5 to 1/3 for
-deviations from other items or answers."""
+"""Kind of reason -> rough chance that a clear reason of this kind is right: above 1/2 for conflicts with the function
+docs and for agreement of independent models, less for deviations from other items or answers."""
 CONVENTION_SHARE = 0.1
-"""If more than this share of a dataset's items have a property, the property is a convention, and the reasons that it
-causes are weakened."""
+"""Share of a dataset's items above which a property is a convention, so that its reasons are weakened."""
 MIN_CONVENTION_ITEMS = 20
 """Minimum number of items with a property for the property to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05
@@ -200,8 +194,7 @@ class Suspect:
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Alternative answer of the strongest reason that has one, or None if no reason has one. Answers that models
-        gave take precedence."""
+        """Alternative answer of the strongest reason with one, or None. Answers of models take precedence."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -243,7 +236,6 @@ def rank_suspects(
 
 
 def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
-    """Reduce the strength of reasons that are frequent in a dataset, in proportion to their frequency."""
     counts: Counter[tuple[tuple[str, ...], str]] = Counter()
     sizes: Counter[tuple[str, ...]] = Counter()
     for question, reasons in found:
@@ -263,9 +255,8 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score: 1 minus the probability that all kinds of reasons are wrong. Only the strongest reason of each
-    kind counts. If annotators have decided on the fault, the score moves halfway to 1 (fault of the benchmark) or to 0
-    (fault of the model)."""
+    """Compute the score: 1 minus the probability that all kinds of reasons are wrong, by the strongest reason of each
+    kind. A fault that annotators decided on moves it halfway to 1 (fault of the benchmark) or 0 (of the model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -33,12 +33,10 @@ from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION_COST = 1e6
 UNPAIRED_COST = 0.6e6
-"""Cost of a call without a partner, in an ordered alignment. One such call costs less than a pair of different
-functions, and two cost more."""
+"""Cost of an unpaired call in an ordered alignment. Two cost more than a pair of different functions."""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor that reduces the argument cost in a pair of different functions, so that this cost never separates other
-pairs."""
+"""Factor for the argument cost of a pair of different functions. This cost never separates other pairs."""
 DISTANCE_COST = 1e-5
 """Cost per position of distance between a predicted call and its golden call."""
 MAX_COMPARED_PAIRS = 3600
@@ -182,7 +180,6 @@ def _cost_matrix(
     rows: Sequence[int],
     columns: Sequence[int],
 ) -> list[list[float]]:
-    """Return the cost of each pair of a golden call in `rows` and a predicted call in `columns`."""
     return [[_pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j) for j in columns] for i in rows]
 
 
@@ -207,8 +204,7 @@ def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> fl
 
 
 def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
-    """Return the weight of an argument's differences, at most 1. For scalars, this is faster than computing the
-    differences."""
+    """Return the weight of an argument's differences, at most 1, without computing those of scalars."""
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:
@@ -217,7 +213,6 @@ def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules)
 
 
 def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
-    """Return the pairs of least total cost, in any order of the calls."""
     rows, columns = len(costs), len(costs[0])
     if rows > columns:
         transposed = [list(column) for column in zip(*costs, strict=True)]
@@ -290,8 +285,7 @@ def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
 
 
 def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> IndexPairs:
-    """Pair calls of the same function in order, then the remaining calls in order. If `ordered`, pair by position
-    only."""
+    """Pair calls of the same function in order, then the rest. If `ordered`, pair by position only."""
     if ordered:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
     unpaired: defaultdict[str, list[int]] = defaultdict(list)

@@ -115,13 +115,11 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
 
 
 def computed_grouping(grouping: int) -> int:
-    """Return the grouping whose clusters are used for a grouping. Error types, functions and arguments use the same
-    clusters."""
+    """Return the grouping whose clusters a grouping uses. The first three groupings use the same clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
 def select_named_clusters(clusters: Iterable[Cluster], grouping: int) -> list[Cluster]:
-    """Return the clusters that have a name in at least one subdivision of the grouping."""
     return [cluster for cluster in clusters if any(cluster.names[each] for each in SUBDIVISIONS[grouping])]
 
 
@@ -178,15 +176,13 @@ def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separ
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:
-    """Draw the share `number / total` as a bar of at most `cells` terminal cells, in eighths of a cell. A number above
-    0 has at least one eighth."""
+    """Draw a share as a bar of up to `cells` terminal cells, in eighths. Only 0 has no bar."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
 
 
 def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
-    """Whether an item of a cluster has a guessed decisive step."""
     return any(cluster.n_decisive for cluster in clusters)
 
 

@@ -57,8 +57,7 @@ def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have the same function and exactly equal arguments. An undecodable call equals no other
-    call."""
+    """Whether function and arguments are exactly equal. An undecodable call equals no call."""
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
@@ -303,8 +302,7 @@ class Descriptions:
         return known is not None and bool(known.name or known.options)
 
     def is_named(self, identifier: str, user_words: set[str]) -> bool:
-        """Whether a text, given as its set of words, contains a word of the object's name or all options of the
-        object."""
+        """Whether a text, given as words, contains a word of the object's name, or all its options."""
         known = self.by_id.get(identifier)
         if known is None:
             return False

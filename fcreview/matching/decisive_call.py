@@ -35,8 +35,7 @@ READING_FUNCTIONS = frozenset({
 """BFCL functions that change no compared state although their names do not begin with one of `READING_VERBS`. `cd`
 changes only the current folder. `echo` is not in the list, because it writes if it has a file name."""
 MIN_REPEATS = 3
-"""Minimum number of equal calls in a row, at the end of a conversation, that count as a loop. A single repetition may
-be a second attempt."""
+"""Minimum number of equal calls at the end that are a loop. One repetition may be a second attempt."""
 
 
 @dataclass(slots=True)
@@ -116,8 +115,7 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
 
 
 def find_loop(item: Item) -> DecisiveStep | None:
-    """For a conversation that was stopped, return the step at which the model began to repeat the last call. None if it
-    did not repeat a call."""
+    """Return the step at which the model began to repeat the last call of a stopped conversation, or None."""
     calls = [(n, call) for n, each in enumerate(chat_messages(item), 1) if not each.is_given for call in each.calls]
     count = 1
     while count < len(calls) and is_same_call(calls[-count - 1][1], calls[-1][1]):

@@ -49,8 +49,7 @@ FREE_TEXT_WORDS = 6
 """Minimum number of words of a text argument that is free text, such as the summary of a transfer. The longest fixed
 value, a reason to cancel, has three words. Summaries have more than six."""
 MIN_SHARED_NUMBERS = 2
-"""Minimum number of numbers that a calculation shares with a golden calculation of the same sum. A single shared number
-may be chance."""
+"""Minimum count of numbers shared with a golden calculation of the same sum. One may be chance."""
 MIN_SHARE = 0.5
 """Minimum fraction, from 0 to 1, of the golden calculation's numbers that occur in a calculation of the same sum."""
 MIN_DIGITS = 2
@@ -58,8 +57,7 @@ MIN_DIGITS = 2
 MIN_IDENTIFIER_LENGTH = 3
 """Minimum length, in characters, of a value that is searched for in messages. Shorter values occur by chance."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
-"""Words with which users ask for a human agent. They also occur in the names of functions that hand the conversation
-over."""
+"""Words with which users ask for a human agent, and parts of the names of handover functions."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
 _LIST_NUMBER = re.compile(r"(?m)(?:^|\s)\d{1,2}\.\s")
@@ -162,11 +160,10 @@ class _Facts:
 
     @property
     def missing(self) -> list[int]:
-        """Indices of the golden actions that were never made."""
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def describe_ids(self, before: int | None = None) -> Descriptions:
-        """Return the descriptions of ids from the results before a message, or from all results."""
+        """Return the descriptions from results before a message, or from all results."""
         found = Descriptions()
         found.add_results(text for number, text in self._numbered_results if before is None or number < before)
         return found
@@ -189,7 +186,6 @@ class _Facts:
         self.wrong = accepted or [write for write in self.wrong if not self._was_repaired(write)]
 
     def _was_repaired(self, write: _Write) -> bool:
-        """Whether a golden action of the same function was made after the refused call `write`."""
         return any(
             self.golden[index].name == write.call.name and later.message > write.message
             for index, later in self.done.items()
@@ -231,8 +227,7 @@ class _Facts:
         return f"{write.call.name} has {name} {abbreviate(given)}, but the golden action has {abbreviate(wanted)}."
 
     def _most_similar(self, call: Call) -> Call | None:
-        """Return the golden action of the same function with the most equal arguments. Actions that were never made
-        come first."""
+        """Return the golden action of the same function with the most equal arguments, missing ones first."""
         candidates = [
             (
                 index not in self.done,
@@ -330,8 +325,7 @@ class _Facts:
         yield self._forgotten_action(name)
 
     def _forgotten_action(self, name: str) -> DecisiveStep:
-        """Return the reply after the user's last mention of a value that an action needs, or the user's last
-        message."""
+        """Return the reply after the user's last mention of a needed value, or the user's last message."""
         user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
         wanted = [each for index in self.missing for each in _identifiers(_plain(self.golden[index]))]
         known = [each for each in wanted if user.descriptions.is_known(each)]
@@ -357,8 +351,6 @@ class _Facts:
 
 
 class _UserTurns:
-    """Messages of the user before a message, the last one first."""
-
     def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: Descriptions) -> None:
         self.turns = [
             (n, m.content) for n, m in enumerate(messages, 1) if m.role == "user" and n < before and m.content
@@ -367,8 +359,7 @@ class _UserTurns:
         self.descriptions = descriptions
 
     def find_mentions(self, value: str) -> list[int]:
-        """Return the numbers of messages that contain a value, or the name of the object with this id. The last message
-        comes first."""
+        """Return the messages that contain a value, or the name of the object with this id, last first."""
         return [number for number, text in self.turns if self._mentions(value, text)]
 
     def _mentions(self, value: str, text: str) -> bool:
@@ -390,8 +381,7 @@ class _UserTurns:
         )
 
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
-        """For a call that is wrong only in its payment method, return the last message that names this payment
-        method."""
+        """Return the last message with the wrong payment method, if nothing else is wrong."""
         for each in given:
             kind = {word for word in words(each.replace("_", " ")) if not word.isdigit()}
             numbers = [number for number, text in self.turns if kind and kind <= words(text)]
@@ -402,8 +392,7 @@ class _UserTurns:
         return None
 
     def find_omission(self, given: Sequence[str], omitted: Sequence[str]) -> DecisiveStep | None:
-        """Return the message in which the user names all objects of the call, if the user never names the omitted
-        objects."""
+        """Return the message that names all objects of the call, if the user never names the omitted ones."""
         named = [each for each in given if self.descriptions.is_known(each)]
         if not omitted or not named or any(self.find_mentions(each) for each in omitted):
             return None
@@ -426,7 +415,6 @@ def _topic(call: Call) -> set[str]:
 
 
 def _plain(call: Call) -> Mapping[str, Any]:
-    """Return the arguments of a golden call, each with its first accepted value."""
     arguments = call.arguments or {}
     return {
         name: value.any_of[0] if isinstance(value, AcceptedValues) and value.any_of else value
@@ -454,8 +442,7 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
-    """Return (path, given value, wanted value) of the first nested value that differs. For lists of different lengths,
-    return the lengths."""
+    """Return (path, given value, wanted value) of the first nested difference, or lengths of lists."""
     inner: list[tuple[str, Any, Any]] = []
     if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
         inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
@@ -504,6 +491,5 @@ def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
 
 
 def _stated(text: str) -> list[str]:
-    """Return the numbers that a reply states, without commas. The numbers of list items and parts of ids are
-    omitted."""
+    """Return the stated numbers without commas, except numbers of list items and in ids."""
     return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]

@@ -100,7 +100,6 @@ EXACT_RULES = ComparisonRules()
 
 
 def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
-    """Whether the value is exactly one of the accepted values."""
     kind = type(value)
     if kind in SCALAR_TYPES:
         for expected in golden.any_of:
@@ -137,16 +136,14 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a predicted string or number that is not exactly equal to the golden value is equal under the benchmark's
-    rules."""
+    """Whether a string or number that is not exactly equal is equal under the benchmark's rules."""
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
     return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
 
 
 def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, Any], depth: int = 0) -> bool:
-    """Whether every argument has exactly an accepted value, only optional arguments are omitted, and no argument is
-    unexpected."""
+    """Whether all values are accepted, only optional arguments are omitted, and no argument is unexpected."""
     n_accepted = 0
     for name, accepted in golden.items():
         if name in given:
@@ -194,7 +191,6 @@ def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULE
 
 
 def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> bool:
-    """Whether two calls have the same function under the benchmark's rules."""
     return golden.name == predicted.name or rules.is_same_name(golden.name, predicted.name)
 
 
@@ -327,8 +323,7 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    """Return at most `MAX_DIFFERENCES` differences inside an argument. If there are more, the first entry states their
-    number."""
+    """Return at most `MAX_DIFFERENCES` differences. If there are more, the first states their number."""
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]
@@ -339,7 +334,6 @@ def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[Argum
 
 
 def _diff_undecodable(golden: Call, predicted: Call) -> list[ArgumentDiff]:
-    """Return the difference of two calls if at least one of them could not be decoded."""
     if predicted.arguments is not None:
         reason = f"golden call cannot be decoded: {golden.decode_error or abbreviate(golden.raw or '')}"
         return [ArgumentDiff("", "!", reason)]

@@ -32,8 +32,7 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def confusable_skeleton(text: str) -> str:
-    """Convert a text to one script and one kind of quote, dash and blank. Strings that look equal have the same
-    result."""
+    """Convert a text to one script, quote, dash and blank, so that texts that look equal become equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
@@ -207,7 +206,6 @@ class FirstDifference:
     """Predicted value of the argument; None if there is none."""
 
     def apply_to(self, item: Item) -> None:
-        """Copy this first difference to the fields of the item."""
         item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
         item.diff_golden, item.diff_predicted = self.golden, self.predicted
 

@@ -37,8 +37,7 @@ from fcreview.model.verdict import (
 )
 
 ROLL_UP_CRITERIA = (CORRECT, "equivalent")
-"""Criteria whose verdicts on the parts of an item roll up to the item. If a part has verdicts on both criteria, the
-first criterion counts."""
+"""Criteria whose verdicts on parts roll up to the item. The first takes precedence on a part."""
 
 
 @dataclass(slots=True)
@@ -50,8 +49,7 @@ class VerdictsByAnnotator:
     adjudication: Any = None
     """Adjudicated verdict; None if there is none."""
     independent: dict[str, Any] = field(default_factory=dict)
-    """Annotator -> verdict that follows from this annotator's own reviews, regardless of the reviews of other
-    annotators."""
+    """Annotator -> verdict that follows from this annotator's own reviews only."""
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
@@ -178,7 +176,6 @@ def _set_unless_decided(verdicts: dict[str, Any], annotator: str, verdict: Any) 
 
 
 def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Return the current opinions on parts whose verdicts roll up to the item."""
     return [o for o in opinions if not o.stale and o.criterion in ROLL_UP_CRITERIA and o.target != ITEM]
 
 
@@ -189,8 +186,6 @@ def latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
 
 
 def _verdicts_on_parts(opinions: Iterable[Opinion]) -> dict[str, Any]:
-    """Return target -> latest verdict. If a target has verdicts on both of `ROLL_UP_CRITERIA`, the first criterion
-    counts."""
     verdicts: dict[str, Any] = {}
     for criterion in reversed(ROLL_UP_CRITERIA):
         by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
@@ -216,8 +211,7 @@ class Disagreement:
 
 
 def can_resolve(annotation: Annotation) -> bool:
-    """Whether an adjudication with this annotation resolves a disagreement. It needs a deciding verdict, or a fault and
-    no verdict."""
+    """Whether this adjudication resolves a disagreement: it has a deciding verdict, or a fault and no verdict."""
     return decides(annotation.verdict) or (annotation.verdict is None and annotation.fault is not None)
 
 
@@ -270,8 +264,7 @@ def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, crite
 def _opinion_with_verdict(
     annotator: str, about: Iterable[Opinion], target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    """Return the annotator's opinion on the target. If `verdict` was rolled up from parts, return a copy of the opinion
-    that has this verdict and no fault."""
+    """Return the annotator's opinion, or a copy with a verdict rolled up from parts and without a fault."""
     own = next((o for o in about if o.annotator == annotator and not o.is_adjudication), None)
     if own is not None and decides(own.verdict):
         return own
@@ -306,11 +299,9 @@ class Decision:
     n_verdicts: int = 0
     """Number of annotators and adjudicators with a current verdict, "unsure" included."""
     stale: bool = False
-    """Whether an annotator's review is of an earlier prediction or golden answer. Stale reviews have no influence on
-    this decision."""
+    """Whether a review is of an earlier prediction or golden answer. It then has no influence here."""
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
-    """Number of targets and criteria other than `item`/`correct` with a current verdict. Only the decision on
-    `item`/`correct` has this number."""
+    """Number of other targets and criteria with a current verdict; only on `item`/`correct`."""
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
     """Number of the targets and criteria in `n_part_verdicts` on which the current annotator has a verdict."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})

@@ -16,8 +16,7 @@ TargetCriterion = tuple[str, str]
 Metadata = Mapping[str, Any]
 """`Extra.metadata` of an item."""
 Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
-"""(target and criterion of the given verdict, function of (given verdict, metadata) that returns the derived verdict or
-None)."""
+"""(given target and criterion, function of (its verdict, metadata) that returns the derived verdict or None)."""
 
 GOLDEN_ACTS_KEY = "golden dialog acts"
 """Metadata key of the golden labels of a CONFETTI item."""
@@ -32,8 +31,7 @@ DECLINE_KEY = "expected"
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part that counts for the reward -> value from 0 to 1, None if unknown."""
 REWARD_CHECKS = "reward checks"
-"""Metadata key of tau-bench items: part -> [target, criterion, verdict, kind] of each check that the part consists of.
-The part passes if all its checks pass."""
+"""Metadata key of tau-bench items: part -> [target, criterion, verdict, kind] of its checks. All must pass."""
 
 
 def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:

@@ -69,7 +69,6 @@ class FunctionSchema:
 
 
 def get_parameters_schema(document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1]) -> dict[str, Any]:
-    """Return the JSON Schema object of the parameters; empty if the doc has none."""
     return next((schema for key in keys if isinstance(schema := document.get(key), dict)), {})
 
 
@@ -151,8 +150,7 @@ _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|
 
 
 def parse_default(description: str) -> Any:
-    """Extract the default from a description: `Default is 'km'.` gives `km`. Returns `NO_DEFAULT` if the description
-    states no default."""
+    """Extract the default from a description: `Default is 'km'.` gives `km`. `NO_DEFAULT` if it has none."""
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT

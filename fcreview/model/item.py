@@ -29,8 +29,7 @@ ABSENT = "(not there)"
 
 @dataclass(slots=True)
 class StateDifference:
-    """Value of an environment attribute after the golden calls and its value after the predicted calls, both as
-    JSON."""
+    """Value of an environment attribute after the golden and after the predicted calls, as JSON."""
 
     golden: Any
     predicted: Any
@@ -94,21 +93,18 @@ _OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item, stored as one JSON object. Each importer sets the fields for which its benchmark has
-    data."""
+    """Optional data of an item, stored as one JSON object. Importers set what their benchmark has."""
 
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen marks and unfolds this turn, and opens there."""
     state_differences: dict[str, StateDifference] | None = None
     """Attribute -> difference. Shown as a table at the end of the failing turn, or of the last turn if none failed."""
     golden_reply: str | None = None
-    """Golden reply, or what a reply must contain, if the benchmark judges a reply instead of calls. Shown beside the
-    predicted reply, also in blind review."""
+    """Golden reply, or what it must contain, if the benchmark judges a reply. Also shown in blind review."""
     golden_labels: list[str] | None = None
     """Labels of the golden reply. Shown beside the labels that a judge gave to the predicted reply."""
     compared_with: dict[str, int] | None = None
-    """Address of an unpaired predicted call -> `Call.index` of the golden call that the benchmark compared it with. The
-    item screen shows both."""
+    """Address of an unpaired predicted call -> `Call.index` of the golden call it was compared with."""
     uncounted_states: str | None = None
     """States of call pairs that are not errors under the benchmark's rules: `+` if additional calls are allowed, or
     `-!+` if only the effect of the calls counts. None unless the benchmark judges whole conversations."""
@@ -131,8 +127,7 @@ class Extra:
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
     """Decisions by people that the files of the run contain. Shown with the reviews; hidden in blind review."""
     redacted: bool = False
-    """Whether third-party keys were removed from the item (`fcreview.model.redact`). The raw records of the item are
-    then shown without keys too."""
+    """Whether keys were removed from the item (`fcreview.model.redact`), as also from its raw records."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Name -> any JSON value that only this benchmark has. The item screen lists the values in this order and hides
     them in blind review. Only the benchmark's own metrics may read a value by name, as `ScoredItem.metadata`."""
@@ -181,8 +176,7 @@ class Extra:
 
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
-"""Role of a message. The model did not see messages with the role `state` (a snapshot of the environment) or `log` (a
-remark by the benchmark's runner)."""
+"""Role of a message. The model did not see `state` (of the environment) and `log` (of the runner)."""
 GOLDEN_CALL = "golden call"
 """`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
@@ -190,9 +184,8 @@ SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 SourceName = Literal["official", "rule", "judge", "human"]
 """Source of a verdict. The source `rule` means that fcreview recomputed the verdict."""
 DiffState = Literal["=", "~", "!", "-", "+", " "]
-"""Result of a comparison: equal, equal after the benchmark's normalisation, different, missing in the prediction, or
-not in the golden answer. Screens show an additional call that the benchmark allows (`Extra.uncounted_states`) as a
-blank; files and the store have no blank."""
+"""Equal, equal after normalisation, different, missing, or not in the golden answer. Screens show an additional call
+that the benchmark allows (`Extra.uncounted_states`) as a blank."""
 
 T = TypeVar("T")
 
@@ -244,8 +237,7 @@ class AcceptedValues:
 
 @dataclass(slots=True)
 class GoldenObject:
-    """A golden object with accepted values for each field, stored as `{"fields": {name: {"any_of": [...], "optional":
-    false}}}`."""
+    """Accepted values of each field, stored as `{"fields": {name: {"any_of": [...], "optional": false}}}`."""
 
     fields: dict[str, AcceptedValues]
 
@@ -257,8 +249,7 @@ class Call:
     side: Side
     name: str
     arguments: dict[str, Any] | None
-    """Name -> JSON value in a predicted call, name -> `AcceptedValues` in a golden call. None if the arguments could
-    not be decoded."""
+    """Name -> JSON value if predicted, `AcceptedValues` if golden. None if not decoded."""
     turn: int = 0
     step: int = 0
     index: int = 0
@@ -280,8 +271,7 @@ class ArgumentDiff:
 
 @dataclass(slots=True)
 class CallPair:
-    """A golden call and the predicted call that was paired with it. A missing call has no predicted call, and an extra
-    call has no golden call."""
+    """A golden call and its predicted call. A missing or an extra call has no partner."""
 
     turn: int
     golden: int | None
@@ -291,8 +281,7 @@ class CallPair:
     name: str
     """Function of the golden call, or of the predicted call if there is no golden call."""
     state: DiffState
-    """Most severe difference between the two calls: `-` prediction missing, `+` unexpected prediction, `!` arguments
-    differ, `~` equivalent, `=` equal."""
+    """Most severe difference: `-` missing, `+` unexpected, `!` different, `~` equivalent, `=` equal."""
     diff: list[ArgumentDiff] = field(default_factory=list)
     """Differences between the two calls. All arguments that are not listed are equal."""
 
@@ -339,8 +328,7 @@ class Item:
     id: str
     category: str
     group: str | None = None
-    """Id of the conversation that the item belongs to; None if the item is not one of several items in a
-    conversation."""
+    """Id of the conversation that has this and other items; None if there is none."""
     question: str = ""
     """The question as one line, for lists."""
     messages: list[Message] = field(default_factory=list)
@@ -357,8 +345,7 @@ class Item:
     error_type: str | None = None
     rule_error_type: str | None = None
     rule_note: str | None = None
-    """Why there is no recomputed verdict, as shown on the item screen: 'multi-turn verdicts are imported, not
-    recomputed'."""
+    """Why there is no recomputed verdict, such as 'multi-turn verdicts are imported, not recomputed'."""
     n_turns: int = 1
     n_steps: int = 1
     tokens_in: int | None = None
@@ -416,8 +403,7 @@ class Run:
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
-    """Error tags that annotators can choose from, in the benchmark's own terms. If empty, the tags registered for the
-    importer apply."""
+    """Error tags in the benchmark's own terms. If empty, the tags of the importer apply."""
     title: str = ""
     """Display name of the benchmark. If empty, the name registered for the importer applies."""
     needs_dataset: bool = True

@@ -49,8 +49,7 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format a golden value as `abbreviate` does. Of several accepted values, only the first is shown: `"km" or 2
-    more`."""
+    """Format as `abbreviate` does, with only the first of several accepted values: `"km" or 2 more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1
@@ -185,8 +184,7 @@ def json_hash(value: Any, size: int, default: Callable[[Any], Any] | None = None
 
 
 def answer_hash(value: Any) -> str:
-    """Hash an answer for `prediction_hash` and `golden_hash`: BLAKE2b (8 bytes, as hex) of its JSON, with the keys in
-    their own order."""
+    """Hash an answer as `prediction_hash` and `golden_hash`: BLAKE2b (8 bytes, as hex) of its unsorted JSON."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -195,8 +193,7 @@ def answer_hash(value: Any) -> str:
 
 
 def parse_accepted_values(stored: Any, depth: int = 0) -> AcceptedValues:
-    """Build `AcceptedValues` from stored JSON: `{"any_of": [...], "optional": false}`. Raises ValueError for any other
-    form."""
+    """Parse `{"any_of": [...], "optional": false}`. Raises ValueError for any other form."""
     if not _has_accepted_form(stored):
         raise ValueError('a golden argument must be stored as {"any_of": [...], "optional": true or false}')
     values = [_parse_alternative(one, depth + 1) for one in stored["any_of"]]
@@ -226,8 +223,7 @@ _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]
 
 
 def child_path(path: str, key: Any) -> str:
-    """Extend a path by the name of an object's field or by a list index (from 0). The path of an argument is the empty
-    path extended by the argument's name."""
+    """Extend a path by a field name or list index (from 0). Arguments extend the empty path."""
     if type(key) is int and abs(key) < 10**18:
         return f"{path}[{key}]"
     name = key if isinstance(key, str) else to_json_text(key)
@@ -237,8 +233,7 @@ def child_path(path: str, key: Any) -> str:
 
 
 def split_path(path: str) -> list[str | int]:
-    """Split a path that `child_path` built into names and indices, outermost first. The empty path gives an empty
-    list."""
+    """Split the result of `child_path` into names and indices, outermost first."""
     keys: list[str | int] = []
     start = 0
     while start < len(path):

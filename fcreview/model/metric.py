@@ -46,8 +46,7 @@ class ScoredItem:
     """(target, criterion) -> human verdict that contradicts the automatic one. `valid`, `values` and `part_verdicts`
     already contain the overrides; an importer uses this to update values that depend on them, see `derive`."""
     reviewed: Collection[TargetCriterion] = ()
-    """Targets and criteria with a human verdict or an open disagreement. Their verdicts are never derived from other
-    criteria."""
+    """Targets and criteria with a human verdict or an open disagreement. They have no derived verdict."""
     disputed: Collection[TargetCriterion] = ()
     """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -71,8 +70,7 @@ class ScoredItem:
     """Results of functions with the decorator `cached_on_item`."""
 
     def has_own_verdict(self, target: str, criterion: str) -> bool:
-        """Whether annotators reviewed the target on this criterion. Its verdict is then not derived from other
-        criteria."""
+        """Whether annotators reviewed this, so that no verdict is derived from other criteria."""
         return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
 
     def derive(self, benchmark: str, target: str, criterion: str) -> Any:
@@ -103,8 +101,7 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 @cached_on_item
 def chain_id(item: ScoredItem) -> str | None:
-    """Return the id of the item's chain, from `metadata["chain"]["turn"]`, or None. The scores of the items in a chain
-    are multiplied."""
+    """Return `metadata["chain"]["turn"]`, or None. The scores of the items in a chain are multiplied."""
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 

@@ -20,8 +20,7 @@ _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Z
 
 
 def redact(value: Any) -> Any:
-    """Replace secrets in a copy with `[redacted]`: values of fields such as `api_key` or `token`, values in text such
-    as `token=...`, and long random tokens."""
+    """Replace the values of fields such as `api_key`, of `token=...` in text, and long random tokens in a copy."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
@@ -49,9 +48,8 @@ _KEY_FORMATS = [
     (b"earer ", rb"(earer )(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (b"PRIVATE KEY-----", rb"(PRIVATE KEY-----)[A-Za-z0-9+/=\\\snr]{40,}"),
 ]
-"""(literal, pattern) of each key format that other texts do not have. A search for the literal is fast. Each pattern
-begins with letters, because a look-behind would be ten times slower. The text that a group of the pattern matches is
-kept."""
+"""(literal, pattern) of each key format. Searching the literal first is fast. Patterns begin with letters, because a
+look-behind would be ten times slower. The text that a group matches is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
 _search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
 """Searches a text for all literals of `_KEY_FORMATS` except `earer ` at once. This takes a quarter of the time of
@@ -90,8 +88,7 @@ def _is_credential_name(name: str) -> bool:
 
 
 def redact_credentials(settings: Any) -> Any:
-    """Replace every string under a credential-like name. Not to be used on calls, because benchmarks have arguments
-    named `api_key`."""
+    """Replace every string under a credential-like name. Not for calls, which may have such arguments."""
     if isinstance(settings, list):
         return [redact_credentials(part) for part in settings]
     if isinstance(settings, dict):

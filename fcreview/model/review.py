@@ -67,8 +67,7 @@ class ItemKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Annotation:
-    """Review of one target and criterion. A field that is None leaves the earlier value unchanged; an empty note or
-    list clears the earlier value."""
+    """Review of one target and criterion. None keeps the earlier value; an empty note or list clears it."""
 
     act: Act = "review"
     target: str = ITEM

@@ -49,16 +49,12 @@ _MARK = ""
 
 
 class _SymbolCache(dict[str, str]):
-    """Cache that maps a character outside the plain ranges to the result of `_symbol`."""
-
     def __missing__(self, char: str) -> str:
         self[char] = symbol = _symbol(char)
         return symbol
 
 
 class _WidthCache(dict[str, int]):
-    """Cache that maps a character to its width in terminal cells."""
-
     def __missing__(self, char: str) -> int:
         self[char] = cells = _char_width(char)
         return cells
@@ -91,8 +87,7 @@ _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_run(run: re.Match[str]) -> str:
-    """Replace the characters of a run outside the plain ranges. A combining mark at the start of the run belongs to the
-    plain character before it."""
+    """Replace the characters of a run. A mark at its start belongs to the plain character before it."""
     replaced: list[str] = []
     has_base, marks, after_flag = run.start() > 0, 0, False
     for char in run.group():
@@ -131,8 +126,7 @@ def sanitize_lines(text: str) -> list[str]:
 
 
 def display_width(text: str) -> int:
-    """Return the width of sanitized text in terminal cells: 2 for an East Asian wide character, 0 for a mark, 1 for any
-    other."""
+    """Return the width of sanitized text in cells: 2 for East Asian wide characters, 0 for marks, else 1."""
     if text.isascii():
         return len(text)
     return sum(map(_widths.__getitem__, text))
@@ -155,8 +149,7 @@ def clip(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, right: bool = False) -> str:
-    """Clip or pad sanitized text to exactly `cells` terminal cells. If `right`, the text is aligned to the right, as
-    numbers are."""
+    """Clip or pad sanitized text to exactly `cells` terminal cells, if `right` aligned to the right."""
     text = clip(text, cells)
     blanks = " " * (cells - display_width(text))
     return blanks + text if right else text + blanks

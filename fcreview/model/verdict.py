@@ -19,8 +19,7 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 
 EQUIVALENT = "equivalent"
 DECISIVE_STEP = "decisive_step"
-"""Criterion for the decisive step. The verdict is the number, from 1, of the message after which a failed conversation
-could no longer succeed."""
+"""Criterion for the number, from 1, of the message after which a failed conversation could not succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 """Word -> verdict of an annotator who answers without deciding."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
@@ -144,7 +143,6 @@ def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | 
 
 
 def _parse_number(text: str) -> int | float | None:
-    """Parse a finite number, as an int if the text is one."""
     try:
         number = int(text) if text.lstrip("+-").isdecimal() and len(text) < 16 else float(text)
     except ValueError:
@@ -158,8 +156,7 @@ RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
 """Values of `DecidedBy` for which the human verdict counts. For "disputed" it does not."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Policies that determine the human verdict if there is no adjudication: the verdict of all annotators, or the verdict
-of more than half of them."""
+"""Without adjudication, the human verdict is that of all annotators, or of more than half of them."""
 UNANIMOUS: Policy = "unanimous"
 SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
 """Automatic sources by precedence: the benchmark's own scores come first. The first source with a verdict counts."""
@@ -191,8 +188,7 @@ def automatic_verdict(verdicts: Mapping[SourceName, Any]) -> Any:
 
 
 def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy | None = None) -> Any:
-    """Return the verdict that counts: the human verdict if it is decided, else the automatic verdict. It is the
-    automatic verdict if annotators disagree."""
+    """Return the human verdict if it is decided and not disputed, else the automatic verdict."""
     return human if decided_by in RESOLUTIONS else automatic
 
 
@@ -266,7 +262,6 @@ def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
 
 
 def _contains_failure(outer_address: str, outer_verdict: bool, address: str, verdict: bool) -> bool:
-    """Whether the outer part passes although it contains the other part, which fails."""
     return outer_verdict and not verdict and address.startswith(outer_address + "/")
 
 

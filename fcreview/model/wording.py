@@ -22,7 +22,7 @@ def scale_words(criterion: str) -> dict[str, Any]:
 
 
 def format_answer(criterion: str, value: Any) -> str:
-    """Return the word for a verdict, such as `pass`, `yes` or `2`, or JSON text if the scale has no word for it."""
+    """Return the word for a verdict, such as `pass` or `2`, or JSON text if the scale has none."""
     for word, verdict in scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
@@ -229,8 +229,7 @@ class HeaderAccuracy:
 
     @property
     def message(self) -> str:
-        """Text of the notice: `the score file states 86.00 % (344 of 400); without results, only failed items are
-        known`"""
+        """Text of the notice about the header and the missing results."""
         share = f"{100 * self.passed / self.total:.2f} %"
         counts = f"{self.passed} of {self.total}"
         return f"the score file states {share} ({counts}); without results, only failed items are known"
@@ -255,7 +254,7 @@ NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. P
 
 
 def source_label(source: str) -> str:
-    """Return the word that people read for a source of verdicts: `recomputed` for the key `rule`."""
+    """Return `recomputed` for the key `rule`, and any other source unchanged."""
     return "recomputed" if source == "rule" else source
 
 
@@ -280,8 +279,7 @@ def format_rate_of_known(passed: int, known: int, n_items: int) -> str:
 
 
 def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) -> str:
-    """Format the corrected rate with the number of items on which annotators disagree: `35.9 % · 13 open
-    disagreements`."""
+    """Format the corrected rate, with open disagreements: `35.9 % · 13 open disagreements`."""
     rate = format_rate_of_known(passed, known, n_items)
     return f"{rate} · {format_count(disputed, 'open disagreement')}" if disputed else rate
 

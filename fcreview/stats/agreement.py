@@ -52,8 +52,7 @@ def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
 
 
 def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Percent agreement: the mean over units of `agreement`, which is the share of equal pairs of labels in each
-    pattern."""
+    """Percent agreement: the mean over units of the share of equal pairs of labels in each pattern."""
 
     def statistic(weights: FloatArray) -> FloatArray:
         return _divide_or_nan(weights @ agreement, weights.sum(1))
@@ -62,8 +61,7 @@ def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
 
 
 def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Unweighted kappa of two annotators (Cohen 1960). `labels`: category numbers of the two annotators, one row for
-    each pattern (see the module docstring)."""
+    """Unweighted kappa of two annotators (Cohen 1960). `labels` has a row of two categories per pattern."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
@@ -90,9 +88,8 @@ def fleiss_kappa(counts: FloatArray) -> Statistic:
 
 
 def gwet_ac1(counts: FloatArray) -> Statistic:
-    """Gwet's AC1 (Gwet 2008), with missing labels as in Gwet's handbook (2014). Units with one label count for the
-    prevalence of categories and not for agreement. `counts` has a column for each category of the scale, even if no
-    annotator used it."""
+    """Gwet's AC1 (Gwet 2008, missing labels as in 2014). Units with one label count for the prevalence only. `counts`
+    has a column for each category of the scale, even if unused."""
     has_pairs = (counts.sum(1) > 1).astype(np.float64)
     agreement = compute_pairwise_agreement(counts)
     shares = counts / counts.sum(1, keepdims=True)
@@ -120,9 +117,8 @@ def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
 
 
 def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
-    """Krippendorff's alpha for ordered categories, given in the order of the columns. The distance of two categories is
-    the squared difference of their mean ranks. It depends on the number of labels between them, so it is computed for
-    each sample."""
+    """Krippendorff's alpha for ordered columns. The distance is the squared difference of mean ranks, which depends on
+    the labels between two categories, so it is computed for each sample."""
     low, high = np.triu_indices(counts.shape[1], 1)
     pairs = counts[:, low] * counts[:, high] / (counts.sum(1, keepdims=True) - 1)
 
@@ -142,9 +138,8 @@ def nominal_distance(n_categories: int) -> FloatArray:
 
 
 def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
-    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1 minus the
-    Jaccard index times 1 for equal sets, 2/3 if one contains the other, and 1/3 if they overlap. Disjoint sets have the
-    distance 1."""
+    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets): 1 minus the Jaccard index
+    times 1 (equal sets), 2/3 (one contains the other) or 1/3 (overlap). Disjoint sets have distance 1."""
     words = sorted(frozenset().union(*sets))
     contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
     size = contains.sum(1)
@@ -187,8 +182,7 @@ class BootstrapEstimate:
     high: float | None = None
 
     def for_units(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate for a number of units. The estimate for a single unit has no interval, because all
-        resamples would be equal."""
+        """Drop the interval of a single unit, because all of its resamples are equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
@@ -270,8 +264,7 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
 def compute_agreement(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all groups. In each group, the coefficients of all annotators come before the
-    coefficients of pairs of annotators."""
+    """Compute the coefficients of all groups, in each group first those of all annotators."""
     for group in build_rating_groups(ratings, scopes, given):
         yield from compute_coefficients(group)
 
@@ -350,14 +343,12 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
-    """Return a statistic that takes the weights of all patterns of a table and applies `statistic` to some of the
-    patterns."""
+    """Apply `statistic` to some of the patterns that it gets weights of."""
     return lambda weights: statistic(weights[:, patterns])
 
 
 def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
-    """Return the number of labels, at least two, that most units have. If two numbers are equally frequent, return the
-    larger one."""
+    """Return the most frequent number of labels, at least two; the larger of two equally frequent ones."""
     frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 
@@ -373,12 +364,10 @@ def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """Self-agreement of one annotator or of all annotators, on one criterion. `fcreview agreement --json` prints these
-    fields."""
+    """Self-agreement on one criterion. `fcreview agreement --json` prints these fields."""
 
     scope: Literal["self"]
     annotator: str | None
-    """Name of the annotator; None for all annotators together."""
     criterion: str
     n: int
     """Number of targets with two labels; "unsure" is not a label."""
@@ -395,8 +384,7 @@ class SelfAgreement:
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement by criterion: first for each annotator, by name, then for all annotators together if there
-    are several."""
+    """Compute self-agreement by criterion, for each annotator and, if there are several, for all."""
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if decides(each.first) and decides(each.second):

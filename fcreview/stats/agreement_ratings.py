@@ -48,8 +48,7 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. Includes the name of a judge, and the verdict's
-    criterion if it is not `criterion`."""
+    """Format a verdict: `gpt-4o equivalent pass: rationale`, with the judge and a criterion other than `criterion`."""
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -71,14 +70,12 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or this was not recorded
-(`unknown`). `all` combines the three."""
+"""Whether other verdicts were hidden (`blind`), visible (`seen`), or not recorded; `all` combines these."""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
 MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: as equal or different (`nominal`), by their order (`ordinal`), or as sets that may partly
-agree (`masi`)."""
+"""How labels are compared: as equal or not, by order, or as sets that may overlap (`masi`)."""
 
 AgreementScope = Literal["overall", "benchmark", "category"]
 AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
@@ -149,8 +146,7 @@ class AgreementCoefficient:
     annotators: tuple[str, ...]
     """The two annotators of a pair, or all annotators of the group."""
     value: float | None
-    """Value of the coefficient: 1 is perfect agreement and 0 agreement by chance; `percent` is a share from 0 to 1.
-    None if it is undefined."""
+    """1 is perfect agreement, 0 agreement by chance; `percent` is a share, 0 to 1. None if undefined."""
     low: float | None
     """Lower end of the 95 % bootstrap interval; None without an interval."""
     high: float | None
@@ -171,10 +167,9 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings that are labels, and copies of labels that include the fault. "Unsure" ratings are omitted. If
-    an annotator passes a target and records a fault, all labels on that criterion are repeated on the criterion
-    `correct+fault`, with values such as `pass:golden`. Annotators who pass an item for different reasons then
-    disagree."""
+    """Return the ratings that are labels. If an annotator passes a target and records a fault, the labels on that
+    criterion are repeated on `correct+fault`, with values such as `pass:golden`, so that passes for different reasons
+    differ."""
     labels = [rating for rating in ratings if decides(rating.value)]
     with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
     return labels + [
@@ -212,7 +207,6 @@ def find_multiply_labelled_items(group: RatingGroup, annotators: Sequence[str]) 
 
 
 def to_label_key(value: Any) -> LabelKey:
-    """Return the hashable form of a label."""
     return frozenset(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
@@ -276,7 +270,6 @@ def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
 
 
 def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells of the value and its interval."""
     unit: MetricUnit = "share" if coefficient.metric == "percent" else "score"
     value, low, high = (
         format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.

@@ -286,21 +286,18 @@ class MetricCalculator:
         return collect_metric_values(self._compute_metrics(self.assume_verdicts(verdicts)))
 
     def assume_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> list[ScoredItem]:
-        """Return the items with other verdicts, given as (position of the item, verdict) pairs."""
         items = self._items.copy()
         for at, verdict in verdicts:
             items[at] = self._with_verdict(at, verdict)
         return items
 
     def with_same_verdict(self, positions: Iterable[int], verdict: bool) -> MetricValues:
-        """Compute the metrics with one verdict on all items at these positions."""
         return self.with_verdicts((at, verdict) for at in positions)
 
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw. The passing items of a cell are chosen at random. Metrics without a value
-        in at least one draw are omitted."""
+        """Compute the metrics of each draw, with random passing items. Metrics that lack a value are omitted."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:
@@ -318,7 +315,6 @@ class MetricCalculator:
         return _stack_draws(draws)
 
     def _with_verdict(self, at: int, verdict: bool) -> ScoredItem:
-        """Return the item at a position with a human verdict on the whole item, which replaces an earlier verdict."""
         if (at, verdict) not in self._cache:
             item = self._items[at]
             overrides = {about: value for about, value in item.overrides.items() if about != ITEM_CORRECT}

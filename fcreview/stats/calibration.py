@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
-"""How items were selected for review: `random` if all items are from a random sample, `by hand` if none is, `both` if
-some are."""
+"""`random` if all items are from a random sample, `by hand` if none is, else `both`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,6 @@ class VerdictPair:
 
     @property
     def is_correct(self) -> bool:
-        """Whether the automatic verdict equals the human verdict."""
         return to_label_key(self.automatic) == to_label_key(self.human)
 
 
@@ -71,12 +69,10 @@ class VerdictPairGroup:
 
     @property
     def is_binary(self) -> bool:
-        """Whether all verdicts are true or false."""
         return all(isinstance(value, bool) for pair in self.pairs for value in (pair.automatic, pair.human))
 
     @property
     def selection(self) -> SelectionMethod:
-        """How the items of the group were selected."""
         n_random = sum(pair.is_random for pair in self.pairs)
         return "random" if n_random == len(self.pairs) else "both" if n_random else "by hand"
 
@@ -109,7 +105,6 @@ class ConfusionCell:
     automatic: Any
     human: Any
     n: int
-    """Number of verdict pairs."""
     items: tuple[int, ...]
     """Store numbers of the items of the verdict pairs, without duplicates."""
 
@@ -146,16 +141,13 @@ class ErrorGroup:
     wrong: int
     """Number of verdict pairs in the group."""
     of: int
-    """Number of all verdict pairs, right or wrong, with the same category, error type or function and the same
-    automatic verdict."""
+    """Number of all verdict pairs with the same property and the same automatic verdict."""
     items: tuple[int, ...]
-    """Numbers of the group's items, without duplicates."""
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Yield the groups of each scope, sorted by source, judge, criterion and name. Pairs without a tier, error type or
-    function are omitted from the scope of that property. Numbers become floats, so that 1 and 1.0 are the same
-    label."""
+    """Yield the groups of each scope, sorted by source, judge, criterion and name, without pairs that lack the
+    property. Numbers become floats, so that 1 and 1.0 are the same label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -188,8 +180,7 @@ NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a huma
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return lines of text: the number of reviewed items, the number of these items in a random sample, and a warning
-    if it is 0."""
+    """Return lines with the number of reviewed items, those in a random sample, and a warning if there are none."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"

@@ -20,8 +20,7 @@ Denominator = Literal["run", "file", "planned"]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One attempt at a task, with the facts that conventions treat differently. The importer creates one trial for each
-    item."""
+    """One attempt at a task, with the facts that conventions treat differently. Each item is a trial."""
 
     item: str
     """Id of the item."""
@@ -110,7 +109,6 @@ class RunConventions:
     """Figures of one run by all conventions. `rows` is empty if fcreview knows no convention for the benchmark."""
 
     name: str
-    """Name of the run."""
     rows: list[ConventionRow]
     numbers: Mapping[str, list[int]]
     """Item id -> numbers of the items with this id in the store."""
@@ -202,15 +200,13 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
 
 
 def _short_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Return the tasks that a note is about: the tasks without a trial that counts and, if `note` is set, the tasks
-    with the fewest trials."""
+    """Return the tasks of a note: those without a counted trial, and with `note` those with the fewest."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
 
 
 def _explain_missing(tasks: Tasks, highest: int) -> str:
-    """Explain why pass^k is not defined, by the task with the fewest trials."""
     if not tasks:
         return "no trial counts"
     fewest, name = min((len(passes), task) for task, passes in tasks.items())
@@ -233,8 +229,7 @@ def _highest_k(table: TrialTable) -> int:
 
 
 def _denominator(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
-    """Return (number of trials assumed for every task, largest k). The number is None if each task has its own number
-    of trials."""
+    """Return (trials assumed for every task, or None if tasks have their own numbers; largest k)."""
     most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
     if convention.trials == "file":
         return most, most
@@ -260,8 +255,7 @@ def _pass_hat(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
-    """Return the mean over tasks of the probability that at least one of k trials passes. A task has `n` trials, or its
-    own number if `n` is None."""
+    """Return the mean probability that at least one of k trials passes. `n` None: tasks have their own sizes."""
     if not tasks:
         return None
     sizes = ((n or len(passes), sum(passes)) for passes in tasks.values())

@@ -25,8 +25,7 @@ class OpenDisagreements:
     n: int
     """Number of open disagreements on which the metric depends."""
     low: float
-    """Lowest of three values, in the unit of the metric: all disagreements resolved as pass, all as fail, or left
-    open."""
+    """Lowest value if all disagreements are resolved as pass, as fail, or left open; in the metric's unit."""
     high: float
 
 
@@ -67,7 +66,6 @@ def _kind_of(item: ScoredItem, question: TargetCriterion) -> DisagreementKind:
 
 
 def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> ScoredItem:
-    """Return the item with the disagreements of some kinds resolved as pass or as fail."""
     questions = [question for question in item.disputed if _kind_of(item, question) in kinds]
     if not questions:
         return item
@@ -94,8 +92,7 @@ def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> Sc
 
 
 def _resolved_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
-    """Return the best or the worst verdict on a criterion. If the scale has no best or worst number, return the
-    automatic verdict."""
+    """Return the best or worst verdict on a criterion, or the automatic verdict on an unbounded scale."""
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
         return golden if passes and isinstance(golden, list) else []

@@ -81,8 +81,7 @@ def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> st
 
 
 class MetricDependencies:
-    """Categories and criteria that each metric of a run depends on. fcreview finds them by changing verdicts or answers
-    and comparing the metrics."""
+    """Categories and criteria that each metric depends on, found by changing verdicts and answers."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
         """Find the dependencies. `is_sampled`: whether item verdicts were given as part of a random sample."""
@@ -103,8 +102,7 @@ class MetricDependencies:
         return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
 
     def count_items(self, key: MetricKey) -> tuple[int, int, int]:
-        """Return (number of items reviewed in a random sample, number of items with a human verdict, number of all
-        items) in the metric's categories."""
+        """Return the numbers of (sampled and reviewed items, items with a human verdict, all items) of a metric."""
         names = [name for name in self.find_criteria(key) if name in self._models]
         by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
         counts = []
@@ -139,7 +137,6 @@ class MetricDependencies:
         return method if model.is_sampled else "not asked"
 
     def _vary_verdicts(self) -> Iterator[tuple[RunCategory, set[MetricKey]]]:
-        """Yield each category with the metrics that change if its items fail instead of pass."""
         run = self._run
         calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
         judged = (at for at, each in enumerate(run.statuses) if each.automatic is not None or each.human is not None)
@@ -193,11 +190,9 @@ def _changed_metrics(one: MetricValues, other: MetricValues) -> set[MetricKey]:
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
 INTERVAL_PERCENTILES = (2.0, 98.0)
 """Percentiles of the draws at the ends of an interval. They enclose more than 95 % of the draws, because Jeffreys
-intervals contain the true value less often than stated at some rates (Brown, Cai and DasGupta 2001), and because the
-number of draws is finite."""
+intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""Percentiles for metrics that weigh categories unevenly, and so depend on fewer items. docs/coverage.md has the
-measurements that determined both pairs."""
+"""Percentiles for metrics that weigh categories unevenly (docs/coverage.md has the measurements)."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
 """Unit -> one percentage point in this unit."""
 
@@ -232,14 +227,12 @@ class MetricEstimate:
     n_undecided: int = 0
     """Number of undecided items in all samples of the run."""
     bounds: tuple[float, float] | None = None
-    """Lower end of the interval if all undecided items fail, and upper end if all pass. None without undecided
-    items."""
+    """Ends of the interval if all undecided items fail, or all pass. None without undecided items."""
     is_bounds_headline: bool = False
     """Whether so many sampled items are undecided that the bounds replace the interval."""
 
     @property
     def key(self) -> MetricKey:
-        """Identity of the metric: (table, level, name)."""
         return self.table, self.level, self.name
 
 
@@ -254,8 +247,7 @@ class MetricDraws:
     """Values of each metric, one per draw."""
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build the variance model of each metric. The weight of a cell is the change of the metric if the outcome of
-        one item in the cell changes."""
+        """Build the variance models. The weight of a cell is the change of the metric by one more passing item."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
             passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))
@@ -280,7 +272,6 @@ class MetricDraws:
         return float(self.values[key][:n_draws].mean())
 
     def compute_interval(self, key: MetricKey, weights: FloatArray) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of a metric."""
         is_even = self.is_evenly_weighted(weights)
         percentiles = INTERVAL_PERCENTILES if is_even else UNEVEN_INTERVAL_PERCENTILES
         low, high = np.percentile(self.select_draws(key, weights), percentiles)
@@ -312,8 +303,7 @@ def choose_n_draws(n_items: int) -> int:
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""If at least this share, from 0 to 1, of the sample items that annotators reached is undecided, the bounds are shown
-instead of the interval."""
+"""Share of undecided items, of those that annotators reached, from which bounds replace the interval."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
@@ -510,8 +500,7 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model as if the pending items had been reviewed and had passed as often as the items reviewed
-    before."""
+    """Return the model as if the pending items had been reviewed and passed at the rate of their cell."""
     cells = model.cells
     later = Cells(
         cells.pool,
@@ -560,9 +549,8 @@ class PassRateEstimate:
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `half_width`, from 0 to 1, is the half-width of the interval for which
-    `needed` is computed. Returns None without a random sample, or if there are unreviewed items that no sample could
-    draw."""
+    """Estimate the share of items that pass. `needed` is for an interval of this half-width, 0 to 1. Returns None
+    without a random sample, or if no sample could draw some of the unreviewed items."""
     estimate = _estimate_pass_rate(statuses, half_width, seed)
     n_undecided = sum(each.is_undecided for each in statuses)
     if not n_undecided:

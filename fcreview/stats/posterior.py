@@ -72,8 +72,7 @@ UNPOOLED_DRAW_SHARE = 0.2
 few or no errors, draws with a common rate rule out that a single category has many errors, although such a category
 would change a metric that averages categories."""
 SKEPTICAL_DRAW_SHARE = 0.3
-"""Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common rate. They widen the
-interval and do not move the estimate."""
+"""Number of draws with `SKEPTICAL_PRIOR` per draw with a common rate. They only widen the interval."""
 MAX_PROBABILITY_RATIO = 1.5
 """Maximum ratio of two inclusion probabilities that are treated as equal."""
 _MIN_RATE = 1e-6
@@ -114,8 +113,7 @@ class PosteriorDraws:
     """Posterior draws of the outcome of unreviewed items."""
 
     passes: IntArray
-    """Number of unreviewed items that pass, of shape (draws, cells). Metrics that weigh all items equally use the first
-    `n_pooled` draws, other metrics use all."""
+    """Number of passing unreviewed items, (draws, cells). Evenly weighted metrics use the first `n_pooled` draws."""
     mean_rate: FloatArray
     """Pass rate of each cell, averaged over the draws."""
     n_pooled: int
@@ -249,8 +247,7 @@ class ItemStatus:
     automatic: AutomaticOutcome
     """Automatic verdict or kind of answer, before any review; None if the item has none."""
     human: bool | None = None
-    """Human verdict. For other criteria, whether the human answer equals the automatic answer. None if the item is
-    unreviewed or disputed."""
+    """Human verdict; for other criteria, whether the automatic answer is right. None if not decided."""
     stratum: Stratum | None = None
     """Stratum in each random sample; None if no sample could draw the item."""
     inclusion_probability: float = 0.0
@@ -266,8 +263,7 @@ class ItemStatus:
     is_sample_reviewed: bool = False
     """Whether a sample drew the item and an annotator reviewed it, with or without a decision."""
     context: str = ""
-    """Further property on which the right answer may depend, as text from `describe_chain_contexts`; empty if there is
-    none."""
+    """Further property on which the right answer may depend (`describe_chain_contexts`), or empty."""
     sample_outcome: SampleOutcome | None = None
     """Outcome of a drawn item; None if no sample drew the item."""
 
@@ -278,7 +274,6 @@ class ItemStatus:
 
     @property
     def run_category(self) -> RunCategory:
-        """(index of the run, name of the category) of the item."""
         return self.run_index, self.category
 
 
@@ -294,8 +289,7 @@ class CellKey:
 
 
 def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
-    """Return the name of a stratum in a queue file that extends another queue. Examples: `all, fail` and `all, fail,
-    live_simple`."""
+    """Name a stratum of a queue file that extends another queue: `all, fail` or `all, fail, live_simple`."""
     words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
     parts = (stratum or "all", words.get(automatic, str(automatic)), category)
     return ", ".join(part for part in parts if part is not None)
@@ -375,8 +369,7 @@ class VarianceModel:
     """Variance of the metric in the posterior draws."""
 
     def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
-        """Compute the variance that each cell contributes after 0 to `steps` further reviews. The result has the shape
-        (cells, steps + 1)."""
+        """Compute the variance of each cell after 0 to `steps` further reviews, of shape (cells, steps + 1)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(steps + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
@@ -387,15 +380,13 @@ class VarianceModel:
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
-    """Return the number of further reviews of each cell. Their sum is less than `n_reviews` if too few items are
-    left."""
+    """Return the number of further reviews of each cell, `n_reviews` or all remaining items."""
     reductions, cell = _variance_reductions(model, n_reviews)
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews until the interval has this half-width, in the unit of the metric. None if
-    even reviews of all items are not enough."""
+    """Return the number of further reviews until the interval has this half-width, or None if impossible."""
     current = float(model.compute_cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:

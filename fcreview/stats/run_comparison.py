@@ -72,7 +72,6 @@ class AlignedRuns:
 
     items: list[AlignedItem]
     generations: tuple[str, ...]
-    """Versions of the benchmark. If there are several, items are matched without the version."""
     n_other_question: int
     """Number of question keys under which the runs contain different questions. Each question is a separate item."""
 
@@ -134,7 +133,6 @@ class Flip:
 
     @property
     def passing_side(self) -> str:
-        """Side that passes the item, `a` or `b`."""
         return "a" if self.a.verdict else "b"
 
     @property
@@ -162,8 +160,7 @@ class Flip:
 
 
 def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
-    """Find the flips among items of two runs: first the items that A passes, then the items that B passes, each in the
-    order of `items`."""
+    """Find the flips of two runs: first the items that A passes, then the items that B passes."""
     pairs = (item.outcomes for item in items)
     flips = (Flip(a, b) for a, b in pairs if a and b and {a.verdict, b.verdict} == {True, False})
     return sorted(flips, key=lambda flip: flip.passing_side)
@@ -178,8 +175,7 @@ def explain_outcome(outcome: ItemOutcome) -> str:
 
 
 INTERVAL_METHOD = "tango"
-"""Interval method: the score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine
-17:891)."""
+"""Score interval for the difference of paired proportions (Tango 1998, Statistics in Medicine 17:891)."""
 TEST_METHOD = "mcnemar exact"
 _BISECTION_STEPS = 60
 
@@ -197,17 +193,14 @@ class PairedCounts:
 
     @property
     def n(self) -> int:
-        """Number of items with verdicts of both sides."""
         return self.both_pass + self.both_fail + self.only_a + self.only_b
 
     @property
     def rate_a(self) -> float | None:
-        """Pass rate of A, 0 to 1; None without items."""
         return (self.both_pass + self.only_a) / self.n if self.n else None
 
     @property
     def rate_b(self) -> float | None:
-        """Pass rate of B, 0 to 1; None without items."""
         return (self.both_pass + self.only_b) / self.n if self.n else None
 
 
@@ -256,8 +249,7 @@ def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic for the hypothesis that the difference is `delta`, where -1 < delta < 1. It is
-    standard normal under the hypothesis."""
+    """Compute Tango's score statistic, standard normal if the difference is `delta`, where -1 < delta < 1."""
     variance = n * (2 * _constrained_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
@@ -298,8 +290,7 @@ class ComparisonGroup:
     """(number of pairs with a verdict of A, number of pairs with a verdict of B)"""
 
     def is_comparable(self, a: VerdictSource, b: VerdictSource) -> bool:
-        """Whether the pass rates may be compared. They may not if only some items have recomputed verdicts, because
-        these items are not a random sample."""
+        """Whether the rates may be compared: a part of the items with recomputed verdicts is no random sample."""
         return all(
             source != "rule" or n_verdicts == self.n_pairs
             for source, n_verdicts in zip((a, b), self.n_verdicts, strict=True)
@@ -317,13 +308,10 @@ class RunComparison:
     n_unmatched: tuple[int, int]
     """(number of items of A that B does not have, number of items of B that A does not have)"""
     n_other_question: int
-    """Number of question keys under which the runs contain different questions. The items with these keys may count as
-    unmatched too."""
+    """Number of question keys with different questions. Their items may also be unmatched."""
     generations: tuple[str, ...]
-    """Versions of the benchmark."""
     has_grouped_items: bool
-    """Whether several items belong to the same conversation. The test and the interval treat them as independent, so
-    they underestimate the uncertainty."""
+    """Whether items share a conversation. The test then underestimates the uncertainty."""
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
@@ -406,8 +394,7 @@ def combine_complete_categories(
 
 
 def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
-    """List the rows of a comparison table: all items, the complete categories together (if some categories are not
-    complete), and each category."""
+    """List all items, the complete categories together (if some are not complete), and each category."""
     complete = combine_complete_categories(comparison, a, b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
@@ -454,12 +441,10 @@ class RankedRun:
     passed: int
     """Number of items that the run passes."""
     known: int
-    """Number of items in the denominator: items with verdicts of all runs or, if there are none, items with a verdict
-    of this run."""
+    """Number of items with verdicts of all runs or, without such items, with a verdict of this run."""
 
     @property
     def rate(self) -> float | None:
-        """Pass rate, 0 to 1; None without verdicts."""
         return self.passed / self.known if self.known else None
 
 
@@ -469,9 +454,7 @@ class MatrixItem:
     verdicts: tuple[bool | None, ...]
     """Verdict of each run, best run first."""
     passing: int
-    """Number of runs that pass the item."""
     known: int
-    """Number of runs with a verdict on the item."""
     upset_score: float
     """How much stronger the failing runs are than the passing runs (`compute_upset_score`)."""
 
@@ -487,14 +470,12 @@ class RunMatrix:
     ranking: list[RankedRun]
     """Runs, best first."""
     items: list[MatrixItem]
-    """Items by share of passing runs, smallest first; then by number of verdicts, largest first; then in dataset
-    order."""
+    """Items by share of passing runs, smallest first, then by number of verdicts, largest first."""
     n_shared: int
     """Number of items with verdicts of all runs. These items determine the ranking; without any, all items do."""
     n_other_question: int
     """Number of question keys under which the runs contain different questions."""
     generations: tuple[str, ...]
-    """Versions of the benchmark."""
 
     @property
     def upsets(self) -> list[MatrixItem]:
@@ -516,8 +497,7 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate. Runs with the same rate keep their order. `verdicts` has one row per item, with one
-    verdict per run."""
+    """Rank runs by pass rate, equal ones in their order. `verdicts`: a row per item, a verdict per run."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])

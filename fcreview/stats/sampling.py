@@ -48,9 +48,8 @@ class Stratum:
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """Allocate a sample to strata in proportion to their sizes, at least one item to each. The result is sorted by
-    name. Rounding uses the largest remainders. Raises SamplingError if the population or the number of strata does not
-    allow this sample size."""
+    """Allocate a sample to strata in proportion to their sizes, at least one item to each, with largest remainders. The
+    result is sorted by name. Raises SamplingError for an impossible sample size."""
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
@@ -72,8 +71,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return the number of items that are left for the strata in `quotas` after every other stratum has received one
-    item."""
+    """Return the items left for the strata in `quotas` after all others have one item."""
     return total - (len(sizes) - len(quotas))
 
 
@@ -134,8 +132,7 @@ class ShareOptions:
 
 
 def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the items that all annotators review, as indexes into `contents`. Raises SamplingError if there are fewer
-    items than `options.overlap`."""
+    """Draw the overlap as indexes into `contents`. Raises SamplingError if there are too few items."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
     return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])

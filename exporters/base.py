@@ -183,59 +183,45 @@ def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
             yield chunk
 
 
-def _lazy_function(module: str, name: str) -> Callable[[], Any]:
-    return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), name)
-
-
-def _lazy_write_and_read(module: str) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    return _lazy_function(module, "write"), _lazy_function(module, "read")
+def _lazy(module: str, function: str = "write") -> Callable[[], Any]:
+    return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), function)
 
 
 FORMATS: tuple[ExportFormat, ...] = (
-    FileFormat("jsonl", "JSON Lines: one label per line, with types and lists", "json", *_lazy_write_and_read("jsonl")),
-    FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy_function("csv", "write")),
     FileFormat(
-        "parquet",
-        "Parquet with the same fields as typed columns, for DuckDB and pyarrow",
-        "binary",
-        _lazy_function("parquet", "write"),
+        "jsonl", "JSON Lines: one label per line, with types and lists", "json", _lazy("jsonl"), _lazy("jsonl", "read")
+    ),
+    FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("csv")),
+    FileFormat(
+        "parquet", "Parquet with the same fields as typed columns, for DuckDB and pyarrow", "binary", _lazy("parquet")
     ),
     FileFormat(
         "labelstudio",
         "Label Studio tasks with predictions and annotations",
         "json",
-        *_lazy_write_and_read("label_studio"),
+        _lazy("label_studio"),
+        _lazy("label_studio", "read"),
     ),
-    FolderFormat("hf", "a Hugging Face dataset folder with a dataset card", _lazy_function("hugging_face", "write")),
-    FolderFormat(
-        "atif",
-        "ATIF 1.7 trajectories with verdicts and reviews, one file for each item",
-        _lazy_function("atif", "write"),
-    ),
+    FolderFormat("hf", "a Hugging Face dataset folder with a dataset card", _lazy("hugging_face")),
+    FolderFormat("atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", _lazy("atif")),
     FileFormat(
         "sft",
         "training rows: conversations that annotators passed or corrected (TRL, OpenAI)",
         "json",
-        _lazy_function("training", "write_sft"),
+        _lazy("training", "write_sft"),
     ),
     FileFormat(
         "preference",
         "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)",
         "json",
-        _lazy_function("training", "write_preferences"),
+        _lazy("training", "write_preferences"),
     ),
-    FolderFormat("inspect", "Inspect logs with reviews as edited scores", _lazy_function("inspect_log", "write")),
+    FolderFormat("inspect", "Inspect logs with reviews as edited scores", _lazy("inspect_log")),
     FolderFormat(
-        "tau2-notes",
-        "reviews as notes for the viewer of tau2-bench, one file for each review",
-        _lazy_function("tau2_notes", "write"),
+        "tau2-notes", "reviews as notes for the viewer of tau2-bench, one file for each review", _lazy("tau2_notes")
     ),
-    FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy_function("native", "write")),
-    FolderFormat(
-        "golden-patch",
-        "golden fixes as a patch, and a report for the maintainers",
-        _lazy_function("golden_patch", "write"),
-    ),
+    FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy("native")),
+    FolderFormat("golden-patch", "golden fixes as a patch, and a report for the maintainers", _lazy("golden_patch")),
 )
 """All export formats. A new format needs a module and an entry here."""
 

@@ -20,7 +20,6 @@ from fcreview.exporters.base import (
     BenchmarkServices,
     Content,
     ExportError,
-    ExportFormat,
     ExportSource,
     FolderFormat,
     ProgressCallback,
@@ -148,12 +147,8 @@ def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
 
 def _temporary_prefix(target: Path, process: int | str) -> str:
     """Return the start of a temporary name, with host and process id to recognise leftover files."""
-    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{_host_name()}.{process}."
-
-
-def _host_name() -> str:
-    """Return the name of this machine, because a shared folder may contain temporary files of other machines."""
-    return re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"
+    host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"  # other machines may share the folder
+    return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}.{process}."
 
 
 def _remove_leftovers(target: Path) -> None:
@@ -253,7 +248,9 @@ def export(
     from fcreview.store.rows import View
 
     source = ExportSource(store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress)
-    chosen = _find_format(format_name)
+    if format_name not in EXPORTERS:
+        raise FormatError(f"no format {format_name!r}: choose {', '.join(sorted(EXPORTERS))}")
+    chosen = EXPORTERS[format_name]
     if str(out) == STANDARD_OUTPUT:
         if isinstance(chosen, FolderFormat):
             raise FormatError(f"{format_name} writes a folder, which cannot go to standard output. Use -o FOLDER.")
@@ -269,7 +266,7 @@ def export(
         else:
             with new_file(Path(out), rules) as file:
                 chosen.load()(source, file)
-                if source.make_card is not None and not _is_special(Path(out)):
+                if source.make_card is not None and (Path(out).is_file() or not Path(out).exists()):
                     card = card_path(Path(out))
                     write_file(card, source.make_card(Path(out).name).encode("utf-8", "replace"), rules)
     except OSError as error:
@@ -280,13 +277,3 @@ def export(
 def card_path(path: Path) -> Path:
     """Return the path of the card of a file: `rows.card.md` for `rows.jsonl`."""
     return path.with_name(f"{path.stem}.card.md")
-
-
-def _is_special(path: Path) -> bool:
-    return path.exists() and not path.is_file()
-
-
-def _find_format(name: str) -> ExportFormat:
-    if name not in EXPORTERS:
-        raise FormatError(f"no format {name!r}: choose {', '.join(sorted(EXPORTERS))}")
-    return EXPORTERS[name]

@@ -27,7 +27,7 @@ from fcreview.model.address import ITEM
 from fcreview.model.json_value import canonical_json
 from fcreview.model.verdict import DISPUTED
 from fcreview.model.wording import format_count
-from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
+from fcreview.run_plan import AppliedGoldenFix, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 
@@ -113,11 +113,19 @@ class ResolvedFix:
     rows: Sequence[QueueRow]
     """Row of the item in each run of the dataset."""
 
+    @property
+    def _key(self) -> dict[str, Any]:
+        return {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
+
+    @property
+    def _n_passed(self) -> int:
+        """Number of runs that pass the item by official verdict, else by recomputed verdict."""
+        return sum(_benchmark_verdict(row) is True for row in self.rows)
+
     def to_errata_entry(self) -> ErrataEntry:
-        key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
         messages = self.detail.item.messages
         return ErrataEntry(
-            **key,
+            **self._key,
             question_hash=hash_question(messages),
             old=self.applied.old,
             new=self.applied.new,
@@ -129,20 +137,14 @@ class ResolvedFix:
             title=self.detail.run.full_title,
             evidence=Evidence(
                 len(self.rows),
-                sum(_benchmark_verdict(row) is True for row in self.rows),
+                self._n_passed,
                 tuple(row.model for row in self.rows if _benchmark_verdict(row) is False),
             ),
         )
 
     def as_json(self, root: Path) -> dict[str, Any]:
-        """Return the line of `changed.jsonl` for this fix.
-
-        The keys are benchmark, generation, language, category, id, file, old, new, decided_by, settled_by, reasons,
-        runs and runs_passed. `runs_passed` is the number of runs that pass the item by official verdict, or by
-        recomputed verdict if there is no official one.
-        """
-        key = {name: self.label[name] for name in ("benchmark", "generation", "language", "category", "id")}
-        return key | {
+        """Return the line of `changed.jsonl` for this fix."""
+        return self._key | {
             "file": self.applied.path.relative_to(root).as_posix(),
             "old": self.applied.old,
             "new": self.applied.new,
@@ -150,7 +152,7 @@ class ResolvedFix:
             "settled_by": fix_authors(self.label),
             "reasons": opinion_notes(self.label),
             "runs": len(self.rows),
-            "runs_passed": sum(_benchmark_verdict(row) is True for row in self.rows),
+            "runs_passed": self._n_passed,
         }
 
 
@@ -200,7 +202,9 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
         if not any(opinion["golden_fix"] for opinion in label["opinions"]):
             continue
         group, item = of_run[label["run"]], (label["category"], label["id"])
-        why = _rejection_reason(source, label) or _conflict_reason(group.fixes.get(item), label)
+        why = _rejection_reason(source, label)
+        if why is None and group.fixes.get(item, label)["golden_fix"] != label["golden_fix"]:
+            why = f"{label['id']}: two runs have different fixes"
         if why:
             refused[why] = refused.get(why, 0) + 1
         else:
@@ -225,11 +229,6 @@ def _rejection_reason(source: ExportSource, label: Label) -> str | None:
     return f"{label['id']}: {problem}" if problem else None
 
 
-def _conflict_reason(before: Label | None, label: Label) -> str | None:
-    differs = before is not None and before["golden_fix"] != label["golden_fix"]
-    return f"{label['id']}: two runs have different fixes" if differs else None
-
-
 def _rewrite_golden(
     source: ExportSource, group: _DatasetRuns, files: RewrittenFiles
 ) -> dict[ItemName, AppliedGoldenFix]:
@@ -247,13 +246,9 @@ def _rewrite_golden(
                     f"{row.info.full_title}, {row.info.model}: {each.description} ({each.count:,})"
                 )
             else:
-                _add_file(plan, each, files)
+                is_copy = bool(plan.data) and each.path in plan.results
+                (files.copies if is_copy else files.dataset)[each.path] = each.content
     return found
-
-
-def _add_file(plan: RunPlan, each: RewrittenFile, files: RewrittenFiles) -> None:
-    copies = bool(plan.data) and each.path in plan.results
-    (files.copies if copies else files.dataset)[each.path] = each.content
 
 
 def _resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGoldenFix) -> ResolvedFix:

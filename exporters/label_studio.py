@@ -27,8 +27,6 @@ CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
 """Types of the controls by name. All other controls are text areas."""
 META_FIELDS = ("annotator", "act", "time", "blind", "bulk", "overrules", "prediction_hash", "golden_hash")
 OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
-OWN_DATA_FIELDS = {"text", "choices", "labels"}
-"""Keys of a task's `data` that are not fields of the label."""
 
 
 def write(source: ExportSource, out: Sink) -> None:
@@ -44,10 +42,12 @@ def write(source: ExportSource, out: Sink) -> None:
 def label_to_task(label: Label) -> dict[str, Any]:
     criterion = label["criterion"]
     data = {name: value for name, value in label.items() if name not in ("automatic", "opinions")}
+    values = [each["value"] for each in [*label["automatic"], *label["opinions"]]]
+    given_labels = {str(each) for value in values if isinstance(value, list) for each in value}
     shown = {
         "text": _task_text(label),
         "choices": _choice_options(scale_words(criterion)),
-        "labels": _choice_options(_all_given_labels(label)),
+        "labels": _choice_options(sorted(given_labels)),
     }
     return {
         "data": data | shown,
@@ -60,12 +60,13 @@ def label_to_task(label: Label) -> dict[str, Any]:
         ],
         "annotations": [
             {
-                "result": list(_opinion_results(criterion, opinion, _opinion_meta(opinion))),
+                "result": list(_opinion_results(criterion, opinion, meta | {"digest": _opinion_digest(opinion)})),
                 "ground_truth": opinion["act"] == "adjudicate",
                 "was_cancelled": False,
                 "created_at": opinion["time"],
             }
             for opinion in label["opinions"]
+            for meta in [{name: opinion[name] for name in META_FIELDS}]
         ],
     }
 
@@ -73,12 +74,6 @@ def label_to_task(label: Label) -> dict[str, Any]:
 def _choice_options(words: Iterable[str]) -> list[dict[str, str]]:
     """Return the options of a control that takes its choices from the task."""
     return [{"value": word} for word in words]
-
-
-def _all_given_labels(label: Label) -> list[str]:
-    """Return all labels that an automatic verdict or an annotator gave, sorted."""
-    values = [opinion["value"] for opinion in [*label["automatic"], *label["opinions"]]]
-    return sorted({str(each) for value in values if isinstance(value, list) for each in value})
 
 
 def _task_text(label: Label) -> str:
@@ -109,10 +104,6 @@ def _make_result(control: str, content: list[str], meta: dict[str, Any]) -> dict
     kind = CONTROL_TYPES.get(control, "textarea")
     value = {"choices" if kind == "choices" else "text": content}
     return {"from_name": control, "to_name": "text", "type": kind, "value": value, "meta": meta}
-
-
-def _opinion_meta(opinion: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: opinion[name] for name in META_FIELDS} | {"digest": _opinion_digest(opinion)}
 
 
 def _opinion_digest(opinion: Mapping[str, Any]) -> str:

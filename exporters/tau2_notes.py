@@ -61,7 +61,8 @@ def is_tau2(run: Run) -> bool:
 def make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
     """Build the note of an annotator's review, with the fields of the viewer's `SimulationNote`."""
     item, path = detail.item, PurePath(detail.run.path)
-    events = [each.event for each in detail.history if _is_event_of(each, opinion)]
+    about = opinion.annotator, opinion.target, opinion.criterion
+    events = [each.event for each in detail.history if (each.annotator, each.target, each.criterion) == about]
     own = {
         "annotator": opinion.annotator, "target": opinion.target, "criterion": opinion.criterion,
         "verdict": opinion.verdict, "fault": opinion.fault, "tags": opinion.tags, "note": opinion.note,
@@ -82,10 +83,6 @@ def make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
         "error_type": next((tag for tag in tags if tag in ERROR_TYPES), None),
         "fcreview": own,
     }
-
-
-def _is_event_of(event: Any, opinion: Opinion) -> bool:
-    return (event.annotator, event.target, event.criterion) == (opinion.annotator, opinion.target, opinion.criterion)
 
 
 def _describe(opinion: Opinion) -> str:

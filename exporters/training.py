@@ -257,13 +257,10 @@ def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
         for detail in chunk:
             passes = _verdict(detail, options)
             correction = goldens.find(detail)
-            if passes is not None or (correction is not None and _is_corrected_here(detail)):
+            # A correction may belong to the same question in another run only.
+            is_own = detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
+            if passes is not None or (correction is not None and is_own):
                 yield _reduce(detail, passes, correction)
-
-
-def _is_corrected_here(detail: ItemDetail) -> bool:
-    """Whether the erratum or golden fix belongs to this item, and not only to the same question in another run."""
-    return detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
 
 
 def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
@@ -277,9 +274,7 @@ def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
         current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
         agreeing = {each.annotator for each in current if each.verdict is human}
         is_adjudicated = any(each.is_adjudication for each in current)
-        if is_adjudicated or len(agreeing) >= options.agreed:
-            return human
-        return None
+        return human if is_adjudicated or len(agreeing) >= options.agreed else None
     if human == DISPUTED or not options.trust_rule:
         return None
     verdict = detail.row.effective
@@ -423,7 +418,7 @@ def _as_golden(calls: Sequence[Call]) -> list[Call]:
 
 
 def _golden_pair(item: _Reviewed) -> _Pair | None:
-    """Pair a wrong only reply with golden calls of one step, or return None."""
+    """Pair a wrong reply with the golden calls. None if the item has several replies or golden steps."""
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
     found = _golden_reply(item) if is_wrong else None
     if found is None:

@@ -226,7 +226,7 @@ def _render_table(block: Table, paper_rows: int) -> Iterator[str]:
     kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in block.rows) else []
     kinds += ["sortable"] if len(block.rows) > 1 and not any(row.level for row in block.rows) else []
     heads = [
-        f'<th scope="col"{_cell_class(block, at)}>{_breakable(_escape_text(head))}</th>'
+        f'<th scope="col"{_cell_class(block, at)}>{_escape_text(head).replace("_", "_<wbr>")}</th>'
         for at, head in enumerate(block.heads)
     ]
     if block.graphic_at:
@@ -288,11 +288,6 @@ def _format_number(cell: str) -> str:
     """Format a number with line breaks allowed only before and after an interval or after a separator."""
     text = _escape_text(cell).replace(" ", "\u00a0").replace("\u00a0[", " [").replace("],\u00a0", "], ")
     return text.replace("\u00a0·\u00a0", " ·\u00a0").replace("–\u00a0", "–\u2060\u00a0")
-
-
-def _breakable(name: str) -> str:
-    """Allow line breaks after underscores of an escaped name."""
-    return name.replace("_", "_<wbr>")
 
 
 def _cell_class(block: Table, at: int) -> str:

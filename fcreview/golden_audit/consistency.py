@@ -320,7 +320,7 @@ class ArgumentUsage:
 
 class GoldenAnswerIndex:
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
-        self._usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
+        self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """(function, argument) -> how golden answers use it."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
         """(argument, normalized value) -> {other normalized value that is accepted with it: id of an item}."""
@@ -349,7 +349,7 @@ class GoldenAnswerIndex:
     def _count_usage(
         self, function: str, name: str, accept: AcceptedValues, counted: set[tuple[str, str, bool | str]]
     ) -> None:
-        usage = self._usage[function, name]
+        usage = self.usage[function, name]
         if (function, name, accept.optional) not in counted:
             usage.optional[accept.optional] += 1
         json_type = _accepted_type(accept)
@@ -375,9 +375,6 @@ class GoldenAnswerIndex:
                     return item
         return None
 
-    def get_usage(self, function: str, name: str) -> ArgumentUsage:
-        return self._usage[function, name]
-
     def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
         """Return the id of an item with the same question and functions but a different golden answer, or None."""
         if question.key not in self._content_of_question:
@@ -392,7 +389,7 @@ def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAn
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():
             if isinstance(accept, AcceptedValues):
-                reasons += _compare_usage(call, name, accept, index.get_usage(call.name, name), evidence)
+                reasons += _compare_usage(call, name, accept, index.usage[call.name, name], evidence)
     other = index.find_conflicting_item(evidence.question)
     if other:
         reasons.append(Reason("siblings", 1.0, f"{other} has the same question but a different golden answer"))

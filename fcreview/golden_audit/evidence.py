@@ -259,17 +259,20 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
     return description or "same elements in another order"
 
 
-def group_equal_differences(
-    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]],
-) -> list[tuple[AnswerDifference, list[int]]]:
-    """Return each difference once, with the sorted runs that have it."""
+def _share_differences(
+    differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], bits: Mapping[int, float]
+) -> list[SharedDifference]:
+    """Return each difference once, with the sorted runs that have it and a weight in `bits`."""
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, found in differences:
         for difference in found:
             first.setdefault(difference.match_key, difference)
             runs[difference.match_key].update(answer.runs)
-    return [(difference, sorted(runs[key])) for key, difference in first.items()]
+    return [
+        SharedDifference(difference, tuple(run for run in sorted(runs[key]) if run in bits))
+        for key, difference in first.items()
+    ]
 
 
 ABSENT_RUN_BITS = 3.0
@@ -410,10 +413,7 @@ def collect_evidence(
             remaining[at] = [difference for difference in found if difference.match_key not in passing]
         if remaining[at]:
             differences.append((answer, remaining[at]))
-    shared = [
-        SharedDifference(difference, tuple(run for run in runs if run in weights.bits))
-        for difference, runs in group_equal_differences(differences)
-    ]
+    shared = _share_differences(differences, weights.bits)
     schemas = [read_schema(raw) for raw in question.functions]
     arguments = _list_golden_arguments(question.golden, schemas)
     return QuestionEvidence(question, weights, schemas, differences, shared, passing, arguments)

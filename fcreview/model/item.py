@@ -127,22 +127,14 @@ class Extra:
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
     """Decisions by people that the files of the run contain. Shown with the reviews; hidden in blind review."""
     redacted: bool = False
-    """Whether keys were removed from the item (`fcreview.model.redact`), as also from its raw records."""
+    """Whether keys were removed from the item (`fcreview.model.redact`) and must be from its raw records."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Name -> any JSON value that only this benchmark has. The item screen lists the values in this order and hides
     them in blind review. Only the benchmark's own metrics may read a value by name, as `ScoredItem.metadata`."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that are set; `{}` for most items.
-
-        `{"failing_turn": 1, "state_differences": {"root": {"golden": "b", "predicted": "c"}}, "golden_reply": "No tool
-        fits.", "golden_labels": ["inform"], "held_against": {"turn:1/call:9": 5}, "accepted_answers": ["7"],
-        "final_answer": "8", "score_record": {"file": "a.json", "line": 2, "offset": 9, "length": 4}, "needs":
-        [["turn:1/call:1"]], "without_errata": {"valid": false, "error_type": "value_error:string"}, "erratum": {"who":
-        ["alice"], "date": "2026-01-01", "reasons": [], "old": [], "stale": ""}, "recorded_reviews": [{"source":
-        "inspect", "author": "bob", "verdict": true, "target": "item", "criterion": "correct", "reason": null, "time":
-        null, "events": [], "fault": null, "tags": []}], "redacted": true, "more": {"path": ["a.b"]}}`
-        """
+        """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. The names are those
+        of the fields, except for `_JSON_KEYS`. Most items have none."""
         found: dict[str, Any] = {}
         for name in type(self).__slots__:  # in field order; calling `dataclasses.fields` is slow
             value = getattr(self, name)

@@ -88,17 +88,8 @@ DIALOG_ACTS = (
 """Dialog acts of CONFETTI (Figure 5 of its paper)."""
 
 SCALES: dict[str, Scale] = {
-    CORRECT: Scale(PASS_FAIL),
-    EQUIVALENT: Scale(PASS_FAIL),
-    "func_ok": Scale(PASS_FAIL),
-    "args_ok": Scale(PASS_FAIL),
-    "args_ok_llm": Scale(PASS_FAIL),
-    "name_matches": Scale(PASS_FAIL),
-    "db": Scale(PASS_FAIL),
-    "env_assertion": Scale(PASS_FAIL),
-    "action": Scale(PASS_FAIL),
-    "communicate": Scale(PASS_FAIL),
-    "nl_assertion": Scale(PASS_FAIL),
+    **dict.fromkeys((CORRECT, EQUIVALENT, "func_ok", "args_ok", "args_ok_llm", "name_matches"), Scale(PASS_FAIL)),
+    **dict.fromkeys(("db", "env_assertion", "action", "communicate", "nl_assertion"), Scale(PASS_FAIL)),
     "reward": _SHARE,
     "hallucinated": Scale(YES_NO),
     "completeness": _ZERO_TO_TWO,

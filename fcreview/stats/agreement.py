@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,11 +132,6 @@ def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
     return statistic
 
 
-def nominal_distance(n_categories: int) -> FloatArray:
-    """Return a (categories, categories) matrix: 0 for equal categories, else 1."""
-    return 1 - np.eye(n_categories)
-
-
 def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
     """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets): 1 minus the Jaccard index
     times 1 (equal sets), 2/3 (one contains the other) or 1/3 (overlap). Disjoint sets have distance 1."""
@@ -172,8 +167,7 @@ _MAX_WEIGHTS = 2_000_000
 """Maximum number of weights in memory at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class BootstrapEstimate:
+class BootstrapEstimate(NamedTuple):
     """A coefficient and its bootstrap interval. The value is None if the coefficient is undefined. The interval is None
     if the coefficient is undefined in more than half of the resamples."""
 
@@ -298,19 +292,11 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     estimates = bootstrap(table.multiplicity, [request.statistic for request in requests])
     for request, found in zip(requests, estimates, strict=True):
         n_units = int(table.multiplicity[request.patterns].sum())
-        estimate = found.for_units(n_units)
         is_pair = len(request.annotators) == 2
         yield AgreementCoefficient(
-            scope=group.scope,
-            benchmark=group.benchmark,
-            category=group.category,
-            criterion=group.criterion,
-            level=request.level,
-            metric=request.metric,
-            annotators=request.annotators,
-            value=estimate.value,
-            low=estimate.low,
-            high=estimate.high,
+            *(group.scope, group.benchmark, group.category, group.criterion),
+            *(request.level, request.metric, request.annotators),
+            *found.for_units(n_units),
             n_units=n_units,
             n_labels=2 * n_units if is_pair else int((table.multiplicity * n_labels)[request.patterns].sum()),
             given=group.given,
@@ -357,7 +343,7 @@ def _krippendorff_alpha(table: RatingTable, counts: FloatArray) -> Statistic:
     if table.level == "ordinal":
         return krippendorff_alpha_ordinal(counts)
     if table.level == "nominal":
-        return krippendorff_alpha(counts, nominal_distance(len(table.label_keys)))
+        return krippendorff_alpha(counts, 1 - np.eye(len(table.label_keys)))
     sets = [key if isinstance(key, frozenset) else frozenset({key}) for key in table.label_keys]
     return krippendorff_alpha(counts, masi_distance(sets))
 
@@ -406,15 +392,4 @@ def _compute_for(annotator: str | None, criterion: str, repeats: Sequence[Repeat
     equal = np.asarray(table.cells[:, 0] == table.cells[:, 1])
     estimates = bootstrap(table.multiplicity, [percent_agreement(equal), cohen_kappa(table.cells)])
     share, kappa = (each.for_units(len(repeats)) for each in estimates)
-    return SelfAgreement(
-        scope="self",
-        annotator=annotator,
-        criterion=criterion,
-        n=len(repeats),
-        percent=share.value,
-        percent_low=share.low,
-        percent_high=share.high,
-        kappa=kappa.value,
-        kappa_low=kappa.low,
-        kappa_high=kappa.high,
-    )
+    return SelfAgreement("self", annotator, criterion, len(repeats), *share, *kappa)

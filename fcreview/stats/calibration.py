@@ -272,10 +272,10 @@ def _bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, Statisti
     from fcreview.stats.agreement import bootstrap
 
     n = int(counts.sum())
-    estimates = [each.for_units(n) for each in bootstrap(counts, list(statistics.values()))]
+    estimates = bootstrap(counts, list(statistics.values()))
     return [
-        CalibrationMeasure(name, each.value, each.low, each.high, "bootstrap", n)
-        for name, each in zip(statistics, estimates, strict=True)
+        CalibrationMeasure(name, *estimate.for_units(n), "bootstrap", n)
+        for name, estimate in zip(statistics, estimates, strict=True)
     ]
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 
 from fcreview.exporters.base import FORMATS, ExportSource, FileFormat, FolderFormat, Sink
-from fcreview.exporters.label_studio import OWN_DATA_FIELDS
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [
@@ -32,7 +31,7 @@ def rows_of(name: str, path: Path) -> list[dict[str, Any]]:
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
     if name == "labelstudio":
         return [
-            {k: v for k, v in task["data"].items() if k not in OWN_DATA_FIELDS}
+            {k: v for k, v in task["data"].items() if k not in {"text", "choices", "labels"}}
             | {"automatic": task["predictions"], "opinions": task["annotations"]}
             for task in json.loads(path.read_text("utf-8"))
         ]

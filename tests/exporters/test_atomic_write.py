@@ -123,7 +123,7 @@ def test_only_what_is_left_of_our_own_is_taken_away(store: Store, tmp_path: Path
     """Not what a living process writes, nor what another machine or program left."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    host = placing._host_name()
+    host = placing._temporary_prefix(Path("out"), "").split(".")[3]
     kept = [
         f".out.fcreview.{host}.{os.getpid()}.a.part", f".out.fcreview.elsewhere.{gone.pid}.a.part",
         f".out.fcreview.{host}.{gone.pid}.a.txt", f".other.fcreview.{host}.{gone.pid}.a.part",

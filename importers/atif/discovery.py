@@ -68,8 +68,6 @@ class JobFiles:
 
 
 class _FileEnds(NamedTuple):
-    """The beginning and the end of a file, as text."""
-
     head: str
     tail: str
 
@@ -247,10 +245,7 @@ def peek(path: Path) -> _FileEnds | None:
 
 
 def identify_agent(path: Path) -> AgentAndModel | None:
-    """Return (agent name, model name) of an ATIF trajectory, empty if unknown. Returns None for other files.
-
-    A trajectory is an object with `schema_version`, `agent` and `steps`.
-    """
+    """Return (agent name, model name) of an ATIF trajectory, each empty if unknown, or None for other files."""
     if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
         return None
     ends = peek(path)

@@ -84,7 +84,6 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def _read_lines(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue]:
-    """Read a file with one trajectory on each line."""
     path = trial.documents[0]
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -173,7 +172,6 @@ def _first_count(*values: Any) -> int | None:
 
 
 def _add_trial(item: Item, record: TrialRecord) -> None:
-    """Add the verdict, tokens and error of a Harbor trial."""
     result = record.result
     if not result and record.rewards is None:
         return

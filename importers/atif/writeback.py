@@ -63,8 +63,7 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
 
 
 def _reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the reward that overrides imply, or None without overrides. An override of the reward has precedence over
-    an override of the verdict."""
+    """Return the reward by the overrides: of the reward itself, or else of the verdict. None without overrides."""
     reward = item.overrides.get((ITEM, REWARD))
     if is_number(reward):
         return float(reward)

@@ -53,10 +53,7 @@ def classify_parameter(parameter: str) -> str:
 
 
 def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
-    """List the parameters that are in only one of the calls or have different values, in the golden call's order.
-
-    The values are compared by the evaluator's rules.
-    """
+    """List the parameters that only one of the calls has, or whose values differ by the evaluator's rules."""
     equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
     return [name for name in dict.fromkeys([*golden, *predicted]) if name not in equal]
 
@@ -224,7 +221,6 @@ def _verdict_from_log(
 
 
 def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call | None:
-    """Return the first golden call without an accepted predicted call, or else the first golden call."""
     return next((call for call in calls if call.index not in accepted_indexes), calls[0] if calls else None)
 
 
@@ -259,10 +255,7 @@ def _verdict_from_reply(
 def _guess_partners(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Assign golden calls to predicted calls without a recorded golden call.
-
-    Each predicted call gets the most similar remaining golden call of the same function.
-    """
+    """Assign the most similar remaining golden call of the same function to each call without a golden call."""
     unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]

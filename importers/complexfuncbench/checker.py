@@ -70,10 +70,7 @@ CallError = tuple[str, str, str | None]
 
 
 def is_equal_value(parameter: str, predicted: Any, golden: Any) -> bool:
-    """Return whether two values are equal in Python.
-
-    Values of `categories_filter` are compared as sets of comma-separated parts.
-    """
+    """Return whether two values are equal. `categories_filter` is compared as a set of comma-separated parts."""
     if parameter == "categories_filter" and isinstance(predicted, str) and isinstance(golden, str):
         return _split_filters(predicted) == _split_filters(golden)
     return bool(predicted == golden)
@@ -107,10 +104,7 @@ def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) ->
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
-    """Return the error of a predicted call that no tier accepted.
-
-    The error is at the first differing golden argument in sorted order, or else at the first extra argument.
-    """
+    """Return the error of a rejected call: at the first golden argument by name that differs, or at an extra one."""
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):
         if key not in predicted_arguments:
@@ -125,10 +119,7 @@ _PYTHON_TYPES = {"string": (str,), "number": (int, float), "boolean": (bool,), "
 
 
 def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> str | None:
-    """Return the first format error of a call, or None.
-
-    A boolean passes as a number. Types other than string, number, boolean and array are not checked.
-    """
+    """Return the first format error of a call, or None. A boolean passes as a number."""
     function_doc = next((f for f in functions if f.get("name") == call.get("name")), None)
     if function_doc is None:
         return f"{call.get('name')} is not an available function"

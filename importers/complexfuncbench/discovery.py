@@ -47,10 +47,7 @@ def _read_first_record_keys(path: Path) -> set[str]:
 
 
 def _is_dataset_file(path: Path, keys: set[str]) -> bool:
-    """Return whether a file contains samples, or is an empty or unreadable file with the dataset's name.
-
-    `keys` are the keys of the file's first record.
-    """
+    """Return whether a file has samples, or is empty with the dataset's name. `keys` are those of its first record."""
     return keys >= DATASET_KEYS or (path.name == DATASET_NAME and not keys)
 
 
@@ -75,7 +72,6 @@ def _make_plan(
 
 
 def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
-    """Return the dataset files of a run: those in `dataset_folders`, or else the nearest ones."""
     if passed := list(_iter_dataset_files(dataset_folders)):
         return passed
     return _nearest_files(path, dataset_files or list(_iter_dataset_files(_candidate_folders(path))))
@@ -88,7 +84,6 @@ def _nearest_files(path: Path, files: Sequence[Path]) -> list[Path]:
 
 
 def _common_path(files: Sequence[Path]) -> str | None:
-    """Return the path of a single file, or the common folder of several."""
     if len(files) > 1:
         return os.path.commonpath([file.absolute() for file in files])
     return str(files[0]) if files else None

@@ -106,10 +106,7 @@ def read_count(counts: Mapping[str, Any], name: str) -> int:
 
 
 def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
-    """Return the error type of a failed sample, or None.
-
-    The result is the recorded error type, or else the error type of the first call that an override rejects.
-    """
+    """Return the error type of a failed sample, or else that of the first call that an override rejects."""
     if item.valid is not False:
         return None
     rejected = (call.error for call in calls if call.officially_accepted and call.accepted is False and call.error)
@@ -179,7 +176,6 @@ def call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
 
 
 def call_accuracy_by_domain(outcomes: Sequence[SampleOutcome]) -> dict[str, float]:
-    """Return the call accuracy of each domain, in percent."""
     domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
     return {name: call_accuracy([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
 
@@ -232,10 +228,7 @@ def _integer_or_none(value: Any) -> int | None:
 
 
 def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Return the metrics of Figure 4: the share of each error type among the failed samples that have an error type.
-
-    Error types that the paper does not show come last.
-    """
+    """Return Figure 4: the share of each error type among the failed samples that have an error type."""
     type_counts = Counter(error_type for item, calls in samples if (error_type := get_sample_error(item, calls)))
     names = [*PAPER_ERROR_TYPES, *(name for name in type_counts if name not in PAPER_ERROR_TYPES)]
     total = type_counts.total()
@@ -246,10 +239,7 @@ def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
 
 
 def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
-    """Return the metrics of Figure 5, by parameter type.
-
-    Each is the share of the compared parameters in which a rejected call differs from its golden call.
-    """
+    """Return Figure 5: the share of compared parameters with a difference in a rejected call, by parameter type."""
     wrong = Counter(parameter_type for _, calls in samples for parameter_type in list_wrong_parameter_types(calls))
     compared: Counter[str] = Counter()
     for item, _ in samples:

@@ -182,10 +182,7 @@ def _read_log(file: Path | None, item: Item) -> EvaluationLog | None:
 
 
 def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[CallPair]:
-    """Pair the predicted calls with the golden calls, in golden order.
-
-    Repeated optional calls, and calls that the evaluator compared with no golden call, come last without a partner.
-    """
+    """Pair predicted calls with golden calls, in golden order. Predicted calls without a partner come last."""
     pairs: dict[int, CallPair] = {}
     unpaired: list[CallPair] = []
     for verdict in verdicts:
@@ -206,10 +203,7 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
 
 
 def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
-    """Return a mapping from the address of each rejected call without a pair to the index of its golden call.
-
-    These golden calls are paired with other predicted calls. Returns None if there are no such rejected calls.
-    """
+    """Map the address of each rejected call without a pair to the index of the golden call it was compared with."""
     unpaired = {call_address(0, position) for position, pair in enumerate(pairs) if pair.golden is None}
     compared = {address: each.golden.index for address, each in verdicts.items() if each.golden and address in unpaired}
     return compared or None

@@ -245,7 +245,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def _iter_records_with_ids(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
-    """Yield (line number, item id, record)."""
     seen_ids: set[str] = set()
     for line, record in parse_numbered_records(raw):
         name = str(record.get("id"))

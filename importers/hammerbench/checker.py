@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fcreview.importers.common.records import as_object
 from fcreview.importers.hammerbench.dialogue import ParsedCall
 
 
@@ -21,9 +22,7 @@ def compute_rouge_l(prediction: str, golden: str, language: str) -> float:
     if not hypothesis.strip() or not reference.strip():
         return 0.0
     predicted_sentences, golden_sentences = _split_sentences(hypothesis), _split_sentences(reference)
-    if not predicted_sentences or not golden_sentences:
-        return 0.0
-    return _compute_f(predicted_sentences, golden_sentences)
+    return _compute_f(predicted_sentences, golden_sentences) if predicted_sentences and golden_sentences else 0.0
 
 
 def _normalize(text: str, language: str) -> str:
@@ -110,14 +109,13 @@ def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str)
         label: `{"name", "arguments"}`, or the expected refusal as text. In that case only `rejected` can be true.
         language: `en` or `zh`.
     """
-    golden_arguments = label.get("arguments") if isinstance(label, dict) else None
-    golden_arguments = golden_arguments if isinstance(golden_arguments, dict) else {}
+    golden_arguments = as_object(as_object(label).get("arguments"))
     name_ok = call is not None and isinstance(label, dict) and call.get("name") == label.get("name")
     rejected = not name_ok and "sorry" in (raw if isinstance(raw, str) else str(raw)).lower()
     if call is None or not isinstance(label, dict):
         return SnapshotCheck(call is None, False, False, rejected, [], list(golden_arguments))
     arguments = call.get("arguments")
-    predicted_arguments = arguments if isinstance(arguments, dict) else {}
+    predicted_arguments = as_object(arguments)
     hallucinated = [key for key in predicted_arguments if key not in golden_arguments]
     missing = [key for key in golden_arguments if key not in predicted_arguments]
     args_ok, lowest, lowest_argument = check_arguments(arguments, golden_arguments, language)
@@ -132,10 +130,7 @@ def check_arguments(predicted: Any, golden: dict[str, Any], language: str) -> tu
     golden_texts = {key: str(value) for key, value in golden.items() if value != ""}
     if any(key not in golden_texts for key in predicted_texts):
         return False, None, None
-    if predicted_texts == golden_texts:
-        return True, None, None
-    if "kwargs" in golden_texts:
-        golden_texts.pop("kwargs")
+    if golden_texts.pop("kwargs", None) is not None:
         predicted_texts.pop("kwargs", None)
     if predicted_texts == golden_texts:
         return True, None, None

@@ -13,6 +13,7 @@ import json
 import re
 from typing import Any
 
+from fcreview.importers.common.records import as_object
 from fcreview.model.item import GOLDEN_CALL, Message
 
 _ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
@@ -63,19 +64,15 @@ def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | No
 
 
 def parse_log_input(text: str) -> list[Message]:
-    """Parse the messages in the `input` of a flat log, which begin with `user:` or `assistant:` at the start of a line.
-
-    Text without these prefixes is one user message.
-    """
-    prefixes = list(_ROLE_PREFIX.finditer(text))
-    if not prefixes:
+    """Parse the `input` of a flat log: messages that begin with `user:` or `assistant:`, or else one user message."""
+    _, *parts = _ROLE_PREFIX.split(text)
+    if not parts:
         return parse_user_message(text, 0)
     messages: list[Message] = []
     turn = -1
-    for position, prefix in enumerate(prefixes):
-        end = prefixes[position + 1].start() if position + 1 < len(prefixes) else len(text)
-        content = text[prefix.end() : end].rstrip("\n")
-        if prefix[1] == "user":
+    for role, content in zip(parts[::2], parts[1::2], strict=True):
+        content = content.rstrip("\n")
+        if role == "user":
             turn += 1
             messages += parse_user_message(content, turn)
         else:
@@ -102,10 +99,7 @@ ParsedCall = dict[str, Any]
 
 
 def choose_parser(log_path: str) -> str:
-    """Return the name of the parser for a log, chosen by the path of the log.
-
-    The name is the first of `ministral`, `xlam` and `toolace` that the path contains in any case, else `default`.
-    """
+    """Return `ministral`, `xlam` or `toolace`, whichever the path of the log contains first, else `default`."""
     lower_path = log_path.lower()
     return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")
 
@@ -127,22 +121,13 @@ def _parse_default(text: str) -> ParsedCall | None:
     json_object = _parse_json_object(text.strip())
     if json_object is not None and "name" in json_object and "parameters" in json_object:
         return _make_parsed_call(json_object)
-    blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL) if JSON_FENCE in text else _find_unfenced_json(text)
-    calls = []
-    for block in blocks:
-        block = block.strip()
-        if not block:
-            continue
-        value = _parse_json_object(block) or _parse_json_object(block.split("\n")[-1])
-        if value is None:
-            return None
-        calls.append(value)
-    return _make_parsed_call(calls[0]) if calls else None
-
-
-def _find_unfenced_json(text: str) -> list[str]:
-    start = text.find('{"name"')
-    return [text[start:]] if start >= 0 else []
+    if JSON_FENCE in text:
+        blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL)
+    else:
+        blocks = re.findall(r'\{"name".*', text, re.DOTALL)
+    stripped = [block.strip() for block in blocks if block.strip()]
+    calls = [_parse_json_object(block) or _parse_json_object(block.split("\n")[-1]) for block in stripped]
+    return _make_parsed_call(calls[0]) if calls and calls[0] is not None and None not in calls else None
 
 
 def _parse_json_object(text: str) -> dict[str, Any] | None:
@@ -154,16 +139,12 @@ def _parse_json_object(text: str) -> dict[str, Any] | None:
 
 
 def _make_parsed_call(value: dict[str, Any]) -> ParsedCall | None:
-    name = value.get("name")
-    arguments = value.get("arguments")
-    if not isinstance(arguments, dict):
-        arguments = value.get("parameters")
-    if not isinstance(arguments, dict):
-        arguments = {}
-    blank = [key for key, argument in arguments.items() if isinstance(argument, str) and argument in ("", "\\")]
-    nonblank = {key: argument for key, argument in arguments.items() if key not in blank}
+    name, arguments = value.get("name"), value.get("arguments")
     if name is None:
         return None
+    arguments = arguments if isinstance(arguments, dict) else as_object(value.get("parameters"))
+    blank = [key for key, argument in arguments.items() if isinstance(argument, str) and argument in ("", "\\")]
+    nonblank = {key: argument for key, argument in arguments.items() if key not in blank}
     return {"name": name, "arguments": nonblank} | ({"blank": blank} if blank else {})
 
 

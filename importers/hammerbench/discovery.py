@@ -22,7 +22,7 @@ MULTI_TURN_TYPES = ("Based", "mQmA", "mQsA", "sQmA", "SO_case1", "SO_case2", "mS
 SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect", "ir_ST_Imperfect", "ir_ST_External")
 """Types of single-turn datasets. In types with the prefix `ir_`, no available function is suitable."""
 DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
-TYPE_FOLDER_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")")
+TYPE_FOLDER_NAME = re.compile(DATASET_FILE_NAME.pattern.removesuffix(r"\.json"))
 LOG_KEYS = {"input", "predict", "label"}
 """Keys of the records of a flat log."""
 MAX_HEAD_BYTES = 1 << 16
@@ -30,10 +30,7 @@ MAX_HEAD_BYTES = 1 << 16
 
 
 def split_item_id(item_id: str) -> tuple[str, str, int]:
-    """Split an item id into type, conversation and snapshot: (`SO_case1`, `12`, 3) for `SO_case1_12_3`.
-
-    The id is split from the right, because types contain underscores.
-    """
+    """Split `SO_case1_12_3` into type, conversation and snapshot: (`SO_case1`, `12`, 3). Types contain underscores."""
     parts = item_id.rsplit("_", 2)
     if len(parts) == 3 and parts[2].isdigit():
         return parts[0], parts[1], int(parts[2])
@@ -80,10 +77,7 @@ def find_dataset_files(run_path: Path, language: str, dataset_folders: Iterable[
 
 
 def _has_dataset(folder: Path) -> bool:
-    """Return whether a folder contains a dataset.
-
-    The search is limited, because a folder `data` above the run may contain a whole disk.
-    """
+    """Return whether a folder contains a dataset. The search is limited: a folder `data` may contain a whole disk."""
     if not folder.is_dir():
         return False
     names = (path.name for path in gather_files([folder], max_files=2000, max_depth=3).files)
@@ -117,8 +111,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             found.claimed.add(path)
         elif path.suffix == ".json" and is_flat_log(path):
             found.plans.append(_make_flat_plan(path, dataset_folders))
-    for folder, result_files in results_by_folder.items():
-        found.plans.append(_make_conversation_plan(folder, result_files))
+    found.plans += [_make_conversation_plan(folder, paths) for folder, paths in results_by_folder.items()]
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
@@ -128,23 +121,18 @@ def _make_flat_plan(path: Path, dataset_folders: Sequence[Path]) -> RunPlan:
     first = read_first_array_object(path) or {}
     language = detect_language(path, str(first.get("input", "")))
     files = list(dict.fromkeys(find_dataset_files(path, language, dataset_folders)))
-    run = Run(
-        "hammerbench", "flat", language, path.stem, str(path), dataset=str(files[0].parent.parent) if files else None
-    )
-    return RunPlan(
-        run, [path], data=files, reason="a JSON array of records with input, predict and label", needs_scores=False
-    )
+    dataset = str(files[0].parent.parent) if files else None
+    run = Run("hammerbench", "flat", language, path.stem, str(path), dataset=dataset)
+    reason = "a JSON array of records with input, predict and label"
+    return RunPlan(run, [path], data=files, reason=reason, needs_scores=False)
 
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
     types = [get_folder_type(path.parent) or path.parent.name for path in result_files]
     language = detect_language(result_files[0], "")
-    run = Run(
-        "hammerbench", "conversation", language, folder.name, str(folder), dataset="MT_0.json next to each result"
-    )
-    companions = [
-        path.parent / name for path in result_files for name in COMPANION_FILES if (path.parent / name).is_file()
-    ]
-    data = [path.parent / "MT_0.json" for path in result_files if (path.parent / "MT_0.json").is_file()]
+    dataset = "MT_0.json next to each result"
+    run = Run("hammerbench", "conversation", language, folder.name, str(folder), dataset=dataset)
+    companions = [each for path in result_files for name in COMPANION_FILES if (each := path.parent / name).is_file()]
+    data = [each for path in result_files if (each := path.parent / "MT_0.json").is_file()]
     reason = f"folders with MT_res.json: {', '.join(types)}"
     return RunPlan(run, result_files, scores=companions, data=data, reason=reason)

@@ -189,11 +189,7 @@ class ConversationCounts:
 
 
 def compute_conversation_metrics(conversations: ConversationCounts, selector: str = "all") -> dict[str, float]:
-    """Compute the metrics of the script for conversations.
-
-    The function name of the first snapshot counts for the whole conversation. Conversations without a selected snapshot
-    are omitted.
-    """
+    """Compute the metrics of the script for conversations, in which the first snapshot's function counts for all."""
     tally = conversations.tally_for(selector)
     if tally is None:
         return {}
@@ -213,7 +209,6 @@ def compute_conversation_metrics(conversations: ConversationCounts, selector: st
 
 
 def _progress_rate(flags: Sequence[bool]) -> float:
-    """Return the share of snapshots before the first wrong one, from 0 to 1."""
     first = next((position for position, ok in enumerate(flags) if not ok), None)
     return 1.0 if first is None else first / len(flags)
 
@@ -241,10 +236,7 @@ def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> Snapsh
 
 
 def is_declined(item: ScoredItem) -> bool | None:
-    """Return whether the model declined an item that it should decline, or None without a verdict.
-
-    The verdict on the item decides, or an override of `rejected` if annotators did not review the item itself.
-    """
+    """Return whether the model declined, as it should. The verdict on the item counts, or an override of `rejected`."""
     declined: bool | None = item.derive("hammerbench", ITEM, CORRECT)
     return item.valid if declined is None else declined
 
@@ -283,10 +275,7 @@ OTHER_ERRORS_NOTE = (
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics over all types and of each type.
-
-    The golden answers of type IS are text, so its only metric is the share of declined requests.
-    """
+    """Compute the metrics over all types and of each type. Type IS has only the share of declined requests."""
     items_by_type: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         items_by_type[item.category].append(item)
@@ -309,13 +298,11 @@ def _make_metric(table: str, name: str, value: float, note: str = "") -> Metric:
 
 @cached_on_item
 def _rule_outcome(item: ScoredItem) -> SnapshotOutcome | None:
-    """Return the effective values of a snapshot, or None if the script gives it no verdict."""
     return get_snapshot_outcome(item) if item.values.keys() >= {"func_ok", "args_ok"} else None
 
 
 @cached_on_item
 def _judge_outcome(item: ScoredItem) -> SnapshotOutcome | None:
-    """Return the effective values of a snapshot with the judge's verdict on the arguments, or None without one."""
     is_judged = item.values.keys() >= {"func_ok", JUDGE_CRITERION}
     return get_snapshot_outcome(item, JUDGE_CRITERION) if is_judged else None
 
@@ -338,10 +325,7 @@ def _decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
-    """Return the metrics of the paper's tables 5, 6, 9 and 13 for one type.
-
-    These are PR and SR (tables 5 and 9), and the metrics of first and last snapshots (6) and of changed snapshots (13).
-    """
+    """Return PR and SR (tables 5 and 9 of the paper) and metrics of first, last (6) and changed snapshots (13)."""
     conversations = _count_conversations(_group_by_conversation(items).values())
     values = compute_conversation_metrics(conversations)
     metrics = [_make_metric(type_name, name, values[name], CONVERSATION_SCRIPT_NOTE) for name in ("PR", "SR") if values]
@@ -378,7 +362,6 @@ def _count_conversations(
 
 
 def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    """Return the snapshots of each conversation in order, by conversation number."""
     groups: dict[str, list[tuple[int, ScoredItem]]] = defaultdict(list)
     for item in snapshots:
         conversation, number = _conversation_and_number(item)
@@ -391,16 +374,12 @@ def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[Sc
 
 @cached_on_item
 def _conversation_and_number(item: ScoredItem) -> tuple[str | None, int]:
-    """Return the conversation number, or None without a group, and the snapshot number."""
     conversation = None if item.group is None else item.group.rpartition("_")[2]
     return conversation, split_item_id(item.id.partition("#")[0])[2]
 
 
 def _base_comparison_metrics(items_by_type: dict[str, list[ScoredItem]], *, from_flat_log: bool) -> list[Metric]:
-    """Compare each type with the base type on the same conversations (Tables 10 and 12).
-
-    Returns the metrics of the base type and the differences from them.
-    """
+    """Compare each type with the base type on the conversations that both have (tables 10 and 12)."""
     metrics = []
     base_conversations = _group_by_conversation(items_by_type.get(BASE_TYPE, []))
     for type_name in PROGRESS_TYPES if base_conversations else ():

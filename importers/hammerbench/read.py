@@ -398,7 +398,6 @@ def read_dataset_copy(folder: Path, issues: list[ImportIssue]) -> dict[int, dict
 
 
 def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Read the dataset records by id. Records of older files, whose ids have another form, are skipped."""
     dataset: dict[str, dict[str, Any]] = {}
     for path in files:
         records = (read_json(path, issues, list) or []) if DATASET_FILE_NAME.fullmatch(path.name) else []

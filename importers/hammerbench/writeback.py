@@ -100,10 +100,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def _parameters_without_required(function_doc: JsonObject) -> JsonObject:
-    """Return the parameters schema of a function doc without `required`.
-
-    HammerBench marks slots as required that a snapshot must not fill yet.
-    """
+    """Return the parameters without `required`, because HammerBench also requires slots that must still be empty."""
     return {key: value for key, value in get_parameters_schema(function_doc).items() if key != "required"}
 
 
@@ -156,7 +153,6 @@ def _replace_dataset_calls(path: Path, value: Any, fixes_by_key: FixesByKey) -> 
 
 
 def _replace_log_labels(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
-    """Replace labels in a log, in place."""
     for key, record in _iter_log_records(path, value):
         if key in fixes_by_key and isinstance(record, dict) and record.get("label") != fixes_by_key[key][1]:
             old, record["label"] = record.get("label"), fixes_by_key[key][1]
@@ -176,7 +172,6 @@ def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any
 
 
 def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
-    """Serialize a JSON value in the layout of a file. Returns None if the layout is unknown."""
     text = raw.decode("utf-8", "replace")
     for indent in (4, 2, 1, None, 0, 3, 8):
         for escaped in (False, True):
@@ -308,10 +303,7 @@ def _override_flags(
 
 
 def _get_overridden_reply(item: ScoredItem) -> bool | None:
-    """Return whether the judge would have accepted the arguments according to the overrides.
-
-    None if the overrides do not determine the judge's reply.
-    """
+    """Return whether the judge accepts the arguments by the overrides, or None if they do not determine this."""
     if not item.overrides or JUDGE_CRITERION not in item.values:
         return None
     args_ok = get_snapshot_outcome(item, JUDGE_CRITERION).args_ok
@@ -351,10 +343,7 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 
 
 def _recover_first_func_ok(item: Item) -> bool | None:
-    """Derive from the verdict on a later snapshot whether the first snapshot's function was the golden one.
-
-    None if the verdict does not determine this.
-    """
+    """Return whether the first snapshot's function was the golden one, if a later snapshot's verdict shows this."""
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")
 

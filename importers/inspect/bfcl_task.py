@@ -114,7 +114,6 @@ def _why_only_bfcl_fails(item: Item) -> Cause:
 
 
 def _has_mixed_spellings(item: Item) -> bool:
-    """Whether a reply writes some function names with a dot and others with `_` instead of the dot."""
     flat = {call.name.replace(".", "_") for call in item.golden if "." in call.name}
     return any("." in call.name for call in item.predicted) and any(call.name in flat for call in item.predicted)
 

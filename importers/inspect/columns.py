@@ -192,7 +192,6 @@ def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[Red
 
 
 def _part_of(value: Any, column: ScoreColumn) -> Any:
-    """Return the part of an object score that a column contains, or the whole value of another score."""
     if isinstance(value, dict) and (column.name != column.scorer or column.name in value):
         return value.get(column.name)
     return value

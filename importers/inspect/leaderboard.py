@@ -133,10 +133,7 @@ def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochVal
 
 
 def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
-    """Return the values of a score, computed from the verdicts of the items' source.
-
-    A sample is omitted from the known values if the source lacks a verdict on one of its epochs.
-    """
+    """Compute the values of a score from the verdicts. Samples with an epoch that has no verdict are not known."""
     recorded = list(recorded_values(items, scorer))
     if scorer != figures.primary:
         scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
@@ -158,10 +155,7 @@ def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures)
 
 
 def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
-    """Return the value of the main score that follows from the item's verdict, or MISSING without a verdict.
-
-    An object or a list has no verdict of its own. Reviews of its keys change it.
-    """
+    """Return the value of the main score by the item's verdict, or MISSING. Reviews of its keys change an object."""
     if isinstance(recorded, (dict, list)):
         return _reviewed_part(item, figures.primary or "", recorded)
     override = item.overrides.get(ITEM_CORRECT)

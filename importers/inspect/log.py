@@ -136,7 +136,6 @@ def _has_log_members(file: BinaryIO, start: bytes) -> bool:
 
 
 def _starts_as_log(start: bytes) -> bool:
-    """Return whether the beginning of a JSON text has the first fields of a log."""
     if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] != b"{":
         return False
     parts = iter([start.removeprefix(b"\xef\xbb\xbf")])
@@ -306,7 +305,6 @@ def _stream_of(file: BinaryIO, *, has_bom: bool = True) -> JsonStream:
 
 
 def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
-    """Parse a sample as a whole."""
     value = _parse(text, Path(sample.file), sample.issues, sample.line)
     if not isinstance(value, dict):
         raise JsonStreamError("it is not a JSON object")

@@ -93,7 +93,6 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
 
 
 def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
-    """Yield an issue for a log that is not complete."""
     status, path = log.header.get("status"), str(log.path)
     if not log.has_header:
         what = "the log is incomplete: the run is still active or has crashed. Its finished samples are imported"
@@ -171,10 +170,7 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
 
 
 def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
-    """Return the id of the item: the sample's id, with `#2` for its second epoch.
-
-    The ids 1 and "1" of one log are different; the second one is quoted.
-    """
+    """Return the id of the sample, with `#2` for its second epoch. Of the ids 1 and "1", the second is quoted."""
     if sample_id is None or isinstance(sample_id, (dict, list)):
         sample.issues.append(ImportIssue(sample.file, sample.line, "a sample without an id"))
         sample_id = f"sample {sample.line}"

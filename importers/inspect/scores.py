@@ -179,10 +179,7 @@ def _parse_text_value(text: str) -> float | None:
 
 
 def to_verdict(value: Any) -> bool | None:
-    """Return whether a value is a pass, or None for a value that is not on the scale from 0 to 1.
-
-    Partial credit is not a pass.
-    """
+    """Return whether a value is a pass (partial credit is not), or None if it is not on the scale from 0 to 1."""
     if isinstance(value, str):
         value = _parse_text_value(value)
     if isinstance(value, (int, float)) and 0 <= value <= 1:
@@ -300,7 +297,6 @@ def _rationale(state: ScoreState) -> str | None:
 def _set_error_type(
     item: Item, sample: Mapping[str, Any], state: ScoreState | None, conversation: Conversation
 ) -> None:
-    """Set the error type of a failing item, and its first difference from the target."""
     passed = item.official if item.official is not None else item.judge
     if passed is not False:
         return

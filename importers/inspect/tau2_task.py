@@ -53,10 +53,7 @@ def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
 
 
 def finish_tau2_item(item: Item, explanation: str | None) -> None:
-    """Set the failed part of the reward as the error type, and the explanation as the first difference.
-
-    A missing golden action is not shown as the first difference, because it may not be the cause of the failure.
-    """
+    """Set the error type to the failed part, and the first difference to the explanation, not to a golden action."""
     if item.official is not False:
         return
     text = (explanation or "").lower()

@@ -218,10 +218,7 @@ def _read_texts(criteria: dict[str, Any] | None) -> list[str]:
 
 
 def _find_texts(texts: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
-    """Return {text: whether a message of the agent contains it}. Letter case is ignored.
-
-    Commas are removed from the messages only, so a text with a comma is never found.
-    """
+    """Return {text: whether the agent said it}. As officially, commas are removed from the messages only."""
     replies = [each.content.lower().replace(",", "") for each in messages if each.role == "assistant" and each.content]
     return {text: any(text.lower() in message for message in replies) for text in texts}
 
@@ -259,7 +256,6 @@ def _add_action_checks(
 
 
 def _add_nl_assertions(item: Item, recorded: dict[str, Any]) -> None:
-    """Add the judge's verdict on each natural-language assertion."""
     listed = []
     for number, check in enumerate(list_objects(recorded.get("nl_assertions")), 1):
         met, criterion = check.get("met"), NL_CRITERION.format(number)

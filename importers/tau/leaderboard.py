@@ -75,7 +75,6 @@ def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def count_trials(items: Iterable[ScoredItem]) -> int:
-    """Return the number of different trials."""
     return len({str(item.metadata.get("trial")) for item in items})
 
 
@@ -175,7 +174,6 @@ def _review_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def _outcome_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Count the items by outcome: success, or the error type."""
     outcomes = {True: "success", None: "no verdict"}
     counts = Counter(outcomes.get(get_success(item)) or _effective_error(item) for item in items)
     return [Metric("outcomes", name, count, "count", 1) for name, count in counts.most_common()]

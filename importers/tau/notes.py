@@ -29,10 +29,7 @@ _RUN_FILE = re.compile(r'"source_results_file"\s*:\s*"((?:[^"\\]|\\.)*)"')
 
 
 def names_run(head: str, run_path: Path) -> bool:
-    """Return whether a file of notes names the run: its file, or `results.json` in its folder.
-
-    `head` is the beginning of the file of notes.
-    """
+    """Return whether the beginning of a file of notes names the run: its file, or `results.json` in its folder."""
     named = [re.split(r"[\\/]+", each) for each in _RUN_FILE.findall(head)]
     return any(run_path.name in parts[-2:] for parts in named)
 

@@ -104,10 +104,7 @@ def _match_by_function(actions: Sequence[GoldenAction], calls: Sequence[Call], p
 
 
 def _golden_turns(n_actions: int, partners: dict[int, int], item: Item) -> list[int]:
-    """Return the turn of each action: the turn of its partner, else of the nearest action before it with a partner.
-
-    Actions before the first action with a partner get the turn of that partner.
-    """
+    """Return the turn of each action: of its partner, or else of the nearest action with one, preferably before it."""
     known = {at: item.predicted[position].turn for at, position in partners.items()}
     turn = known[min(known)] if known else item.n_turns - 1
     turns = []

@@ -329,7 +329,6 @@ def _count_tokens(messages: Any) -> tuple[int | None, int | None]:
 
 
 def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int]]:
-    """Return the messages, and the `turn_idx` of each message."""
     if not isinstance(value, list):
         raise TypeError("messages is not a list")
     messages: list[ConversationMessage] = []

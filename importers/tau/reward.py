@@ -76,10 +76,7 @@ class Parts:
         return " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing) or None
 
     def explain(self, *, has_actions: bool) -> str:
-        """Explain the reward in words: its parts, and why each failing part fails.
-
-        `has_actions`: whether the task has golden actions. If they do not count for the reward, the text mentions it.
-        """
+        """Explain the reward: its parts, and why parts fail. `has_actions` is whether the task has golden actions."""
         if not self.values:
             return "nothing counts for the reward"
         shown = [f"{part} {'unknown' if value is None else f'{value:g}'}" for part, value in self.values.items()]
@@ -89,7 +86,6 @@ class Parts:
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
-        """Return the reason why a part fails."""
         if part == "DB":
             return "final database differs from the expected one"
         if part == "COMMUNICATE":

@@ -297,10 +297,7 @@ def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[st
 
 
 def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
-    """Return {expected output: whether a reply of the agent contains it}. Letter case is ignored.
-
-    Commas are removed from the replies only, so an output with a comma is never found.
-    """
+    """Return {output: whether the agent said it}. As officially, commas are removed from the replies only."""
     replies = [
         (message.content if message.reply is None else message.reply).lower().replace(",", "")
         for message in messages

@@ -99,8 +99,7 @@ def _find_check(metadata: Mapping[str, Any], key: CriterionKey) -> tuple[str, in
 
 
 def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:
-    """Change `reward_info` of a tau2-bench simulation to the reviewed values. Returns the number of reviews for which
-    the file records no check."""
+    """Set `reward_info` to the reviewed values. Returns the number of reviews for which the file records no check."""
     info = dict(as_object(simulation.get("reward_info")))
     parts: dict[str, float] = {}
     n_lost = 0
@@ -141,7 +140,6 @@ def _set_check(info: JsonObject, part: str, value: Any, at: int | None) -> bool:
 
 
 def _set_breakdown(info: JsonObject, parts: dict[str, float], counted: Any) -> None:
-    """Set the values of parts that count for the reward."""
     breakdown = info.get("reward_breakdown")
     if not isinstance(breakdown, dict) or not breakdown:
         values = as_object(counted)
@@ -168,7 +166,6 @@ def _correct_version1(entry: JsonObject, item: ScoredItem) -> int:
 
 
 def _rewrite_index(path: Path, rewards: Mapping[str, float | None]) -> Iterator[RewrittenFile]:
-    """Yield `results.json` with the reviewed rewards in its index of simulations."""
     raw = read_file(path)
     try:
         main = json.loads(raw.decode("utf-8", "surrogateescape"))

@@ -29,7 +29,7 @@ def in_a_shell(before: str, arguments: str, home: Path) -> Done:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("megabytes", [150, 250, 400, 700])
+@pytest.mark.parametrize("megabytes", [150, *(pytest.param(size, marks=pytest.mark.sweep) for size in (250, 400, 700))])
 def test_a_low_memory_limit_gives_one_line(tmp_path: Path, megabytes: int) -> None:
     for arguments in ("runs .", "import .", "report .", "open ."):
         done = in_a_shell(f"ulimit -v {megabytes * 1024}", arguments, tmp_path)

@@ -113,7 +113,10 @@ def copies(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return {name: shutil.copytree(samples / name, place / name) for name in NAMES}
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(
+    "damage",
+    ["cut", "retype", *(pytest.param(each, marks=pytest.mark.sweep) for each in DAMAGES[1:] if each != "retype")],
+)
 @pytest.mark.parametrize("name", NAMES)
 @examples(0.2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chance=st.randoms(use_true_random=False))

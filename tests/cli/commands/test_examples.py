@@ -64,6 +64,7 @@ def test_every_command_has_an_example() -> None:
     assert len(EVERY) >= len(COMMANDS)
 
 
+@pytest.mark.sweep
 def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
     ordered = sorted(EVERY, key=lambda each: FIRST.index(each[0]) if each[0] in FIRST else len(FIRST))
     faults = []

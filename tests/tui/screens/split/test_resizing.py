@@ -94,7 +94,7 @@ async def test_what_lies_over_the_item_is_answered_first(make_app: Any, settled:
         assert [name for name, _ in journal(make_app.stores[0])] == ["simple_0"]
 
 
-@pytest.mark.parametrize("seed", [4, 8, 11])
+@pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (8, 11))])
 async def test_in_a_storm_of_sizes_who_reads_an_item_goes_on_reading_it(make_app: Any, settled: Any, seed: int) -> None:
     """With the first two, an item that gave way to two panes was lost: by then there was room for one only."""
     dice = random.Random(seed)

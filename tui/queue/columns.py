@@ -32,7 +32,7 @@ DIFFERENCE_TEXTS = (
     re.compile(r"(?P<what>\S+) (?P<predicted>.+?) \((?:golden (?P<golden>.+)|not in golden)\)"),
 )
 NAME = re.compile(r"[\w.]+")
-MIN_VALUE_CELLS = 5
+MIN_VALUE_CELLS = 4
 WORD_BOUNDARY = re.compile(r"[\W_]")
 MIN_COMMON_CHARS = 3
 
@@ -96,11 +96,12 @@ def fit_difference(line: Line, size: int) -> Line:
     start = _find_differing_word(golden, predicted, (size - line_width((*head, arrow))) // 2)
     golden, predicted = (symbols().ellipsis + text[start:] if start else text for text in (golden, predicted))
     room = size - line_width((*head, arrow))
-    if room < MIN_VALUE_CELLS * 2 and head:
-        name_cells = max(line_width(tuple(head)) - 2 + room - MIN_VALUE_CELLS * 2, MIN_VALUE_CELLS)
+    needed = min(display_width(golden) + display_width(predicted), MIN_VALUE_CELLS * 2)
+    if room < needed and head:
+        name_cells = max(line_width(tuple(head)) - 2 + room - needed, MIN_VALUE_CELLS)
         head = [(truncate(head[0][0].rstrip(), name_cells) + "  ", "")]
         room = size - line_width((*head, arrow))
-    if room < MIN_VALUE_CELLS * 2:
+    if room < needed:
         return fit_line((*head, (golden, "golden"), arrow, (predicted, "predicted")), size)
     half = room // 2
     golden_cells = max(half, room - display_width(predicted))

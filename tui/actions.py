@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,27 @@ class Action:
     waiting."""
 
 
+hidden = partial(Action, has_hint=False)
+"""Makes an action that the key line omits."""
+
+
+def scroll_actions(group: str) -> list[Action]:
+    """Return the actions that scroll the text of a screen."""
+    return [
+        hidden(f"{group}.down", "j,down", "scroll(1)", "scroll down"),
+        hidden(f"{group}.up", "k,up", "scroll(-1)", "scroll up"),
+        hidden(f"{group}.page_down", "space,pagedown", "page(1)", "page down"),
+        hidden(f"{group}.page_up", "pageup", "page(-1)", "page up"),
+    ]
+
+
 COMMAND_PALETTE_ACTIONS = [
     Action("palette.take", "enter", "submit", "choose"),
     Action("palette.complete", "tab", "screen.complete", "complete"),
-    Action("palette.down", "down", "screen.move(1)", "move down", has_hint=False),
-    Action("palette.up", "up", "screen.move(-1)", "move up", has_hint=False),
-    Action("palette.page_down", "pagedown", "screen.page(1)", "page down", has_hint=False),
-    Action("palette.page_up", "pageup", "screen.page(-1)", "page up", has_hint=False),
+    hidden("palette.down", "down", "screen.move(1)", "move down"),
+    hidden("palette.up", "up", "screen.move(-1)", "move up"),
+    hidden("palette.page_down", "pagedown", "screen.page(1)", "page down"),
+    hidden("palette.page_up", "pageup", "screen.page(-1)", "page up"),
     Action("palette.close", "escape", "screen.escape", "back"),
 ]
 """Keys of the command palette. All other keys type text into its input."""
@@ -58,18 +73,18 @@ PICKER_ACTIONS = [
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
     Action("runs.order", "s", "order", "sort"),
-    Action("runs.reverse", "S", "reverse", "reverse the order", has_hint=False),
+    hidden("runs.reverse", "S", "reverse", "reverse the order"),
     Action("runs.grouping", "tab", "grouping", "group"),
     Action("runs.find", "slash", "find", "find"),
     Action("runs.compare", "x", "mark", "compare", help="mark a run, then another to compare both"),
-    Action("runs.unfold", "right,l", "unfold(True)", "unfold", has_hint=False),
-    Action("runs.refold", "left,h", "unfold(False)", "fold", has_hint=False),
+    hidden("runs.unfold", "right,l", "unfold(True)", "unfold"),
+    hidden("runs.refold", "left,h", "unfold(False)", "fold"),
 ]
 
 RUN_SEARCH_ACTIONS = [
     Action("find.done", "enter", "screen.end_search(True)", "apply"),
-    Action("find.down", "down", "screen.move(1)", "move down", has_hint=False),
-    Action("find.up", "up", "screen.move(-1)", "move up", has_hint=False),
+    hidden("find.down", "down", "screen.move(1)", "move down"),
+    hidden("find.up", "up", "screen.move(-1)", "move up"),
     Action("find.cancel", "escape", "screen.end_search(False)", "show all runs"),
 ]
 """Keys of the search box of the list of runs. All other keys type text into the box."""
@@ -77,8 +92,8 @@ RUN_SEARCH_ACTIONS = [
 APP_ACTIONS = [
     Action("app.help", "question_mark", "app.help", "help"),
     Action("app.palette", "colon", "app.palette", "palette", priority=True),
-    Action("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", has_hint=False, priority=True),
-    Action("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", has_hint=False, priority=True),
+    hidden("app.redraw", "ctrl+l", "app.redraw", "redraw the screen", priority=True),
+    hidden("app.quit", "ctrl+q,ctrl+c", "app.quit", "quit", priority=True),
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
@@ -88,14 +103,14 @@ PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
 """Help action in prompts. Their key line has no room for its hint."""
 
 LIST_ACTIONS = [
-    Action("list.down", "j,down", "move(1)", "move to the next line", has_hint=False),
-    Action("list.up", "k,up", "move(-1)", "move to the previous line", has_hint=False),
-    Action("list.page_down", "pagedown,space", "move_page(1)", "page down", has_hint=False),
-    Action("list.page_up", "pageup", "move_page(-1)", "page up", has_hint=False),
-    Action("list.half_down", "d", "move_half(1)", "scroll half a page down", has_hint=False),
-    Action("list.half_up", "u", "move_half(-1)", "scroll half a page up", has_hint=False),
-    Action("list.first", "g,home", "move_to(0)", "go to the first line", has_hint=False),
-    Action("list.last", "G,end", "move_to(-1)", "go to the last line", has_hint=False),
+    hidden("list.down", "j,down", "move(1)", "move to the next line"),
+    hidden("list.up", "k,up", "move(-1)", "move to the previous line"),
+    hidden("list.page_down", "pagedown,space", "move_page(1)", "page down"),
+    hidden("list.page_up", "pageup", "move_page(-1)", "page up"),
+    hidden("list.half_down", "d", "move_half(1)", "scroll half a page down"),
+    hidden("list.half_up", "u", "move_half(-1)", "scroll half a page up"),
+    hidden("list.first", "g,home", "move_to(0)", "go to the first line"),
+    hidden("list.last", "G,end", "move_to(-1)", "go to the last line"),
 ]
 
 QUEUE_ACTIONS = [
@@ -109,36 +124,31 @@ QUEUE_ACTIONS = [
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues", help="issues: list problems in the imported files"),
     Action("queue.agreement", "a", "choose('agreement')", "agreement", help="agreement: compare the annotators"),
-    Action(
+    hidden(
         "queue.calibration",
         "C",
         "choose('calibration')",
         "calibration",
-        has_hint=False,
         help="calibration: measure checkers and judges against human labels",
     ),
-    Action(
+    hidden(
         "queue.conventions",
         "K",
         "choose('conventions')",
         "conventions",
-        has_hint=False,
         help="conventions: compare how official programs count errors and trials",
     ),
     Action("queue.adjudicate", "x", "adjudicate", "adjudicate", help="adjudicate: resolve annotator disagreements"),
     Action("queue.item", "tab", "to_item", "go to item"),
-    Action("queue.back", "escape", "back(False)", "back", has_hint=False),
+    hidden("queue.back", "escape", "back(False)", "back"),
     Action("queue.quit", "q", "back(True)", "quit"),
 ]
 
 OVERVIEW_ACTIONS = [
     Action("overview.open", "enter", "open", "open"),
     Action("overview.next_panel", "tab", "panel(1)", "panel"),
-    Action("overview.previous_panel", "shift+tab", "panel(-1)", "previous panel", has_hint=False),
-    *(
-        Action(f"overview.panel_{at}", str(at), f"to_panel({at})", f"go to panel {at}", has_hint=False)
-        for at in range(1, 6)
-    ),
+    hidden("overview.previous_panel", "shift+tab", "panel(-1)", "previous panel"),
+    *(hidden(f"overview.panel_{at}", str(at), f"to_panel({at})", f"go to panel {at}") for at in range(1, 6)),
     Action("overview.failures", "f", "choose('failures')", "failures", help="show the failing items"),
     Action("overview.adjudicate", "x", "choose('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
     Action("overview.suspects", "s", "choose('suspects')", "suspects", help="show golden answers that look wrong"),
@@ -146,11 +156,11 @@ OVERVIEW_ACTIONS = [
     Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
     Action("overview.estimates", "n", "estimates", "estimate", help="draw a sample and estimate the accuracy"),
     Action("overview.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
-    Action("overview.report", "H", "command('report')", "HTML report", has_hint=False, help="write the HTML report"),
+    hidden("overview.report", "H", "command('report')", "HTML report", help="write the HTML report"),
     Action("overview.find", "slash", "find", "find", help="find runs by model, benchmark, version or path"),
     Action("overview.order", "o", "order", "sort", help="sort the runs"),
-    Action("overview.right", "right,l", "categories(1)", "scroll to the categories on the right", has_hint=False),
-    Action("overview.left", "left,h", "categories(-1)", "scroll to the categories on the left", has_hint=False),
+    hidden("overview.right", "right,l", "categories(1)", "scroll to the categories on the right"),
+    hidden("overview.left", "left,h", "categories(-1)", "scroll to the categories on the left"),
     Action("overview.close", "escape,v", "close", "queue"),
     Action("overview.quit", "q", "app.quit", "quit"),
 ]
@@ -177,20 +187,17 @@ COMPARISON_ACTIONS = [
 FLIP_ACTIONS = [
     Action("flip.next", "right_curly_bracket", "step(1)", "next flip"),
     Action("flip.previous", "left_curly_bracket", "step(-1)", "previous flip"),
-    Action("flip.down", "j,down", "scroll(1)", "scroll down", has_hint=False),
-    Action("flip.up", "k,up", "scroll(-1)", "scroll up", has_hint=False),
-    Action("flip.page_down", "space,pagedown", "page(1)", "page down", has_hint=False),
-    Action("flip.page_up", "pageup", "page(-1)", "page up", has_hint=False),
+    *scroll_actions("flip"),
     Action("flip.close", "q,escape,enter", "close", "back"),
 ]
 
 CLUSTER_ACTIONS = [
     Action("clusters.take", "enter", "take", "show items"),
     Action("clusters.unfold", "right,l", "unfold(True)", "unfold"),
-    Action("clusters.refold", "left,h", "unfold(False)", "fold", has_hint=False),
+    hidden("clusters.refold", "left,h", "unfold(False)", "fold"),
     Action("clusters.grouping", "tab", "grouping", "grouping", help="change the grouping"),
     Action("clusters.review", "B", "review", "review all", help="review all items of the cluster at once"),
-    Action("clusters.undo_review", "z", "undo", "undo", has_hint=False, help="undo your last review"),
+    hidden("clusters.undo_review", "z", "undo", "undo", help="undo your last review"),
     Action("clusters.close", "q,escape", "close", "back"),
 ]
 
@@ -227,7 +234,7 @@ FILTER_INPUT_ACTIONS = [
 FILTER_LINE_ACTIONS = [
     Action("filter.complete", "tab", "complete", "complete"),
     Action("filter.older", "up", "history(-1)", "previous filter"),
-    Action("filter.newer", "down", "history(1)", "next filter", has_hint=False),
+    hidden("filter.newer", "down", "history(1)", "next filter"),
     Action("filter.save", "ctrl+s", "save", "save as @name"),
     Action("filter.cancel", "escape", "cancel", "cancel"),
 ]
@@ -241,91 +248,68 @@ ITEM_ACTIONS = [
     Action("item.tag", "e", "tag", "tag"),
     Action("item.note", "n", "note", "note"),
     Action("item.undo", "z", "undo", "undo"),
-    Action(
-        "item.last_fault",
-        "W",
-        "prompt_for_last_item('fault')",
-        "set the fault of the last reviewed item",
-        has_hint=False,
-    ),
-    Action("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item", has_hint=False),
-    Action(
-        "item.last_note", "N", "prompt_for_last_item('note')", "add a note to the last reviewed item", has_hint=False
-    ),
-    Action("item.why", "O", "why", "give a reason for the last override", has_hint=False),
-    Action(
-        "item.reason_3",
-        "3",
-        "score(3)",
-        "choose override reason 3 (1 and 2 too if there are no scores)",
-        has_hint=False,
-    ),
-    Action("item.golden", "G", "golden", "correct the golden answer", has_hint=False),
-    Action("item.score", "0", "score(0)", "give score 0", has_hint=False),
-    Action("item.score_1", "1", "score(1)", "give score 1", has_hint=False),
-    Action("item.score_2", "2", "score(2)", "give score 2", has_hint=False),
-    Action(
+    hidden("item.last_fault", "W", "prompt_for_last_item('fault')", "set the fault of the last reviewed item"),
+    hidden("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item"),
+    hidden("item.last_note", "N", "prompt_for_last_item('note')", "add a note to the last reviewed item"),
+    hidden("item.why", "O", "why", "give a reason for the last override"),
+    hidden("item.reason_3", "3", "score(3)", "choose override reason 3 (1 and 2 too if there are no scores)"),
+    hidden("item.golden", "G", "golden", "correct the golden answer"),
+    hidden("item.score", "0", "score(0)", "give score 0"),
+    hidden("item.score_1", "1", "score(1)", "give score 1"),
+    hidden("item.score_2", "2", "score(2)", "give score 2"),
+    hidden(
         "item.decisive_step",
         "D",
         "decisive_step",
         "mark the decisive step",
-        has_hint=False,
         help="decisive step: confirm it, or mark the message under the cursor",
     ),
-    Action("item.labels", "l", "labels", "edit the labels of the response", has_hint=False),
-    Action("item.target", "T", "target", "review the item, or the part under the cursor", has_hint=False),
+    hidden("item.labels", "l", "labels", "edit the labels of the response"),
+    hidden("item.target", "T", "target", "review the item, or the part under the cursor"),
     Action("item.next", "right_square_bracket", "step(1)", "next"),
     Action("item.previous", "left_square_bracket", "step(-1)", "previous"),
-    Action("item.group_next", "right_curly_bracket", "in_group(1)", "show the group's next item", has_hint=False),
-    Action(
-        "item.group_previous", "left_curly_bracket", "in_group(-1)", "show the group's previous item", has_hint=False
-    ),
-    Action("item.elsewhere", "m", "elsewhere", "show the item in other runs", has_hint=False),
-    Action("item.search", "slash", "search", "search in the item", has_hint=False),
-    Action("item.raw", "R", "raw", "show raw records", has_hint=False),
-    Action("item.copy", "y", "copy", "copy", has_hint=False),
-    Action("item.overview", "v", "app.overview", "show the overview", has_hint=False),
-    Action("item.back", "q,escape,backspace", "back", "go back to the queue", has_hint=False),
+    hidden("item.group_next", "right_curly_bracket", "in_group(1)", "show the group's next item"),
+    hidden("item.group_previous", "left_curly_bracket", "in_group(-1)", "show the group's previous item"),
+    hidden("item.elsewhere", "m", "elsewhere", "show the item in other runs"),
+    hidden("item.search", "slash", "search", "search in the item"),
+    hidden("item.raw", "R", "raw", "show raw records"),
+    hidden("item.copy", "y", "copy", "copy"),
+    hidden("item.overview", "v", "app.overview", "show the overview"),
+    hidden("item.back", "q,escape,backspace", "back", "go back to the queue"),
 ]
 
 ITEM_TEXT_ACTIONS = [
-    Action("item.down", "j", "move(1)", "move to the next call or text", has_hint=False),
-    Action("item.up", "k", "move(-1)", "move to the previous call or text", has_hint=False),
-    Action("item.line_down", "down", "scroll(1)", "scroll down a line", has_hint=False),
-    Action("item.line_up", "up", "scroll(-1)", "scroll up a line", has_hint=False),
-    Action("item.next_turn", "J", "turn(1)", "move to the next turn", has_hint=False),
-    Action("item.previous_turn", "K", "turn(-1)", "move to the previous turn", has_hint=False),
-    Action("item.arguments", "a", "arguments", "move to the arguments of the call", has_hint=False),
-    Action(
-        "item.aside", "tab", "focus_list", "go to the list, or to the arguments if there is no list", has_hint=False
-    ),
-    Action("item.page_down", "pagedown", "page(1)", "page down", has_hint=False),
-    Action("item.page_up", "pageup", "page(-1)", "page up", has_hint=False),
-    Action("item.top", "home", "edge(-1)", "go to the top", has_hint=False),
-    Action("item.bottom", "end", "edge(1)", "go to the end", has_hint=False),
-    Action(
+    hidden("item.down", "j", "move(1)", "move to the next call or text"),
+    hidden("item.up", "k", "move(-1)", "move to the previous call or text"),
+    hidden("item.line_down", "down", "scroll(1)", "scroll down a line"),
+    hidden("item.line_up", "up", "scroll(-1)", "scroll up a line"),
+    hidden("item.next_turn", "J", "turn(1)", "move to the next turn"),
+    hidden("item.previous_turn", "K", "turn(-1)", "move to the previous turn"),
+    hidden("item.arguments", "a", "arguments", "move to the arguments of the call"),
+    hidden("item.aside", "tab", "focus_list", "go to the list, or to the arguments if there is no list"),
+    hidden("item.page_down", "pagedown", "page(1)", "page down"),
+    hidden("item.page_up", "pageup", "page(-1)", "page up"),
+    hidden("item.top", "home", "edge(-1)", "go to the top"),
+    hidden("item.bottom", "end", "edge(1)", "go to the end"),
+    hidden(
         "item.difference",
         "full_stop",
         "difference",
         "move to the first difference",
-        has_hint=False,
         help="move to the decisive step, then to the first difference",
     ),
-    Action("item.fold", "enter,space", "fold", "fold, unfold or open long text", has_hint=False),
-    Action("item.again", "s", "search_again(1)", "find the next match", has_hint=False),
-    Action("item.before", "S", "search_again(-1)", "find the previous match", has_hint=False),
-    Action("item.dialogue", "t", "dialogue", "show the full or the short dialogue", has_hint=False),
-    Action("item.document", "d", "document", "show function docs: golden, predicted, all, none", has_hint=False),
+    hidden("item.fold", "enter,space", "fold", "fold, unfold or open long text"),
+    hidden("item.again", "s", "search_again(1)", "find the next match"),
+    hidden("item.before", "S", "search_again(-1)", "find the previous match"),
+    hidden("item.dialogue", "t", "dialogue", "show the full or the short dialogue"),
+    hidden("item.document", "d", "document", "show function docs: golden, predicted, all, none"),
 ]
 
 BULK_ITEM_ACTIONS = ("item.pass", "item.fail", "item.golden_wrong", "item.unsure", "item.fault", "item.tag")
 BULK_REVIEW_ACTIONS = [
     *(action for action in ITEM_ACTIONS if action.id in BULK_ITEM_ACTIONS),
     Action("bulk.record", "enter", "record", "record"),
-    Action("bulk.down", "j,down", "scroll(1)", "scroll down", has_hint=False),
-    Action("bulk.up", "k,up", "scroll(-1)", "scroll up", has_hint=False),
-    Action("bulk.page_down", "space,pagedown", "page(1)", "page down", has_hint=False),
-    Action("bulk.page_up", "pageup", "page(-1)", "page up", has_hint=False),
+    *scroll_actions("bulk"),
     Action("bulk.cancel", "q,escape", "cancel", "cancel"),
 ]
 """Keys of the bulk review screen. A key that the item screen also has does the same on both screens."""
@@ -341,7 +325,7 @@ ADJUDICATION_ACTIONS = [
     ),
     *(action for action in ITEM_ACTIONS if action.id.partition(".")[2] in _SHARED_ITEM_ACTIONS),
     Action("adjudication.other", "o", "other", "enter value"),
-    Action("adjudication.answers", "v", "answers", "show the answers in full", has_hint=False),
+    hidden("adjudication.answers", "v", "answers", "show the answers in full"),
 ]
 """Keys of the adjudication screen. A key that the item screen also has does the same on both screens."""
 
@@ -351,15 +335,12 @@ PAGER_ACTIONS = [
     Action("pager.again", "s,n,enter", "search_again(1)", "next match"),
     Action("pager.before", "S", "search_again(-1)", "previous match"),
     Action("pager.raw", "r", "raw", "raw text"),
-    Action("pager.fold", "left,h", "fold(-1)", "fold JSON by one level", has_hint=False),
-    Action("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level", has_hint=False),
-    Action("pager.down", "j,down", "scroll(1)", "scroll down", has_hint=False),
-    Action("pager.up", "k,up", "scroll(-1)", "scroll up", has_hint=False),
-    Action("pager.page_down", "space,pagedown", "page(1)", "page down", has_hint=False),
-    Action("pager.page_up", "pageup", "page(-1)", "page up", has_hint=False),
-    Action("pager.top", "home", "edge(-1)", "go to the top", has_hint=False),
-    Action("pager.bottom", "end", "edge(1)", "go to the end", has_hint=False),
-    Action("pager.copy", "y", "copy", "copy", has_hint=False),
+    hidden("pager.fold", "left,h", "fold(-1)", "fold JSON by one level"),
+    hidden("pager.unfold", "right,l", "fold(1)", "unfold JSON by one level"),
+    *scroll_actions("pager"),
+    hidden("pager.top", "home", "edge(-1)", "go to the top"),
+    hidden("pager.bottom", "end", "edge(1)", "go to the end"),
+    hidden("pager.copy", "y", "copy", "copy"),
 ]
 
 GOLDEN_EDITOR_ACTIONS = [
@@ -415,7 +396,7 @@ FAULT_ACTIONS = [
 ]
 
 OVERRIDE_REASON_ACTIONS = [
-    *(Action(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}", has_hint=False) for at in range(1, 10)),
+    *(hidden(f"why.take_{at}", str(at), f"take({at})", f"choose reason {at}") for at in range(1, 10)),
     Action("why.cancel", "escape,q", "cancel", "back"),
 ]
 
@@ -423,33 +404,27 @@ TAG_ACTIONS = [
     Action("tags.save", "enter", "save", "save"),
     Action("tags.toggle", "space", "toggle_tag", "set or clear"),
     Action("tags.new", "n,slash", "new", "new tag"),
-    *(
-        Action(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}", has_hint=False)
-        for at in range(1, 10)
-    ),
-    Action("tags.down", "j,down", "move(1)", "move down", has_hint=False),
-    Action("tags.up", "k,up", "move(-1)", "move up", has_hint=False),
+    *(hidden(f"tags.set_{at}", str(at), f"toggle_number({at})", f"set or clear tag {at}") for at in range(1, 10)),
+    hidden("tags.down", "j,down", "move(1)", "move down"),
+    hidden("tags.up", "k,up", "move(-1)", "move up"),
     Action("tags.cancel", "q,escape", "cancel", "cancel"),
 ]
 
+_LIST_SCREENS = (
+    *(QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS, OVERVIEW_ACTIONS),
+    *(ESTIMATE_ACTIONS, AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, HELP_ACTIONS),
+)
+_DIALOGS = (
+    *(FAULT_ACTIONS, OVERRIDE_REASON_ACTIONS, TAG_ACTIONS, COPY_ACTIONS, GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS),
+    *(NOTE_ACTIONS, PROMPT_ACTIONS, FORM_ACTIONS, PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS),
+    *(BULK_REVIEW_ACTIONS, CONFIRM_ACTIONS),
+)
 KEY_SCOPES: tuple[Sequence[Action], ...] = (
-    *(
-        [*table, *LIST_ACTIONS, *APP_ACTIONS]
-        for table in (QUEUE_ACTIONS, PICKER_ACTIONS, RUN_LIST_ACTIONS, COMPARISON_ACTIONS, CLUSTER_ACTIONS)
-    ),
-    *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in (OVERVIEW_ACTIONS, ESTIMATE_ACTIONS)),
-    *(
-        [*table, *LIST_ACTIONS, *APP_ACTIONS]
-        for table in (AGREEMENT_ACTIONS, CALIBRATION_ACTIONS, CONVENTION_ACTIONS, HELP_ACTIONS)
-    ),
+    *([*table, *LIST_ACTIONS, *APP_ACTIONS] for table in _LIST_SCREENS),
     [*FILTER_LINE_ACTIONS, *FILTER_INPUT_ACTIONS, *APP_ACTIONS],
     [*ITEM_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
     [*ADJUDICATION_ACTIONS, *ITEM_TEXT_ACTIONS, *APP_ACTIONS],
-    *([*table, *APP_ACTIONS] for table in (FAULT_ACTIONS, OVERRIDE_REASON_ACTIONS, TAG_ACTIONS, COPY_ACTIONS)),
-    *([*table, *APP_ACTIONS] for table in (GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, NOTE_ACTIONS, PROMPT_ACTIONS)),
-    [*FORM_ACTIONS, *APP_ACTIONS],
-    *([*table, *APP_ACTIONS] for table in (PAGER_ACTIONS, FLIP_ACTIONS, RUN_SEARCH_ACTIONS)),
-    *([*table, *APP_ACTIONS] for table in (BULK_REVIEW_ACTIONS, CONFIRM_ACTIONS)),
+    *([*table, *APP_ACTIONS] for table in _DIALOGS),
     COMMAND_PALETTE_ACTIONS,
 )
 """Groups of actions that are active at the same time. Within a group, no two actions may have the same key."""

@@ -228,8 +228,15 @@ class FcreviewApp(App[int]):
         """Add the colours by meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
         return {**super().get_css_variables(), **css_variables(self.theme)}
 
+    def _set_page_background(self) -> None:
+        """Give the web page around the terminal the background of the theme, with the sequences OSC 11 and OSC 111."""
+        if self._driver is not None and self._driver.is_web:
+            palette = build_palette(self.theme)
+            self._driver.write("\x1b]111\x07" if palette.is_ansi else f"\x1b]11;{palette.background}\x07")
+
     def _on_theme_changed(self, theme: Theme) -> None:
         set_palette(build_palette(theme.name))
+        self._set_page_background()
         self.session.save_theme(theme.name)
         self.stylesheet.update(self.screen)  # Textual does not style an open command palette again
         for screen in self.screen_stack:
@@ -246,6 +253,7 @@ class FcreviewApp(App[int]):
 
     def on_mount(self) -> None:
         self.theme_changed_signal.subscribe(self, self._on_theme_changed)
+        self._set_page_background()
         if not self.is_headless:
             self._signal_wakeup = SignalWakeup()
             self._signal_shutdown = SignalShutdown(

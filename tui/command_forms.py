@@ -64,7 +64,7 @@ class CommandForm:
         return self.is_read_only or bool(self.download)
 
 
-FORMS = (
+_FORMS = (
     CommandForm("queue create", "draw a sample", "create and assign a review queue", {"name": "sample", "size": "50"}),
     CommandForm("queue extend", "extend a sample", "draw more items to narrow an interval"),
     CommandForm("queue list", "list queues", "show queues and the progress of each annotator", is_read_only=True),
@@ -74,11 +74,7 @@ FORMS = (
     ),
     CommandForm("report", "HTML report", "write the full report as one HTML file", {"html": "report.html"}, "html"),
     CommandForm(
-        "export",
-        "export with options",
-        "labels, corrected runs or patches",
-        {"output": "labels.jsonl"},
-        "output",
+        "export", "export with options", "labels, corrected runs or patches", {"output": "labels.jsonl"}, "output"
     ),
     CommandForm("suspects", "list suspects", "show golden answers that look wrong, with evidence", is_read_only=True),
     CommandForm("audit", "audit", "show the review history of an item", is_read_only=True),
@@ -94,7 +90,8 @@ FORMS = (
     CommandForm("rules remove", "remove a rule", "remove an accepted equivalence rule"),
     CommandForm("doctor", "doctor", "check the setup"),
 )
-"""Commands without a screen of their own."""
+FORMS = {form.command: form for form in _FORMS}
+"""Forms by command, for the commands without a screen of their own."""
 
 
 def build_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:

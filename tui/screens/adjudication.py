@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
@@ -13,7 +14,6 @@ from fcreview.model.verdict import PASS_FAIL_CRITERIA, decides
 from fcreview.store.rows import View
 from fcreview.tui.actions import ADJUDICATION_ACTIONS
 from fcreview.tui.item_view.blocks import DisplayOptions
-from fcreview.tui.item_view.document import join_records
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings, unavailable_key_message
 from fcreview.tui.review.adjudication import (
     MARK_KEY,
@@ -30,10 +30,9 @@ from fcreview.tui.review.answer_cards import (
     question_line,
     resolution_line,
 )
-from fcreview.tui.review.item_dialogs import read_raw_records
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage, format_hints
 from fcreview.tui.screens.dialogs import AskScreen, FaultScreen, NoteScreen
-from fcreview.tui.screens.pager import PagerScreen, PagerText
+from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, justify_line, line_width, make_line
@@ -249,14 +248,8 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     def action_raw(self) -> None:
         case, detail = self.adjudicator.cases.case, self.adjudicator.detail
-        if case is None or detail is None:
-            return
-
-        async def load() -> PagerText:
-            records = await read_raw_records(self._session, case.item, detail.item)
-            return PagerText(join_records(records, indented=False), join_records(records, indented=True))
-
-        self._open_pager(f"{detail.row.id} · records", load)
+        if case is not None and detail is not None:
+            self._open_pager(f"{detail.row.id} · records", partial(read_records, self._session, case.item, detail.item))
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
         self._open_pager(f"{self.text.required_reader.detail.row.id} · {opened.title}", opened.text)

@@ -145,9 +145,6 @@ class PickerScreen(GuardedModalScreen[T | None]):
     def on_line_list_chosen(self) -> None:
         self.action_take()
 
-    def action_close(self) -> None:
-        self.dismiss(None)
-
 
 BORDER_CELLS = 4
 """Width of the border and the margin of a panel, in cells."""

@@ -20,7 +20,7 @@ from fcreview.tui.exports import run_for_download
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import Line, fit_line
-from fcreview.tui.widgets.base import GuardedModalScreen, SafeInput, work
+from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ class FormFields(VerticalScroll):
         for field in self.fields:
             with Horizontal():
                 yield Static(field.name, markup=False)
-                box = FormInput(field.default, select_on_focus=not field.default.endswith(", "))
-                box.cursor_blink = False
-                yield box
+                yield FormInput(field.default, select_on_focus=not field.default.endswith(", "))
 
     @property
     def inputs(self) -> list[FormInput]:
@@ -100,7 +98,7 @@ def error_line(result: CommandResult) -> Line:
     return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
 
 
-class CommandFormScreen(GuardedModalScreen[str | None]):
+class CommandFormScreen(BottomDialog[str | None]):
     """Form of a command. The result is the output of the command, or None if the form was cancelled.
 
     If the command fails, the form stays open and shows the reason.
@@ -108,12 +106,8 @@ class CommandFormScreen(GuardedModalScreen[str | None]):
 
     takes_text = True
     has_unsaved_input = True
-    CSS = """
-    CommandFormScreen { background: transparent; align: left bottom; }
-    CommandFormScreen > Vertical {
-        height: auto; max-height: 100%; width: 1fr; background: $background; border-top: solid $border;
-        border-title-style: bold; border-title-color: $primary;
-    }
+    CSS = f"""{BottomDialog.CSS}
+    CommandFormScreen > Vertical {{ max-height: 100%; border-title-style: bold; border-title-color: $primary; }}
     """
 
     def __init__(
@@ -167,21 +161,9 @@ class CommandFormScreen(GuardedModalScreen[str | None]):
             return
         self._show(error_line(result))
 
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
-
-def open_command_form(
-    app: App[Any],
-    session: Session,
-    form: CommandForm,
-    values: Mapping[str, str],
-    done: Callable[[], object] | None = None,
-) -> None:
-    """Open the form of a command with initial values, and show the output of the command afterwards.
-
-    `done` is called after the command has run.
-    """
+def open_command_form(app: App[Any], session: Session, form: CommandForm, values: Mapping[str, str]) -> None:
+    """Open the form of a command with initial values, and show the output of the command afterwards."""
     services = session.report_services
     commands = services.commands if services is not None else None
     if commands is None:
@@ -203,10 +185,7 @@ def open_command_form(
 
         def show(output: str | None) -> None:
             if output is not None:
-                text = output.strip() or "done"
-                app.push_screen(PagerScreen(form.label, text, folder=session.folder))
-                if done is not None:
-                    done()
+                app.push_screen(PagerScreen(form.label, output.strip() or "done", folder=session.folder))
 
         app.push_screen(CommandFormScreen(form.label, fields, run), show)
 

@@ -178,7 +178,7 @@ def form_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
     services = context.session.report_services
     if context.state.blind or services is None or services.commands is None:
         return
-    for form in FORMS:
+    for form in FORMS.values():
         if context.session.in_browser and not form.is_for_browser:
             continue
         yield PaletteCommand("command", form.label, partial(context.open_form, form), form.help)
@@ -342,9 +342,7 @@ class CommandPaletteScreen(CommandPalette, GuardedScreen[None], inherit_bindings
                 icon = SearchIcon()
                 icon.icon = " : "
                 yield icon
-                query_input = PaletteInput(placeholder="search actions, filters, runs, item ids", select_on_focus=False)
-                query_input.cursor_blink = False
-                yield query_input
+                yield PaletteInput(placeholder="search actions, filters, runs, item ids", select_on_focus=False)
             with Vertical(id="--results"):
                 yield PaletteList(markup=False)
                 yield LoadingIndicator()

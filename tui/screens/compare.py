@@ -45,11 +45,7 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import Panel
-
-WIDE, TALL = 100, 30
-"""Minimum screen size, in columns and rows, for borders around the panels."""
-
+from fcreview.tui.widgets.panel import Panel, is_small
 
 SIDES = ("", "a", "b")
 
@@ -118,12 +114,14 @@ class FlipScreen(GuardedScreen[None]):
     def action_page(self, by: int) -> None:
         self._text_list.action_move_page(by)
 
-    def action_close(self) -> None:
-        self.dismiss(None)
-
 
 class PanelList(TextList):
-    """List of a panel. Only the list with the focus shows its cursor."""
+    """List of a panel. Only the list with the focus shows its cursor, which moves on to a list above or below."""
+
+    def __init__(self, *, id: str, above: str = "", below: str = "") -> None:  # noqa: A002
+        """Create the list. `above`, `below`: ids of the lists to which the cursor moves on."""
+        super().__init__(id=id)
+        self._above, self._below = above, below
 
     def on_mount(self) -> None:
         self.watch(self, "has_focus", self._show_cursor)
@@ -132,23 +130,10 @@ class PanelList(TextList):
         self.is_cursor_shown = shown
         self.refresh_line(self.cursor)
 
-
-class RateList(PanelList):
-    """List of pass rates. At its end, the cursor moves on to the list of items that differ."""
-
     def action_move(self, by: int) -> None:
-        if by > 0 and self.cursor + by >= self.total:
-            self.screen.query_one("#pick-list").focus()
-        else:
-            super().action_move(by)
-
-
-class FlipList(PanelList):
-    """List of the items that differ. At its beginning, the cursor moves on to the list of pass rates."""
-
-    def action_move(self, by: int) -> None:
-        if by < 0 and self.cursor + by < 0:
-            self.screen.query_one("#rates").focus()
+        at = self.cursor + by
+        if neighbour := self._above if at < 0 else self._below if at >= self.total else "":
+            self.screen.query_one(f"#{neighbour}").focus()
         else:
             super().action_move(by)
 
@@ -184,10 +169,10 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             yield LineBar(id="pick-title")
             with Panel(id="rates-panel"):
                 yield LineBar(id="rates-heading")
-                yield RateList(id="rates")
+                yield PanelList(id="rates", below="pick-list")
             with Panel(id="flips-panel"):
                 yield LineBar(id="pick-heading")
-                yield FlipList(id="pick-list")
+                yield PanelList(id="pick-list", above="rates")
             yield KeyLine()
 
     @property
@@ -232,12 +217,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         facts = comparison_facts(self._comparison, self.size.width - 2)
         text, style = (self._message, "warn") if self._message else (facts, "dim")
         title = self.query_one("#pick-title", LineBar)
-        title.display = bool(self._message) or self._is_small
+        title.display = bool(self._message) or is_small(self.size)
         title.show(fit_line(((f" {text}", style),), self.size.width))
-
-    @property
-    def _is_small(self) -> bool:
-        return self.size.width < WIDE or self.size.height < TALL
 
     def _draw(self) -> None:
         if not self.is_mounted or self._comparison is None:
@@ -249,8 +230,8 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
         runs = (*runs, ("B ", "key"), (truncate_middle(second, room), ""))
         self.query_one(TopLine).show_path((*self._session.folder_names, "compare"), runs)
         for panel in self.query(Panel):
-            panel.set_flat(self._is_small)
-        cells = self.size.width - (2 if self._is_small else 6)
+            panel.set_flat(is_small(self.size))
+        cells = self.size.width - (2 if is_small(self.size) else 6)
         heading, lines = rate_lines(self._comparison, *self._sources, cells)
         rates, title = self.query_one("#rates", TextList), f"Pass rates{dot}{source_text(*self._sources)}"
         rates.styles.height = max(min(len(lines), (self.size.height - 9) // 2), 1)
@@ -268,7 +249,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
 
     def _draw_flips(self) -> None:
         flips = self._flips
-        heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if self._is_small else 6))
+        heading, lines = flip_list_lines(flips, self._rows, self.size.width - (2 if is_small(self.size) else 6))
         facts = flip_facts(flips, self._side)
         self.query_one("#pick-heading", LineBar).show(((" ", ""), *heading))
         self.list.empty_line = make_line(" no items differ", "dim")
@@ -291,8 +272,7 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             self.list.move_cursor(0)
 
     def action_export(self) -> None:
-        form = next(each for each in FORMS if each.command == "export")
-        open_command_form(self.app, self._session, form, {})
+        open_command_form(self.app, self._session, FORMS["export"], {})
 
     def action_source(self) -> None:
         sources = list(dict.fromkeys([self._default_sources, *((source, source) for source in VERDICT_SOURCES)]))

@@ -9,6 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widgets import Input, Static, TextArea
 
@@ -26,21 +27,20 @@ from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, mak
 from fcreview.tui.text.layout import DOCUMENT_START
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line, truncate_middle, wrap_text
 from fcreview.tui.text.theme import symbols
-from fcreview.tui.widgets.base import GuardedModalScreen, SafeInput, sanitize_strip, work
+from fcreview.tui.widgets.base import BottomDialog, SafeInput, sanitize_strip, work
 from fcreview.tui.widgets.document_view import DocumentView, LineBar, LineBlock
 
 
-class AskScreen(GuardedModalScreen[str | None]):
+class AskScreen(BottomDialog[str | None]):
     """Prompt for one line of text. The result is the text, or None after Esc."""
 
     takes_text = True
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(PROMPT_ACTIONS)
-    CSS = """
-    AskScreen { background: transparent; align: left bottom; }
-    AskScreen > Horizontal { height: 1; width: 1fr; background: $background; }
-    AskScreen Static { width: auto; text-style: bold; }
-    AskScreen Input { width: 1fr; height: 1; border: none; padding: 0; background: $background; }
-    AskScreen Input:focus { border: none; background: $background; }
+    CSS = f"""{BottomDialog.CSS}
+    AskScreen > Horizontal {{ height: 1; width: 1fr; background: $background; }}
+    AskScreen Static {{ width: auto; text-style: bold; }}
+    AskScreen Input {{ width: 1fr; height: 1; border: none; padding: 0; background: $background; }}
+    AskScreen Input:focus {{ border: none; background: $background; }}
     """
 
     def __init__(self, prompt: str, value: str = "") -> None:
@@ -50,25 +50,16 @@ class AskScreen(GuardedModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static(f" {self._prompt} ", markup=False)
-            box = SafeInput(self._value, select_on_focus=True)
-            box.cursor_blink = False
-            yield box
+            yield SafeInput(self._value, select_on_focus=True)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)
 
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
-
-class FaultScreen(GuardedModalScreen[Fault | None]):
+class FaultScreen(BottomDialog[Fault | None]):
     """Prompt for the fault, which the user answers with one letter. The result is None after Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(FAULT_ACTIONS, PROMPT_HELP_ACTIONS)
-    CSS = """
-    FaultScreen { background: transparent; align: left bottom; }
-    FaultScreen LineBlock { background: $background; }
-    """
 
     def __init__(self, name: str = "") -> None:
         """Create the prompt. `name`: name of the item, if it is not obvious."""
@@ -99,18 +90,11 @@ class FaultScreen(GuardedModalScreen[Fault | None]):
     def action_take(self, fault: Fault) -> None:
         self.dismiss(fault)
 
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
-
-class ConfirmScreen(GuardedModalScreen[bool]):
+class ConfirmScreen(BottomDialog[bool]):
     """Question that the user answers with yes or no."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(CONFIRM_ACTIONS, PROMPT_HELP_ACTIONS)
-    CSS = """
-    ConfirmScreen { background: transparent; align: left bottom; }
-    ConfirmScreen LineBlock { background: $background; }
-    """
 
     def __init__(self, question: str) -> None:
         super().__init__()
@@ -139,6 +123,8 @@ class ConfirmScreen(GuardedModalScreen[bool]):
 class SafeTextArea(TextArea):
     """Multi-line input that sanitizes what it draws."""
 
+    cursor_blink = reactive(False, init=False)
+
     def render_line(self, y: int) -> Strip:
         return sanitize_strip(super().render_line(y))
 
@@ -166,19 +152,18 @@ class NoteBox(SafeTextArea):
             self.action_cursor_down()
 
 
-class NoteScreen(GuardedModalScreen[str | None]):
+class NoteScreen(BottomDialog[str | None]):
     """Prompt for a note.
 
     The result is the note (empty to clear it), or None if the user cancelled or changed nothing.
     """
 
     takes_text = True
-    CSS = """
-    NoteScreen { background: transparent; align: left bottom; }
-    NoteScreen > Vertical { height: 6; width: 1fr; background: $background; border-top: solid $border; }
-    NoteScreen Static { height: 1; width: 1fr; }
-    NoteScreen NoteBox { height: 4; border: none; padding: 0 1; background: $background; }
-    NoteScreen NoteBox:focus { border: none; }
+    CSS = f"""{BottomDialog.CSS}
+    NoteScreen > Vertical {{ height: 6; }}
+    NoteScreen Static {{ height: 1; width: 1fr; }}
+    NoteScreen NoteBox {{ height: 4; border: none; padding: 0 1; background: $background; }}
+    NoteScreen NoteBox:focus {{ border: none; }}
     """
 
     def __init__(self, about: str, note: str = "") -> None:
@@ -188,9 +173,7 @@ class NoteScreen(GuardedModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Static(self._title_with_keys(self.app.size.width), markup=False)
-            box = NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
-            box.cursor_blink = False
-            yield box
+            yield NoteBox(self._note, soft_wrap=True, show_line_numbers=False, tab_behavior="indent", compact=True)
 
     def _title_with_keys(self, cells: int) -> str:
         """Return the title with the keys. The name is shortened to make room for the keys."""
@@ -215,9 +198,6 @@ class NoteScreen(GuardedModalScreen[str | None]):
 
     def action_save(self) -> None:
         self.dismiss(self._box.text if self._box.text != self._note else None)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
 
 def tag_choices(
@@ -250,7 +230,7 @@ class TagSource:
         return [((f" [{'x' if tag in self.selected else ' '}] ", "strong"), (f"{key:1} ", "key"), (sanitize(tag), ""))]
 
 
-class TagsScreen(GuardedModalScreen[list[str] | None]):
+class TagsScreen(BottomDialog[list[str] | None]):
     """List of tags to set or clear. The result is the list of set tags, or None if nothing changed.
 
     Tags from earlier reviews are appended when they have been loaded.
@@ -258,10 +238,7 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(TAG_ACTIONS, PROMPT_HELP_ACTIONS)
     has_unsaved_input = True
-    CSS = """
-    TagsScreen { background: transparent; align: left bottom; }
-    TagsScreen > Vertical { height: 10; width: 1fr; background: $background; border-top: solid $border; }
-    """
+    CSS = f"{BottomDialog.CSS} TagsScreen > Vertical {{ height: 10; }}"
 
     def __init__(
         self,
@@ -343,6 +320,3 @@ class TagsScreen(GuardedModalScreen[list[str] | None]):
     def action_save(self) -> None:
         selected = [tag for tag in self._tags if tag in self._source.selected]
         self.dismiss(selected if self._label != "tags" or set(selected) != set(self._before) else None)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)

@@ -330,9 +330,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.dismiss(("adjudicate", None))
 
     def action_command(self, name: str) -> None:
-        form = next(each for each in FORMS if each.command == name)
         values = {"run": str(self._run.run)} if self._run is not None and name == "estimate" else {}
-        open_command_form(self.app, self._session, form, values)
+        open_command_form(self.app, self._session, FORMS[name], values)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if self.is_mounted and self._form.has_focus_within:
@@ -358,6 +357,3 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def no_key(self, key: str) -> None:
         self._show_message(unavailable_key_message(self.app, key))
-
-    def action_close(self) -> None:
-        self.dismiss(None)

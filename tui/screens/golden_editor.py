@@ -97,11 +97,9 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="golden-title")
-        box = GoldenTextArea(
+        yield GoldenTextArea(
             self._initial_text, soft_wrap=True, show_line_numbers=True, tab_behavior="indent", compact=True
         )
-        box.cursor_blink = False
-        yield box
         yield LineBar(id="golden-message")
         yield LineBar(id="golden-keys")
 

@@ -96,6 +96,3 @@ class HelpScreen(GuardedScreen[None]):
     def on_resize(self) -> None:
         self.query_one("#help-title", LineBar).show(((" help", "strong"),))
         self.query_one(TextList).set_lines(build_help_lines(self._rooms, self.size.width, blind=self._blind))
-
-    def action_close(self) -> None:
-        self.dismiss(None)

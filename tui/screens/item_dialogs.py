@@ -6,6 +6,7 @@ A review from a dialog is about the item that was on screen when the key of the 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -15,7 +16,6 @@ from fcreview.model.address import RESPONSE, describe_address
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS
-from fcreview.tui.item_view.document import join_records
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_dialogs import (
@@ -27,18 +27,17 @@ from fcreview.tui.review.item_dialogs import (
     markdown_text,
     prediction_choices,
     read_predictions,
-    read_raw_records,
 )
 from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen, TagsScreen, tag_choices
-from fcreview.tui.screens.pager import PagerScreen, PagerText
+from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
-from fcreview.tui.widgets.base import GuardedModalScreen
+from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
@@ -97,14 +96,10 @@ def _record_answer(
     view.app.push_screen(prompt, submit)
 
 
-class CopyScreen(GuardedModalScreen[str | None]):
+class CopyScreen(BottomDialog[str | None]):
     """Prompt that asks what to copy. The result is the `kind` for `text_to_copy`, or None if the user cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(COPY_ACTIONS, PROMPT_HELP_ACTIONS)
-    CSS = """
-    CopyScreen { background: transparent; align: left bottom; }
-    CopyScreen LineBar { background: $background; }
-    """
 
     def compose(self) -> ComposeResult:
         yield LineBar(id="copy")
@@ -116,9 +111,6 @@ class CopyScreen(GuardedModalScreen[str | None]):
 
     def action_take(self, kind: str) -> None:
         self.dismiss(kind)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
 
 def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
@@ -213,22 +205,14 @@ def show_records(view: ItemView, session: Session) -> None:
         )
         return
     displayed = view.item_reviewer.displayed
-
-    async def load() -> PagerText:
-        records = await read_raw_records(session, displayed.navigator.item, displayed.detail.item)
-        return PagerText(join_records(records, indented=False), join_records(records, indented=True))
-
-    show_text(view, session, "records", load)
+    read = partial(read_records, session, displayed.navigator.item, displayed.detail.item)
+    show_text(view, session, "records", read)
 
 
-class OverrideReasonScreen(GuardedModalScreen[int | None]):
+class OverrideReasonScreen(BottomDialog[int | None]):
     """Prompt for the reason for an override. The result is the number of the reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
-    CSS = """
-    OverrideReasonScreen { background: transparent; align: left bottom; }
-    OverrideReasonScreen LineBar { background: $background; }
-    """
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:
         """Create the prompt. `name`: name of the item or part with the verdict."""
@@ -248,9 +232,6 @@ class OverrideReasonScreen(GuardedModalScreen[int | None]):
     def action_take(self, number: int) -> None:
         if number <= len(self._reasons):
             self.dismiss(number)
-
-    def action_cancel(self) -> None:
-        self.dismiss(None)
 
 
 def ask_override_reason(view: ItemView, session: Session) -> None:

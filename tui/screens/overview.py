@@ -55,14 +55,12 @@ from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import GuardedScreen, ProgressTimer, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.lists import TextList
-from fcreview.tui.widgets.panel import Panel
+from fcreview.tui.widgets.panel import MIN_SIZE, Panel, is_small
 
 OverviewChoice = tuple[str, Any]
 """(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
-WIDE, TALL = 100, 30
-"""Minimum screen size, in columns and rows, for showing all panels with borders."""
 MAX_RUN_LINES = 10
 """Largest height of the list of runs, in rows, beside the other panels, unless the screen has 30 rows or more."""
 MAX_SCORE_LINES = 6
@@ -148,10 +146,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         with Panel(id="runs-panel"):
             yield LineBar(id="runs-heading")
             yield OverviewList(id="runs")
-            box = RunSearchInput(placeholder="model, benchmark, version or path", compact=True)
-            box.cursor_blink = False
-            box.display = False
-            yield box
+            yield RunSearchInput()
         with Horizontal(id="lower"):
             with Panel(id="reasons-panel"):
                 yield OverviewList(lines_per_entry=REASON_LINES, id="reasons")
@@ -274,7 +269,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
     def _draw(self) -> None:
         if not self.is_mounted or not self.size or not self._has_lists:
             return
-        small = self.size.width < WIDE or self.size.height < TALL
+        small = is_small(self.size)
         self.set_class(small, "-small")
         for panel in self.query(Panel):
             panel.set_flat(small)
@@ -303,7 +298,8 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         table = run_table(self._overview, self._runs, self._inner_width("runs"), self._first_category)
         self.query_one("#runs-heading", LineBar).show(((" ", ""), *table.heading))
         runs = self._list("runs")
-        limit = max(MAX_RUN_LINES, self.size.height // 3) if self.size.height >= TALL else max(self.size.height // 4, 3)
+        height = self.size.height
+        limit = max(MAX_RUN_LINES, height // 3) if height >= MIN_SIZE.height else max(height // 4, 3)
         runs.styles.height = max(min(len(table.lines), limit), 1)
         runs.set_lines(table.lines)
         runs.empty_line = make_line(" no matches" if self._overview.runs else " reading", "dim")
@@ -447,8 +443,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._overview.blind:
             self._show_message(f"{name}: not available in blind mode")
         else:
-            form = next(each for each in FORMS if each.command == name)
-            open_command_form(self.app, self._session, form, {})
+            open_command_form(self.app, self._session, FORMS[name], {})
 
     def action_choose(self, name: str) -> None:
         """Close the overview. Show failures, disagreements, suspects, the annotator's queue file or the list of runs.
@@ -494,4 +489,4 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         if self._arrangement.search:
             self.action_end_search(False)
         else:
-            self.dismiss(None)
+            super().action_close()

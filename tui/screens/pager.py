@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -12,13 +12,19 @@ from textual.binding import BindingType
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import PAGER_ACTIONS
+from fcreview.tui.item_view.document import join_records
 from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.review.item_dialogs import read_raw_records
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_json, max_indent_level
 from fcreview.tui.text.lines import Line, format_size, justify_line
 from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
+
+if TYPE_CHECKING:
+    from fcreview.model.item import Item
+    from fcreview.tui.session import Session
 
 
 class PagerText(NamedTuple):
@@ -27,6 +33,12 @@ class PagerText(NamedTuple):
     raw: str
     """Text as it is in the file. This form is copied."""
     indented: str
+
+
+async def read_records(session: Session, number: int, item: Item) -> PagerText:
+    """Read the records of an item, with this number, from the result and score files."""
+    records = await read_raw_records(session, number, item)
+    return PagerText(join_records(records, indented=False), join_records(records, indented=True))
 
 
 class PagerScreen(GuardedScreen[None]):
@@ -161,6 +173,3 @@ class PagerScreen(GuardedScreen[None]):
 
     def action_copy(self) -> None:
         self._draw_bars(copy_text(self._text.raw, self._folder, self.app._driver))
-
-    def action_close(self) -> None:
-        self.dismiss(None)

@@ -62,13 +62,9 @@ class QueueMenus:
         self.menus: dict[str, QueueMenu] = {
             "order": QueueMenu(lambda: PickerScreen(order_choices(state)), state.apply_order, adds_level=False),
             "clusters": QueueMenu(self._make_clusters_screen, state.apply_terms, self._blind_reason("clusters")),
-            "agreement": QueueMenu(self._make_agreement_screen, state.apply_items, self._blind_reason("agreement")),
-            "calibration": QueueMenu(
-                self._make_calibration_screen, state.apply_items, self._blind_reason("calibration")
-            ),
-            "conventions": QueueMenu(
-                self._make_conventions_screen, self._show_all_of, self._blind_reason("conventions")
-            ),
+            "agreement": self._statistics_menu("agreement", state.apply_items),
+            "calibration": self._statistics_menu("calibration", state.apply_items),
+            "conventions": self._statistics_menu("conventions", self._show_all_of),
             "issues": QueueMenu(
                 lambda: PickerScreen(load=self._load_issues), state.apply_issue, self._blind_reason("import issues")
             ),
@@ -122,20 +118,13 @@ class QueueMenus:
     async def _count_clusters(self, grouping: int) -> ClusterCounts:
         return await self._session.query(partial(count_clusters, self._state.view, grouping), interruptible=True)
 
-    def _make_agreement_screen(self) -> ModalScreen[Any]:
-        from fcreview.tui.screens.statistics import AgreementScreen
+    def _statistics_menu(self, name: str, apply: Callable[[Sequence[int]], None]) -> QueueMenu:
+        def make_screen() -> ModalScreen[Any]:
+            from fcreview.tui.screens.statistics import SCREENS
 
-        return AgreementScreen(self._session, self._state.view)
+            return SCREENS[name](self._session, self._state.view)
 
-    def _make_calibration_screen(self) -> ModalScreen[Any]:
-        from fcreview.tui.screens.statistics import CalibrationScreen
-
-        return CalibrationScreen(self._session, self._state.view)
-
-    def _make_conventions_screen(self) -> ModalScreen[Any]:
-        from fcreview.tui.screens.statistics import ConventionsScreen
-
-        return ConventionsScreen(self._session, self._state.view)
+        return QueueMenu(make_screen, apply, self._blind_reason(name))
 
     def _show_all_of(self, items: Sequence[int]) -> None:
         """Select items by number, including items that do not fail."""

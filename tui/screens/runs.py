@@ -31,6 +31,10 @@ class RunSearchInput(SafeInput):
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(RUN_SEARCH_ACTIONS)
 
+    def __init__(self, search: str = "") -> None:
+        super().__init__(search, placeholder="model, benchmark, version or path", compact=True)
+        self.display = bool(search)
+
 
 class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
     """List of runs that can be sorted, searched and grouped. The result is the number of the chosen run.
@@ -57,10 +61,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         self._marked: int | None = None
 
     def compose_below_list(self) -> Iterable[Widget]:
-        box = RunSearchInput(self._list_state.search, placeholder="model, benchmark, version or path", compact=True)
-        box.cursor_blink = False
-        box.display = bool(self._list_state.search)
-        yield box
+        yield RunSearchInput(self._list_state.search)
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -89,15 +90,9 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
             model = next((sanitize(run.info.model) for run in self._runs if run.run == self._marked), "")
             key = active_key_names(self.app).get("runs.compare", "")
             choices.note = f"A: run {self._marked} {truncate_middle(model, 30)}; mark B with {key}"
-        if at not in choices.values:
-            at = next(
-                (
-                    GROUP_LABELS[self._list_state.grouping](run)
-                    for run in self._runs
-                    if self._list_state.grouping and run.run == at
-                ),
-                None,
-            )
+        if at not in choices.values and self._list_state.grouping:
+            label = GROUP_LABELS[self._list_state.grouping]
+            at = next((label(run) for run in self._runs if run.run == at), None)
         choices.cursor = choices.values.index(at) if at in choices.values else 0
         self._choices = choices
         self._draw()
@@ -162,7 +157,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
         if self._list_state.search:
             self.action_end_search(False)
         else:
-            self.dismiss(None)
+            super().action_close()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
         if self.is_mounted and isinstance(self.focused, RunSearchInput):
@@ -171,10 +166,7 @@ class RunsScreen(PickerScreen["int | str"], inherit_bindings=False):
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions whose keys only explain why there is nothing to do.
-
-        The key line and the help omit these actions.
-        """
+        """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
         hidden = {"runs.compare"} if self._compare is None else set()
         typing = self.is_mounted and isinstance(self.focused, RunSearchInput)
         return frozenset(hidden | ({"app.help"} if typing else set()))

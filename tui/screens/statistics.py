@@ -327,3 +327,7 @@ class ConventionsScreen(StatisticsScreen, inherit_bindings=False):
             empty_message=self._progress or NO_CONVENTIONS,
             note=self._progress or OWN_TOOL_NOTE,
         )
+
+
+SCREENS = {"agreement": AgreementScreen, "calibration": CalibrationScreen, "conventions": ConventionsScreen}
+"""Screens by the name of their menu in the queue."""

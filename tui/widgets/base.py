@@ -18,6 +18,7 @@ from textual.await_complete import AwaitComplete
 from textual.css.query import NoMatches
 from textual.dom import DOMNode, NoScreen
 from textual.message_pump import MessagePump
+from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.timer import Timer
@@ -132,6 +133,8 @@ def sanitize_strip(strip: Strip) -> Strip:
 class SafeInput(Input):
     """One-line input that sanitizes what it draws, because its text may come from data, such as an earlier search."""
 
+    cursor_blink = reactive(False, init=False)
+
     def render_line(self, y: int) -> Strip:
         return sanitize_strip(super().render_line(y))
 
@@ -171,6 +174,12 @@ class GuardedScreen(Screen[T]):
                 return super().dismiss(result)
             self._result_when_uncovered = (result,)
         return AwaitComplete()
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+    def action_cancel(self) -> None:
+        self.dismiss(None)
 
     def call_after_refresh(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> bool:
         """Call `callback` after the screen is drawn, unless the screen is closed by then and has lost its widgets."""
@@ -222,3 +231,14 @@ class GuardedScreen(Screen[T]):
 
 class GuardedModalScreen(ModalScreen[T], GuardedScreen[T]):
     """Screen whose keys take precedence over the keys of the app. The screen below may stay visible."""
+
+
+class BottomDialog(GuardedModalScreen[T]):
+    """Dialog on the lowest lines of the screen that it covers."""
+
+    SCOPED_CSS = False  # otherwise the rules would not apply to subclasses
+    CSS = """
+    BottomDialog { background: transparent; align: left bottom; }
+    BottomDialog LineBar, BottomDialog LineBlock { background: $background; }
+    BottomDialog > Vertical { height: auto; width: 1fr; background: $background; border-top: solid $border; }
+    """

@@ -86,9 +86,7 @@ class FilterLine(Vertical):
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield LineBar(id="filter-prompt")
-            line = FilterInput(compact=True, select_on_focus=False)
-            line.cursor_blink = False
-            yield line
+            yield FilterInput(compact=True, select_on_focus=False)
         yield LineBar(id="filter-says")
 
     def open(self, kind: str, text: str, hint: str) -> None:

@@ -46,13 +46,13 @@ def commands() -> set[str]:
 
 
 def test_every_command_has_a_form_or_a_screen() -> None:
-    forms = {form.command for form in FORMS}
+    forms = {form.command for form in FORMS.values()}
     assert commands() == forms | set(SCREENS) | OMITTED
     ids = {action.id for action in (*QUEUE_ACTIONS, *ITEM_ACTIONS, *ADJUDICATION_ACTIONS)}
     assert {name.replace(" ", ".") for name in SCREENS.values()} <= ids
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.command)
+@pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.command)
 def test_a_form_has_the_options_of_its_command(form: Any) -> None:
     fields = describe_command(form.command)
     assert set(form.defaults) <= {each.name for each in fields}
@@ -81,7 +81,7 @@ async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app
         await pilot.press("colon")
         await settled(pilot)
         rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
-        assert all(f"  {form.label}  " in rows for form in FORMS)
+        assert all(f"  {form.label}  " in rows for form in FORMS.values())
         shown = {each.id for each in app.screen._target.actions}
         assert {action.id for action in QUEUE_ACTIONS} - shown <= {"queue.item", "queue.clear"}
 

@@ -53,7 +53,9 @@ def test_every_key_that_a_browser_keeps_has_a_second_one() -> None:
     assert kept == {"app.quit"} and "q" in ACTIONS["queue.quit"].keys
 
 
-@pytest.mark.parametrize("form", [each for each in FORMS if each.is_for_browser], ids=lambda form: form.command)
+@pytest.mark.parametrize(
+    "form", [each for each in FORMS.values() if each.is_for_browser], ids=lambda form: form.command
+)
 def test_forms_in_a_browser_have_no_paths_but_the_download(form: CommandForm) -> None:
     fields = {each.name: each.is_path for each in describe_command(form.command)}
     assert {name for name, is_path in fields.items() if is_path} == ({form.download} if form.download else set())
@@ -79,9 +81,9 @@ async def test_commands_that_write_are_not_offered(app: Any, settled: Any) -> No
         await pilot.press("colon")
         await settled(pilot)
         rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
-        assert all((f"  {form.label}  " in rows) is form.is_for_browser for form in FORMS)
+        assert all((f"  {form.label}  " in rows) is form.is_for_browser for form in FORMS.values())
         await pilot.press("escape")
-        for form in FORMS:
+        for form in FORMS.values():
             if not form.is_for_browser:
                 open_command_form(app, app.session, form, {})
         await settled(pilot)

@@ -261,7 +261,7 @@ class FcreviewApp(App[int]):
             )
         if self._adjudicate:
             self.call_after_refresh(self._show_disagreements)
-        elif self._run_watcher is not None or self.session.team is not None:
+        if self._run_watcher is not None or self.session.team is not None:
             from fcreview.tui.live_reload import LiveReload
 
             self._live_reload = LiveReload(self, self.session, self._run_watcher)

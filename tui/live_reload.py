@@ -27,6 +27,7 @@ from fcreview.tui.queue.loader import QueueNavigator, QueueRequest, load_page
 from fcreview.tui.queue.state import CursorPosition
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
+from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.widgets.document_view import LineBar, TopLine
@@ -272,8 +273,13 @@ class LiveReload:
 
     async def _refresh_reviews(self) -> None:
         """Read the reviews that were received, and show them in the list and in the items on screen."""
-        view = self._queue.state.view
         await self._session.query(lambda store: store.refresh_reviews())  # writes, so it must not be interrupted
+        for screen in self._app.screen_stack:
+            if isinstance(screen, AdjudicationScreen):
+                screen.adjudicator.refresh_cases()
+        if not isinstance(self._app.screen_stack[0], QueueScreen):
+            return
+        view = self._queue.state.view
         await self._session.query_in_background(lambda store: store.count_items(view))  # ordering a view takes long
         async with self._turn:
             await self._wait_until_ready()

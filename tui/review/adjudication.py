@@ -139,6 +139,7 @@ def remaining_text(cases: CaseList) -> str:
 
 
 SEARCHING = "searching for disagreements"
+RECEIVED = StatusMessage("received reviews of other annotators", "dim")
 MARK_KEY = "disputed"
 
 
@@ -207,6 +208,10 @@ class Adjudicator:
 
     def load_cases(self) -> None:
         self._runner.queue_action(self._open, SEARCHING)
+
+    def refresh_cases(self) -> None:
+        """Read the disagreements again after reviews of others were received. The displayed case does not change."""
+        self._runner.queue_action(self._refresh)
 
     def accept_answer(self, number: int) -> None:
         """Accept the review with this number, from 1, as the resolution."""
@@ -298,6 +303,19 @@ class Adjudicator:
         await self._read_item()
         self.is_loaded = True
         self._screen.show_case(NO_MESSAGE)
+        return True
+
+    async def _refresh(self) -> bool:
+        if not self.is_loaded:
+            return True
+        current: dict[int, list[Disagreement]] = {case.item: [] for case in self.cases.cases}
+        for each in await self._session.query(lambda store: store.analysis.fetch_disagreements(self._view)):
+            current.setdefault(each.item, []).append(each.disagreement)
+        displayed = self.cases.case
+        for item, disagreements in current.items():
+            if displayed is None or item != displayed.item:
+                self.cases.update_item(item, disagreements)
+        await (self._show_case if displayed is None else self._refresh_case)(RECEIVED)
         return True
 
     async def _save(self, case: AdjudicationCase, annotation: Annotation) -> bool:

@@ -68,3 +68,16 @@ async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, set
         assert "12 unsent" in lines[0]
         team.status = SyncStatus(unsent=12)  # connected again: they are on the way
         await until(pilot, lambda lines: "unsent" not in lines[0])
+
+
+async def test_new_disagreements_appear_while_adjudicating(make_app: MakeApp, settled: Any, tmp_path: Path) -> None:
+    app = make_app([row("item_1"), row("item_2")], adjudicate=True)
+    app.session.team = team = Delivery()  # type: ignore[assignment]
+    async with app.run_test(size=(80, 24)) as pilot:
+        assert "no disagreements" in "\n".join(await settled(pilot))
+        where = app.session.folder.parent
+        for item, shown in (("item_1", "0 of 1"), ("item_2", "0 of 2")):
+            for name, verdict in (("bob", True), ("carol", False)):
+                deliver(where, f"{name}-{item}", item, team, verdict=verdict)
+            lines = await until(pilot, lambda lines, shown=shown: shown in "\n".join(lines))
+            assert "item_1" in "\n".join(lines[:2]), "the displayed case stays"

@@ -65,10 +65,7 @@ COMMAND_PALETTE_ACTIONS = [
 ]
 """Keys of the command palette. All other keys type text into its input."""
 
-PICKER_ACTIONS = [
-    Action("picker.take", "enter", "take", "show"),
-    Action("picker.close", "q,escape", "close", "back"),
-]
+PICKER_ACTIONS = [Action("picker.take", "enter", "take", "show"), Action("picker.close", "q,escape", "close", "back")]
 
 RUN_LIST_ACTIONS = [
     *PICKER_ACTIONS,
@@ -223,13 +220,9 @@ CONVENTION_ACTIONS = [
     Action("conventions.close", "q,escape", "close", "back"),
 ]
 
-HELP_ACTIONS = [
-    Action("help.close", "q,escape,enter,question_mark", "close", "back"),
-]
+HELP_ACTIONS = [Action("help.close", "q,escape,enter,question_mark", "close", "back")]
 
-FILTER_INPUT_ACTIONS = [
-    Action("filter.apply", "enter", "submit", "apply"),
-]
+FILTER_INPUT_ACTIONS = [Action("filter.apply", "enter", "submit", "apply")]
 
 FILTER_LINE_ACTIONS = [
     Action("filter.complete", "tab", "complete", "complete"),
@@ -353,7 +346,7 @@ GOLDEN_EDITOR_ACTIONS = [
 ]
 
 GOLDEN_TEXT_ACTIONS = [
-    Action("golden.keys", "tab,escape", "screen.keys", "leave the text: save, $EDITOR, reason, cancel"),
+    Action("golden.keys", "tab,escape", "screen.keys", "leave the text: save, $EDITOR, reason, cancel")
 ]
 """Keys of the text box with the golden answer. All other keys type text into the box."""
 
@@ -373,9 +366,7 @@ NOTE_ACTIONS = [
     Action("note.cancel", "escape", "screen.cancel", "cancel"),
 ]
 
-PROMPT_ACTIONS = [
-    Action("ask.cancel", "escape", "cancel", "cancel"),
-]
+PROMPT_ACTIONS = [Action("ask.cancel", "escape", "cancel", "cancel")]
 
 FORM_ACTIONS = [
     Action("form.submit", "enter", "screen.submit", "run"),

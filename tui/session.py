@@ -1,7 +1,4 @@
-"""Run the queries and reviews of all screens in a thread of their own.
-
-The module does not import Textual.
-"""
+"""Run the queries and reviews of all screens in a thread of their own. The module does not import Textual."""
 
 from __future__ import annotations
 

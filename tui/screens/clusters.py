@@ -22,13 +22,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import View
 from fcreview.tui.actions import BULK_REVIEW_ACTIONS, CLUSTER_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
-from fcreview.tui.queue.choices import (
-    ClusterRow,
-    cluster_rows,
-    cluster_table,
-    explain_cluster_row,
-    is_unfoldable,
-)
+from fcreview.tui.queue.choices import ClusterRow, cluster_rows, cluster_table, explain_cluster_row, is_unfoldable
 from fcreview.tui.queue.state import ClusterCounts, ClusterListState
 from fcreview.tui.review.recorder import (
     MAX_SHOWN_ITEMS,

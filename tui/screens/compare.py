@@ -21,11 +21,7 @@ from fcreview.stats.run_comparison import (
     compare_runs,
 )
 from fcreview.store.rows import QueueRow, RunRow, View
-from fcreview.tui.actions import (
-    COMPARISON_ACTIONS,
-    FLIP_ACTIONS,
-    MODAL_HELP_ACTIONS,
-)
+from fcreview.tui.actions import COMPARISON_ACTIONS, FLIP_ACTIONS, MODAL_HELP_ACTIONS
 from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.comparison import (

@@ -21,12 +21,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.command_forms import FORMS
-from fcreview.tui.key_bindings import (
-    active_key_names,
-    make_bindings,
-    unavailable_key_message,
-    welcome_message,
-)
+from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
     REASON_LINES,

@@ -23,13 +23,7 @@ from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.pager import PagerScreen, PagerText
-from fcreview.tui.screens.queue import (
-    find_queue,
-    focused_item_pane,
-    open_estimates,
-    open_overview,
-    return_to_queue,
-)
+from fcreview.tui.screens.queue import find_queue, focused_item_pane, open_estimates, open_overview, return_to_queue
 
 if TYPE_CHECKING:
     from fcreview.tui.command_forms import CommandForm

@@ -13,11 +13,7 @@ from textual.widgets import Input
 from fcreview.model.sanitize import sanitize
 from fcreview.store.queries.run_lists import GROUP_LABELS
 from fcreview.store.rows import RunRow
-from fcreview.tui.actions import (
-    MODAL_HELP_ACTIONS,
-    RUN_LIST_ACTIONS,
-    RUN_SEARCH_ACTIONS,
-)
+from fcreview.tui.actions import MODAL_HELP_ACTIONS, RUN_LIST_ACTIONS, RUN_SEARCH_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.queue.runs import RunListState, run_choices
 from fcreview.tui.queue.state import ALL_RUNS

@@ -193,14 +193,7 @@ HEAT = "heat:"
 def build_styles(palette: Palette) -> Mapping[str, Style]:
     golden, predicted, passed, failed, people, primary = (
         Style(color=each)
-        for each in (
-            palette.golden,
-            palette.predicted,
-            palette.passed,
-            palette.failed,
-            palette.people,
-            palette.primary,
-        )
+        for each in (palette.golden, palette.predicted, palette.passed, palette.failed, palette.people, palette.primary)
     )
     ansi = palette.is_ansi
     dim = Style(dim=True) if ansi else Style(color=palette.dim)

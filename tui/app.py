@@ -121,12 +121,8 @@ class SignalWakeup:
             end.close()
 
     def _discard_received(self) -> None:
-        """Discard the received signal numbers.
-
-        Only the wake-up matters, because Python calls the signal handlers itself.
-        """
         with contextlib.suppress(BlockingIOError):
-            self._read_end.recv(4096)
+            self._read_end.recv(4096)  # only the wake-up matters: Python calls the signal handlers itself
 
 
 N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}

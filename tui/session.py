@@ -287,7 +287,6 @@ class Session:
         raise asyncio.CancelledError
 
     def _interrupt_background(self) -> None:
-        """Interrupt the queries of `query_in_background`."""
         for future, read in self._background.items():
             if not future.done():
                 self._start_interrupt(future, read)
@@ -437,10 +436,7 @@ class Session:
         return self._store
 
     def _open_reviewer(self) -> Reviewer:
-        """Return the reviewer.
-
-        The reviewer opens its journal at the first review, because an annotator who only reads needs no journal.
-        """
+        """Return the reviewer. The first review opens the journal: an annotator who only reads needs none."""
         if self._reviewer is None:
             from fcreview.store.reviews.journal import Journal
             from fcreview.store.reviews.reviewer import Reviewer

@@ -46,10 +46,7 @@ REVIEW_ACTIONS = frozenset({"take", "verdict", "fault", "note", "other", "undo"}
 
 
 class AdjudicationScreen(GuardedScreen[None]):
-    """Screen with the text of the item above the annotators' answers.
-
-    `Adjudicator` records the adjudicator's reviews.
-    """
+    """Screen with the text of the item above the annotators' answers. `Adjudicator` records the reviews."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ADJUDICATION_ACTIONS)
     CSS = """
@@ -110,10 +107,7 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions whose keys only explain why there is nothing to do.
-
-        The key line and the help omit these actions.
-        """
+        """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
         case = self.adjudicator.cases.case
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})

@@ -129,7 +129,6 @@ class BulkReviewScreen(GuardedModalScreen[str | None]):
         self.app.push_screen(TagsScreen(tags, review.tags, load_used), take)
 
     def action_record(self) -> None:
-        """Ask to confirm the number of items, and record the reviews."""
         if not self._review.verdict_key:
             names = active_key_names(self.app)
             keys = (names.get(f"item.{name}") for name in ("pass", "fail", "golden_wrong", "unsure"))
@@ -209,7 +208,6 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         yield LineBar(id="difference")
 
     def _draw_description(self) -> None:
-        """Draw the explanation and the example of the line under the cursor."""
         cells, texts = self.table_cells, ("", "")
         if self._rows:
             texts = explain_cluster_row(self._rows[self.list.cursor], self._state.grouping, cells - 2)
@@ -272,7 +270,6 @@ class ClustersScreen(PanelPickerScreen[tuple[str, ...]], inherit_bindings=False)
         self._redraw_at(self.list.cursor if unfold else group_line)
 
     def action_grouping(self) -> None:
-        """Switch to the next grouping."""
         counts = self._state.counts.values()
         has_steps = any(has_decisive_steps(each.clusters) for each in counts)
         self._state.grouping = (self._state.grouping + 1) % (len(GROUPINGS) if has_steps else BY_DECISIVE_STEP)

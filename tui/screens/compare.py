@@ -257,7 +257,6 @@ class CompareScreen(PickerScreen[int | None], inherit_bindings=False):
             self.app.push_screen(FlipScreen(self._session, flips, self.list.cursor))
 
     def action_panel(self) -> None:
-        """Move the cursor to the other panel."""
         (self.query_one("#rates") if self.list.has_focus else self.list).focus()
 
     def action_only(self) -> None:

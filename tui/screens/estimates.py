@@ -113,7 +113,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @property
     def _run(self) -> RunRow | None:
-        """The run under the cursor."""
         return self._runs[self._list.cursor] if self._runs else None
 
     @property
@@ -125,7 +124,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     @work(exclusive=True, group="estimates")
     async def _load(self) -> None:
-        """Read the runs and the numbers of the sampled runs."""
         await self._session.query(lambda store: store.refresh_reviews())
         scope = self._view.runs
         runs = [
@@ -196,7 +194,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._update_form()
 
     def _draw_run(self) -> None:
-        """Draw the sample of the run under the cursor and the next step."""
         run, sample, small = self._run, self._sample, self.has_class("-small")
         width = self.size.width if small else self.size.width // 2 - 4
         lines = sample_lines(sample, width - 1) if run is not None else []
@@ -265,7 +262,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- form
 
     def action_draw(self) -> None:
-        """Move to the first field of the form."""
         if self._form.inputs:
             self._form.inputs[0].focus()
         else:
@@ -308,7 +304,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._load()
 
     def action_cancel(self) -> None:
-        """Return from the form to the list."""
         self._message = ()
         self._list.focus()
         self._draw_run()
@@ -316,7 +311,6 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     # -- actions
 
     def action_review(self) -> None:
-        """Show the items of the sample that are assigned to the annotator."""
         own = [
             each for each in (self._sample or RunSample(0)).queues if each.share.annotator == self._session.annotator
         ]

@@ -194,8 +194,6 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
             self.dismiss(None if is_saved else GoldenCorrection(checked.golden_fix, reason))
 
     def action_reason(self) -> None:
-        """Ask for the reason for the correction."""
-
         def set_reason(reason: str | None) -> None:
             if reason is not None:
                 self._reason = reason
@@ -204,7 +202,6 @@ class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):
         self.app.push_screen(NoteScreen("the golden answer", self._reason), set_reason)
 
     def action_start(self) -> None:
-        """Restore the golden answer of the dataset."""
         self._text_area.text = initial_text(self._golden, self._detail.run, self._detail.item)
 
     def action_editor(self) -> None:

@@ -215,7 +215,6 @@ class OverrideReasonScreen(BottomDialog[int | None]):
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
 
     def __init__(self, name: str, reasons: Sequence[str]) -> None:
-        """Create the prompt. `name`: name of the item or part with the verdict."""
         super().__init__()
         self._subject_name, self._reasons = name, reasons
 

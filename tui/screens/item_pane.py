@@ -333,12 +333,10 @@ class ItemPane(Vertical):
             self.item_reviewer.record_verdict(subject, key)
 
     def action_score(self, value: int) -> None:
-        """Record a score, or select the override reason with this number."""
         if (subject := self._subject()) is not None:
             self.item_reviewer.handle_score_key(subject, value)
 
     def action_decisive_step(self) -> None:
-        """Confirm the decisive step, or mark the message under the cursor as the decisive step."""
         message = self.cursor.block.message
         if (subject := self._subject()) is None:
             return
@@ -379,7 +377,6 @@ class ItemPane(Vertical):
         self.item_reviewer.undo()
 
     def action_target(self) -> None:
-        """Switch the target of verdict keys between the item and the part under the cursor."""
         self.show_message(self._target.toggle(self.cursor))
 
     def action_golden(self) -> None:
@@ -410,7 +407,6 @@ class ItemPane(Vertical):
             self.close(self._opened)
 
     def action_raw(self) -> None:
-        """Show the records of the result and score files."""
         item_dialogs.show_records(self, self._session)
 
     def on_item_text_opened(self, opened: ItemText.Opened) -> None:
@@ -422,7 +418,6 @@ class ItemPane(Vertical):
 
     @work(group="dialog", exclusive=True)
     async def action_elsewhere(self) -> None:
-        """List the same item in other runs."""
         if (subject := self._subject()) is not None:
             await item_dialogs.show_other_runs(self, self._session, subject)
 
@@ -465,7 +460,6 @@ class ItemScreen(GuardedScreen[int]):
         self.call_after_refresh(self._start_drawing)
 
     def _draw_top(self) -> None:
-        """Draw the top line: the run and the item as a path, and the progress of the queue."""
         self._progress = self._progress or self._session.progress  # the queue may count its items later
         detail, progress = self.item_reviewer.displayed.detail, self._progress
         if progress is not None:

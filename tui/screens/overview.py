@@ -232,7 +232,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self._draw_right()
 
     def _visible_runs(self) -> list[RunRow]:
-        """Return the runs whose lines are visible in one of the lists."""
         runs: dict[int, RunRow] = {}
         for name in ("scores", "runs"):
             top = int(self._list(name).scroll_offset.y)
@@ -432,7 +431,6 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.app.push_screen(EstimatesScreen(self._session, self._view, run), leave)
 
     def action_command(self, name: str) -> None:
-        """Open the form of a command."""
         from fcreview.tui.screens.command_form import open_command_form
 
         if self._overview.blind:

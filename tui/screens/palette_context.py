@@ -137,10 +137,7 @@ class PaletteContext:
         self.app.push_screen(PagerScreen("report", self._format_report, folder=self.session.folder))
 
     async def _format_report(self) -> PagerText:
-        """Format the report.
-
-        If the screen is closed, stop after the current run, so that other queries can use the store.
-        """
+        """Format the report. If the screen is closed, stop after the current run, because other queries wait."""
         services, runs, is_closed = self.session.report_services, self.state.view.runs, Event()
         if services is None:
             return PagerText("", "")
@@ -155,10 +152,7 @@ class PaletteContext:
         return PagerText(text, text)
 
     def export(self, name: str, path: str) -> None:
-        """Write the items of the view to a file in the format `name`.
-
-        Some formats write the whole runs of these items.
-        """
+        """Write the items of the view, or their whole runs, to a file in the format `name`."""
         request = ExportRequest(name, path, self.state.view)
         self.app.run_worker(self._export(request), group="export")
 
@@ -176,7 +170,6 @@ class PaletteContext:
             self.show_message(summary, "good")
 
     async def _export_download(self, request: ExportRequest, services: ReportServices | None) -> str:
-        """Write the export to a temporary folder and offer it as a download."""
         with TemporaryDirectory(prefix="fcreview-") as folder:
             path = Path(folder) / download_name(request.path)
             inside = replace(request, path=str(path))

@@ -244,7 +244,6 @@ class QueueScreen(GuardedScreen[None]):
         self.pane.load_view(CursorPosition(item))
 
     def action_choose(self, menu_name: str) -> None:
-        """Open a menu, or show why it is not available."""
         menu = self._menus.menus[menu_name]
         reason = menu.disabled_reason()
         if reason:
@@ -297,10 +296,7 @@ class QueueScreen(GuardedScreen[None]):
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions whose keys only explain why the action is not available.
-
-        The key line and the help omit these actions.
-        """
+        """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
         hidden = {"queue.adjudicate"} if self.state.blind else set()
         return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 

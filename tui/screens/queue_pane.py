@@ -147,14 +147,12 @@ class QueueMenus:
         return RunsScreen(self.runs or [], self._run_list, self._initial_run(), compare)
 
     def _make_compare_screen(self, a: int, b: int) -> Screen[Any]:
-        """Return a screen that compares two runs on the items that the filter of the queue selects."""
         from fcreview.tui.screens.compare import CompareScreen
 
         rows = {row.run: row for row in self.runs or ()}
         return CompareScreen(self._session, self._state.view, (rows[a], rows[b]))
 
     def _initial_run(self) -> int | None:
-        """Return the run that is under the cursor when the list of runs opens."""
         last_choice: int | None = self._levels.lists.selections.get("runs")
         return last_choice if self._state.run is None else self._state.run
 

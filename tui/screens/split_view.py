@@ -104,7 +104,6 @@ class SplitView(Horizontal):
     # -- focus
 
     def _update_focus(self, focused: Widget | None) -> None:
-        """Update the panes after the focus moved between them."""
         if focused is None:  # the terminal lost the focus, or another screen is on top
             return
         is_item_focused = self.item_pane is not None and focused is self.item_pane.text
@@ -214,10 +213,7 @@ class SplitView(Horizontal):
             self.focus_item()
 
     async def _get_item_pane(self) -> ItemPane:
-        """Return the item pane, and create it if necessary.
-
-        Its modules are only imported after the first rows are shown.
-        """
+        """Return the item pane. It is created here, because its modules are imported after the first rows are shown."""
         from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 
         async with self._creation_lock:

@@ -14,15 +14,9 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from fcreview.cli.errors import (
-    EXIT_FAILURE,
-    EXIT_INTERRUPTED,
-    EXIT_SUCCESS,
-    CommandError,
-    OutputClosedError,
-    describe_error,
-)
+from fcreview.cli.errors import CommandError, OutputClosedError, describe_error
 from fcreview.cli.output import print_message
+from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS
 from fcreview.model.sanitize import clip, sanitize
 from fcreview.model.wording import NO_VALUE
 
@@ -39,10 +33,8 @@ def check_environment(arguments: Sequence[str]) -> None:
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < MIN_ADDRESS_SPACE:
-        raise CommandError(
-            f"not enough memory: the limit is {limit >> 20:,} MB and fcreview needs {MIN_ADDRESS_SPACE >> 20:,} MB."
-            " Raise the limit (ulimit -v)."
-        )
+        sizes = f"the limit is {limit >> 20:,} MB and fcreview needs {MIN_ADDRESS_SPACE >> 20:,} MB"
+        raise CommandError(f"not enough memory: {sizes}. Raise the limit (ulimit -v).")
     try:
         os.getcwd()  # noqa: PTH109 - `Path.cwd` does the same in more steps
     except FileNotFoundError:

@@ -5,23 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TypeVar
 
-from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, EXIT_USAGE_ERROR, FcreviewError
-
-__all__ = [
-    "EXIT_FAILURE",
-    "EXIT_INTERRUPTED",
-    "EXIT_SUCCESS",
-    "EXIT_USAGE_ERROR",
-    "CommandError",
-    "OutputClosedError",
-    "UsageError",
-    "check_choice",
-    "describe_error",
-]
+from fcreview.errors import EXIT_FAILURE, EXIT_USAGE_ERROR, FcreviewError
 
 Name = TypeVar("Name", bound=str)
-
-
 OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
 """Texts in the errors that Python's threads and imports and the operating system raise when memory is exhausted."""
 

@@ -192,13 +192,13 @@ def _check_applicable(errata: Errata, file_name: str) -> None:
     from fcreview.importers.registry import IMPORTERS
 
     titles = {name: one.title for name, one in IMPORTERS.items()}
-    other = sorted(
-        {titles.get(e.benchmark, e.benchmark) for e in errata.entries.values() if not supports_errata(e.benchmark)}
-    )
+    benchmarks = {entry.benchmark for entry in errata.entries.values()}
+    other = [name for name in benchmarks if not supports_errata(name)]
     if other:
         supported = ", ".join(title for name, title in titles.items() if supports_errata(name))
-        problem = f"cannot apply errata of {', '.join(other)}. Corrections are supported for {supported}"
-        if all(not supports_errata(entry.benchmark) for entry in errata.entries.values()) and not errata.rules:
+        names = ", ".join(sorted({titles.get(name, name) for name in other}))
+        problem = f"cannot apply errata of {names}. Corrections are supported for {supported}"
+        if len(other) == len(benchmarks) and not errata.rules:
             raise CommandError(f"{file_name}: {problem}")
         print_message(f"fcreview: {file_name}: {problem}")
 

@@ -57,11 +57,9 @@ def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
     from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, update_workspace
     from fcreview.store.importing.run_importer import ItemSnapshot
 
-    paths = {name: [Path(each) for each in option_fields[name] or ()] for name in ("paths", "data")}
+    paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))
     workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
-    options = WorkspaceOptions(
-        **option_fields | {"paths": paths["paths"], "data": paths["data"] or None, "workspace": workspace}
-    )
+    options = WorkspaceOptions(**option_fields | {"paths": paths, "data": data or None, "workspace": workspace})
     with (
         ItemSnapshot(locate_workspace(options, create=False)) as before,
         contextlib.redirect_stderr(io.StringIO()) as messages,

@@ -21,80 +21,70 @@ from fcreview.cli.import_options import check_decoder
 from fcreview.cli.workspace import WorkspaceOptions
 from fcreview.model.verdict import POLICIES, UNANIMOUS
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines instead of text.")]
+
+def option(declaration: str, help_: str, **settings: Any) -> Any:
+    """Create an option from a declaration such as `-o --output FILE`. A flag has no metavar.
+
+    Args:
+        settings: other arguments of `typer.Option`.
+    """
+    names = [word for word in declaration.split() if word.startswith("-")]
+    metavar = " ".join(word for word in declaration.split() if not word.startswith("-")) or None
+    return typer.Option(*names, metavar=metavar, help=help_, **settings)
+
+
+def argument(metavar: str, help_: str, *, show_default: bool = False) -> Any:
+    return typer.Argument(metavar=metavar, help=help_, show_default=show_default)
+
+
+JsonOption = Annotated[bool, option("--json", "Print JSON Lines instead of text.")]
 WhereOption = Annotated[
     str,
-    typer.Option(
-        "--where",
-        metavar="EXPR",
-        help="Filter items, e.g. 'official:fail -reviewed error:value_error', or @NAME for a saved filter.",
+    option(
+        "--where EXPR", "Filter items, e.g. 'official:fail -reviewed error:value_error', or @NAME for a saved filter."
     ),
 ]
 RunOption = Annotated[
-    str | None,
-    typer.Option(
-        "--run",
-        metavar="RUN",
-        help="Select one run by number or model, as `fcreview runs` lists it.",
-        show_default=False,
-    ),
+    str | None, option("--run RUN", "Select one run by number or model, as `fcreview runs` lists it.")
 ]
-_QUEUE = typer.Option(
-    "--queue",
-    metavar="NAME",
-    help="Order of items (failures, dataset, disagreement, unreviewed, random or stratified), a selection (judged,"
-    " uncertain or suspects), or a queue from `fcreview queue create`.",
+QUEUE_HELP = (
+    "Order of items (failures, dataset, disagreement, unreviewed, random or stratified), a selection (judged,"
+    " uncertain or suspects), or a queue from `fcreview queue create`."
 )
-QueueOption = Annotated[str, _QUEUE]
-QueueOrDefaultOption = Annotated[str | None, _QUEUE]
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="N", help="Random seed for `--queue random` and `stratified`.")
-]
-BlindOption = Annotated[
-    bool, typer.Option("--blind", help="Hide the other verdicts on an item until you submit your own.")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")]
-ItemArgument = Annotated[
-    str, typer.Argument(metavar="ITEM", help="Item id, as `fcreview items` lists it.", show_default=False)
-]
+QueueOption = Annotated[str, option("--queue NAME", QUEUE_HELP)]
+QueueOrDefaultOption = Annotated[str | None, option("--queue NAME", QUEUE_HELP)]
+OrderSeedOption = Annotated[int, option("--seed N", "Random seed for `--queue random` and `stratified`.")]
+SeedOption = Annotated[int, option("--seed N", "Random seed.")]
+BlindOption = Annotated[bool, option("--blind", "Hide the other verdicts on an item until you submit your own.")]
+ForceOption = Annotated[bool, option("--force", "Replace the output file if it exists.")]
+ItemArgument = Annotated[str, argument("ITEM", "Item id, as `fcreview items` lists it.")]
 AnnotatorOption = Annotated[
     str | None,
-    typer.Option(
-        "--annotator",
-        metavar="NAME",
-        help="Annotator name. Default: FCREVIEW_ANNOTATOR, the configuration, git or login name.",
-        show_default=False,
-    ),
+    option("--annotator NAME", "Annotator name. Default: FCREVIEW_ANNOTATOR, the configuration, git or login name."),
 ]
 
 ParameterSpec = tuple[Any, Any]
 """Annotated type and default value of a parameter."""
-
-
-def _path_argument(type_: Any, help_: str) -> ParameterSpec:
-    return Annotated[type_, typer.Argument(metavar="PATH", help=help_, show_default=False)], Parameter.empty
-
-
-def _option(type_: Any, name: str, metavar: str, help_: str, default: Any = None) -> ParameterSpec:
-    return Annotated[type_, typer.Option(name, metavar=metavar, help=help_, show_default=default is not None)], default
-
-
-PATH_ARGUMENT = _path_argument(Path, "A run, a folder of runs, or a folder with a workspace.")
-PATHS_ARGUMENT = _path_argument(list[Path], "Runs, folders of runs, or a folder with a workspace.")
-OPTIONAL_PATHS_ARGUMENT: ParameterSpec = (PATHS_ARGUMENT[0], None)
-POLICY_HELP = f"How to decide items on which annotators disagree: {', '.join(POLICIES)}."
+ONE_PATH_HELP = "A run, a folder of runs, or a folder with a workspace."
+PATH_ARGUMENT: ParameterSpec = (Annotated[Path, argument("PATH", ONE_PATH_HELP)], Parameter.empty)
+PATHS_TYPE = Annotated[list[Path], argument("PATH", "Runs, folders of runs, or a folder with a workspace.")]
+PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, Parameter.empty)
+OPTIONAL_PATHS_ARGUMENT: ParameterSpec = (PATHS_TYPE, None)
 ERRATA_HELP = "Apply an errata file (docs/errata.md). Remembered for the workspace; `none` removes it."
 DECODER_HELP = (
     "Decoder for BFCL responses (docs/bfcl-decoders.md). Remembered for the run; `model` restores the default."
 )
-SHARED_OPTIONS = {
+POLICY_HELP = f"How to decide items on which annotators disagree: {', '.join(POLICIES)}."
+DATA_HELP = "Dataset folder. Remembered for the run; repeatable."
+WORKSPACE_HELP = "Store .fcreview/ in DIR instead of next to the run."
+SHARED_OPTIONS: dict[str, ParameterSpec] = {
     "annotator": (AnnotatorOption, None),
-    "policy": _option(str, "--policy", "NAME", POLICY_HELP, UNANIMOUS),
-    "data": _option(list[Path] | None, "--data", "DIR", "Dataset folder. Remembered for the run; repeatable."),
-    "errata": _option(str | None, "--errata", "FILE", ERRATA_HELP),
-    "workspace": _option(Path | None, "--workspace", "DIR", "Store .fcreview/ in DIR instead of next to the run."),
-    "format": _option(str | None, "--format", "NAME", "Import the files as this benchmark, e.g. bfcl."),
-    "decoder": _option(str | None, "--decoder", "NAME", DECODER_HELP),
+    "policy": (Annotated[str, option("--policy NAME", POLICY_HELP)], UNANIMOUS),
+    "data": (Annotated[list[Path] | None, option("--data DIR", DATA_HELP)], None),
+    "errata": (Annotated[str | None, option("--errata FILE", ERRATA_HELP)], None),
+    "workspace": (Annotated[Path | None, option("--workspace DIR", WORKSPACE_HELP)], None),
+    "format": (Annotated[str | None, option("--format NAME", "Import the files as this benchmark, e.g. bfcl.")], None),
+    "decoder": (Annotated[str | None, option("--decoder NAME", DECODER_HELP)], None),
 }
 """Option for each field of `WorkspaceOptions`, in the order of the help."""
 COMMON_OPTIONS = ("data", "errata", "workspace")
@@ -114,12 +104,9 @@ def workspace_command(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         hints = get_type_hints(command, include_extras=True)
         first, *own = signature(command).parameters.values()
-        types = {"path": path[0]} | {each.name: hints[each.name] for each in own if each.name != "as_json"}
-        types |= {name: SHARED_OPTIONS[name][0] for name in names}
-        if "as_json" in hints:
-            types["as_json"] = hints["as_json"]
-        defaults = {"path": path[1]} | {each.name: each.default for each in own}
-        defaults |= {name: SHARED_OPTIONS[name][1] for name in names}
+        specs = {"path": path} | {each.name: (hints[each.name], each.default) for each in own}
+        json_option = {"as_json": specs.pop("as_json")} if "as_json" in specs else {}
+        specs |= {name: SHARED_OPTIONS[name] for name in names} | json_option
 
         @wraps(command)
         def run(**given: Any) -> None:
@@ -129,10 +116,13 @@ def workspace_command(
             given[first.name] = WorkspaceOptions([paths] if isinstance(paths, Path) else paths or [], **shared)
             command(**given)
 
-        keyword = Parameter.KEYWORD_ONLY
-        parameters = [Parameter(name, keyword, default=defaults[name], annotation=of) for name, of in types.items()]
-        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = types
+        run.__signature__ = Signature(  # type: ignore[attr-defined]
+            [
+                Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=type_)
+                for name, (type_, default) in specs.items()
+            ]
+        )
+        run.__annotations__ = {name: type_ for name, (type_, _) in specs.items()}
         return run
 
     return decorate

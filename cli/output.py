@@ -8,27 +8,34 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from fcreview.cli.errors import OutputClosedError, UsageError
 from fcreview.model.json_value import to_plain_json
-from fcreview.model.sanitize import clip, sanitize
-from fcreview.model.wording import align_row, compute_column_widths
+from fcreview.model.sanitize import clip, display_width, sanitize
+from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths
 
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
 
 
 DEFAULT_WIDTH = 100
-"""Width of text in cells if standard output is not a terminal."""
+"""Width of text in cells if standard output is a file or pipe."""
+MIN_WIDTH = 40
+MIN_COLUMN = 24
+"""Width in cells that a column of text keeps in a table that is too wide."""
+PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"
+"""Variable with the width of the pager that shows the output of a command in the app."""
 
 
 class _JsonEscapes(dict[int, str]):
@@ -125,6 +132,11 @@ def emit(line: str = "") -> None:
         raise OutputClosedError from error
 
 
+def emit_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        emit(line)
+
+
 def print_message(text: str) -> None:
     """Print a message of one or more lines to stderr, sanitised."""
     for line in text.split("\n"):
@@ -144,7 +156,7 @@ def _try_print_to_stderr(line: str) -> None:
 
 
 def is_in_browser() -> bool:
-    """Whether `fcreview serve` has started this process to show the app in a browser."""
+    """Whether `fcreview serve` has started this process."""
     return os.environ.get("FCREVIEW_BROWSER") == "1"
 
 
@@ -155,14 +167,22 @@ def has_terminal() -> bool:
     )
 
 
-def terminal_width() -> int:
-    """Return the width of the terminal in cells, at least 40, or `DEFAULT_WIDTH` without a terminal."""
-    return max(shutil.get_terminal_size().columns, 40) if sys.stdout.isatty() else DEFAULT_WIDTH
+def output_width() -> int | None:
+    """Return the width of the terminal or of the app's pager, in cells. None for files and pipes."""
+    if sys.stdout.isatty():
+        return max(shutil.get_terminal_size().columns, MIN_WIDTH)
+    width = os.environ.get(PAGER_WIDTH_VARIABLE, "")
+    return max(int(width), MIN_WIDTH) if width.isdecimal() else None
+
+
+def text_width() -> int:
+    """Return the width to which text is wrapped, in cells."""
+    return output_width() or DEFAULT_WIDTH
 
 
 def clip_to_terminal(line: str) -> str:
     """Clip a line to the width of the terminal. Without a terminal, return the whole line."""
-    return clip(line, terminal_width()) if sys.stdout.isatty() else line
+    return clip(line, text_width()) if sys.stdout.isatty() else line
 
 
 def cell_text(value: Any) -> str:
@@ -180,24 +200,57 @@ def format_table(
     *,
     right_aligned: Sequence[int] = (),
     max_width: int = 60,
-    unclipped: bool = False,
+    page_width: int | None = None,
 ) -> list[str]:
-    """Format rows as lines with aligned columns. The last column is not padded.
+    """Format rows as lines with aligned columns that fit the terminal or the page. The last column is not padded.
 
     Args:
         right_aligned: indexes of the columns to align right, such as columns of numbers.
         max_width: maximum width in cells of every column but the last.
-        unclipped: keep lines that are wider than the terminal.
+        page_width: width in cells of a page in which texts of the last column are wrapped instead of clipped.
     """
-    body = [list(row) for row in rows]
-    sizes = compute_column_widths(headers, body, widest=max_width)
-    lines = [format_row(row, sizes, right_aligned) for row in [list(headers), *body]]
-    return lines if unclipped else list(map(clip_to_terminal, lines))
+    body = [list(headers), *map(list, rows)]
+    cells = page_width or output_width()
+    widths = compute_column_widths(headers, body, widest=max_width)
+    least = [width if at in right_aligned else min(width, MIN_COLUMN) for at, width in enumerate(widths)]
+    if cells is not None:
+        widths = compute_column_widths(headers, body, widest=max_width, cells=cells, least=least)
+    if cells is not None and (page_width or not sys.stdout.isatty()):
+        return _format_page(body, widths, right_aligned, cells)
+    return [clip_to_terminal(format_row(row, widths, right_aligned)) for row in body]
+
+
+def _format_page(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int], cells: int
+) -> list[str]:
+    """Format a table for a page. Columns that do not fit follow in another table, after a copy of the first column."""
+    ends = list(accumulate(width + COLUMN_GAP for width in widths))
+    n = min(max(2, sum(end - COLUMN_GAP <= cells for end in ends)), len(widths))
+    start = ends[n - 2] if n > 1 else 0
+    lines = []
+    for row in rows:
+        *texts, last = row[:n]
+        wrapped = [last] if n - 1 in right_aligned else textwrap.wrap(last, max(cells - start, MIN_COLUMN)) or [""]
+        width = max(map(display_width, [*wrapped, " " * widths[n - 1]]))
+        lines.append(format_row([*texts, wrapped[0]], [*widths[: n - 1], width], right_aligned))
+        lines += [" " * start + line for line in wrapped[1:]]
+    if n >= len(widths):
+        return lines
+    rest = [[row[0], *row[n:]] for row in rows]
+    numbers = [at - n + 1 if at else 0 for at in right_aligned if at == 0 or at >= n]
+    return [*lines, "", *_format_page(rest, [widths[0], *widths[n:]], numbers, cells)]
 
 
 def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequence[int] = ()) -> str:
     """Format a table row as a line. Cells are clipped and padded to the column widths, which are in cells."""
     return "".join(align_row(row, widths, right_aligned)).rstrip()
+
+
+def print_table(
+    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right_aligned: Sequence[int] = (), max_width: int = 60
+) -> None:
+    """Print rows as a table. Arguments: see `format_table`."""
+    emit_lines(format_table(headers, rows, right_aligned=right_aligned, max_width=max_width))
 
 
 UPDATE_SECONDS = 0.1
@@ -218,7 +271,6 @@ class Progress:
     Args:
         activity: text at the start of the line.
         format_amount: formats an amount; the default formats bytes.
-        quiet: show nothing.
     """
 
     def __init__(
@@ -240,15 +292,19 @@ class Progress:
         self._next_update = now + UPDATE_SECONDS
         share = f"{100 * done // total:3d} %" if total else self._format_amount(done)
         line = f"{self._activity} {share}{f' of {self._format_amount(total)}' if total else ''}  {sanitize(label)}"
-        sys.stderr.write("\r" + clip(line, 78) + "\x1b[K")
-        sys.stderr.flush()
+        _rewrite_line(clip(line, 78))
         self._visible = True
 
     def close(self) -> None:
         if self._visible:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            _rewrite_line("")
             self._visible = False
+
+
+def _rewrite_line(text: str) -> None:
+    """Replace the last line on stderr."""
+    sys.stderr.write(f"\r{text}\x1b[K")
+    sys.stderr.flush()
 
 
 @contextmanager
@@ -265,8 +321,7 @@ def show_activity(activity: str) -> Iterator[None]:
 
     def draw() -> None:
         while not is_done.wait(ACTIVITY_SECONDS):
-            sys.stderr.write(f"\r{activity} · {time.monotonic() - started:.0f} s\x1b[K")
-            sys.stderr.flush()
+            _rewrite_line(f"{activity} · {time.monotonic() - started:.0f} s")
 
     thread = threading.Thread(target=draw, daemon=True)
     thread.start()
@@ -276,5 +331,4 @@ def show_activity(activity: str) -> Iterator[None]:
         is_done.set()
         thread.join()
         if time.monotonic() - started >= ACTIVITY_SECONDS:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            _rewrite_line("")

@@ -63,8 +63,6 @@ from fcreview.stats.disagreement_bounds import bound_metrics
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.errata import Errata
-    from fcreview.golden_audit.score import Suspect
-    from fcreview.matching.clusters import Cluster
     from fcreview.model.item import Run
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow, View
@@ -110,7 +108,8 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
             runs_by_model.setdefault((row.info.benchmark, row.info.generation, row.info.model), []).append(part)
     for parts in runs_by_model.values():
         if lines := compute_combined_metrics(parts):
-            yield ReportPart(build_combined_fields(parts), lines, combined_runs=[part.row for part in parts])
+            rows = [part.row for part in parts]
+            yield ReportPart(build_combined_fields(rows), lines, combined_runs=rows)
 
 
 def load_scored_runs(
@@ -180,25 +179,25 @@ def _add_bounds(
 
 
 def build_run_fields(row: RunRow) -> dict[str, Any]:
-    """Build the JSON fields that identify a run."""
     info = row.info
-    return {
-        "run": row.run, "benchmark": info.benchmark, "generation": info.generation, "language": info.language,
-        "model": info.model, "n_items": row.n_items,
-    }  # fmt: skip
+    names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
+    return {"run": row.run, **names, "n_items": row.n_items}
 
 
-def build_combined_fields(parts: list[ScoredRun]) -> dict[str, Any]:
+def format_run_heading(fields: dict[str, Any]) -> str:
+    """Format the JSON fields that identify a run as `run 1   bfcl  V4  en  maple-8b   39 items`."""
+    names = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
+    run = f"run {fields['run']}" if fields["run"] is not None else "combined"
+    return f"{run}   {'  '.join(names)}   {fields['n_items']:,} items"
+
+
+def build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
     """Build the JSON fields that identify several runs of one model.
 
     The field `run` is None, and languages are joined by `+`.
     """
-    languages = "+".join(dict.fromkeys(part.row.info.language for part in parts))
-    return build_run_fields(parts[0].row) | {
-        "run": None,
-        "language": languages,
-        "n_items": sum(part.row.n_items for part in parts),
-    }
+    languages = "+".join(dict.fromkeys(row.info.language for row in rows))
+    return build_run_fields(rows[0]) | {"run": None, "language": languages, "n_items": sum(row.n_items for row in rows)}
 
 
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
@@ -224,12 +223,17 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     counts = [_count_passes(session, row, has_sample=bool(queues)) for row in rows]
     failures = collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
+    found = [each for each in suspects if each.reasons]
+    suspect_counts = SuspectCounts(len(found), sum(is_benchmark_at_fault(each.question) is True for each in found))
     metrics = [_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts]
     disagreements = len(session.store.analysis.fetch_disagreements(view))
+    progress = [
+        RunReviewProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part) for row in rows
+    ]
     return ReportPage(
         f"{session.workspace.parent_folder.name}/ · {', '.join(dict.fromkeys(each.kind for each in counts))}",
         [_describe_report(session, view, rows)],
-        build_cards(counts, disagreements, _count_suspects(suspects)),
+        build_cards(counts, disagreements, suspect_counts),
         [category_section(counts), reasons_section(failures), score_section(counts)],
         [
             Section("Metrics of each run", [Paragraph(SOURCES_NOTE)], metrics, is_folded=len(metrics) > MAX_OPEN_PARTS),
@@ -237,7 +241,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
             suspects_section(suspects),
             build_calibration_section(session, view),
             build_agreement_section(session, view),
-            progress_section([_measure_review_progress(row) for row in rows], queues),
+            progress_section(progress, queues),
             sampling_section(queues),
         ],
     )
@@ -254,11 +258,6 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
     if session.policy != UNANIMOUS:
         parts.append(f"policy {session.policy}: if annotators disagree, the majority verdict counts")
     return " · ".join(parts)
-
-
-def _count_suspects(suspects: Sequence[Suspect]) -> SuspectCounts:
-    found = [each for each in suspects if each.reasons]
-    return SuspectCounts(len(found), sum(is_benchmark_at_fault(each.question) is True for each in found))
 
 
 def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
@@ -283,7 +282,8 @@ def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequ
 
 
 def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
-    blocks: list[Any] = [Paragraph(_format_subtitle(part.fields))]
+    dataset = format_dataset_name(*(part.fields[name] for name in ("benchmark", "generation", "language")))
+    blocks: list[Any] = [Paragraph(f"{dataset}, {format_count(part.fields['n_items'], 'item')}")]
     if part.row is not None and part.row.info.lacks_dataset:
         blocks.append(Paragraph(NO_DATASET_MESSAGE))
     if any(line.open_disagreements for line in part.metrics):
@@ -294,28 +294,20 @@ def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
     return Section(f"{name}: {part.fields['model']}", blocks)
 
 
-def _format_subtitle(fields: dict[str, Any]) -> str:
-    dataset = format_dataset_name(fields["benchmark"], fields["generation"], fields["language"])
-    return f"{dataset}, {format_count(fields['n_items'], 'item')}"
-
-
 def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[DatasetFailures]:
     """Cluster the failures of each dataset over all of its runs."""
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
-        datasets.setdefault(_format_dataset(row), []).append(row)
+        datasets.setdefault(row.info.full_title, []).append(row)
     sections = []
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        examples = _fetch_cluster_examples(session, clusters[:MAX_CLUSTERS])
+        firsts = [each.first_item for each in clusters[:MAX_CLUSTERS] if each.first_item is not None]
+        found = session.store.fetch_rows(firsts)
+        examples = [ClusterExample(row.id, row.question, row.first_difference) for row in found]
         sections.append(DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
     return sections
-
-
-def _fetch_cluster_examples(session: WorkspaceSession, clusters: Sequence[Cluster]) -> list[ClusterExample]:
-    rows = session.store.fetch_rows([cluster.first_item for cluster in clusters if cluster.first_item is not None])
-    return [ClusterExample(row.id, row.question, row.first_difference) for row in rows]
 
 
 def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
@@ -338,19 +330,15 @@ def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
         return agreement_section({})
     from fcreview.stats.agreement import compute_agreement  # imports numpy
 
-    return agreement_section(
-        {
-            how: list(compute_agreement(ratings, ["overall"], how))
-            for how, ratings in split_by_blind_status(ratings).items()
-        }
-    )
+    pools = split_by_blind_status(ratings).items()
+    return agreement_section({how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools})
 
 
 def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> RunPassCounts:
     """Count the passes of a run, and estimate its pass rate if a random sample was drawn."""
     counts = RunPassCounts(
         row.info.model,
-        _format_dataset(row),
+        row.info.full_title,
         row.n_items,
         (row.official_pass, row.official_known),
         (row.rule_pass, row.rule_known),
@@ -378,18 +366,6 @@ def _category_share(category: dict[str, Any]) -> float | None:
     return None
 
 
-def _format_dataset(row: RunRow) -> str:
-    return row.info.full_title
-
-
-def _format_run_name(row: RunRow) -> str:
-    return f"run {row.run}: {row.info.model}"
-
-
-def _measure_review_progress(row: RunRow) -> RunReviewProgress:
-    return RunReviewProgress(_format_run_name(row), row.n_items, row.reviewed, row.in_part)
-
-
 def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
     """Describe how each queue was sampled. Unreadable queue files are reported on stderr."""
     from fcreview.store.queues.queue_file import QueueError, read_queues
@@ -407,12 +383,10 @@ def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
 
 
 def format_metric_lines(
-    fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals, *, unclipped: bool = False
+    fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals, page_width: int | None = None
 ) -> Iterator[str]:
-    """Format metrics as tables of text. With `unclipped`, lines may be wider than the terminal."""
-    words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
-    first = f"run {fields['run']}" if fields["run"] is not None else "combined"
-    yield f"{first}   {'  '.join(words)}   {fields['n_items']:,} items"
+    """Format metrics as tables of text. `page_width`: see `format_table`."""
+    yield format_run_heading(fields)
     if any(line.open_disagreements for line in metrics):
         yield DISAGREEMENTS_NOTE
     sources = present_sources(metrics)
@@ -426,35 +400,27 @@ def format_metric_lines(
                 *(format_metric_value(shown_value(line, source), line.unit, line.digits) for source in sources),
                 *([format_disagreements(line)] if disputed else []),
                 *([format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
-                "; ".join(
-                    filter(
-                        None,
-                        (
-                            format_denominator(line),
-                            cell_text(line.note),
-                            describe_sample(found[line.key], line) if line.key in found else "",
-                        ),
-                    )
-                ),
+                _format_remarks(line, found.get(line.key)),
             ]
             for line in part
         ]
+        heads = [cell_text(table), *("recomp." if source == "rule" else source for source in sources)]
+        heads += [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if found else []), ""]
         yield ""
-        numbers = range(1, len(sources) + 1)
-        more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if found else [])]
-        for text in format_table(
-            [cell_text(table), *("recomp." if source == "rule" else source for source in sources), *more, ""],
-            cells,
-            right_aligned=numbers,
-            max_width=44,
-            unclipped=unclipped,
-        ):
-            yield text.rstrip()
+        yield from format_table(
+            heads, cells, right_aligned=range(1, len(sources) + 1), max_width=44, page_width=page_width
+        )
     yield ""
 
 
-def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool]) -> str:
-    """Build the report of all runs as text. Stops early when `is_stopped` returns true.
+def _format_remarks(line: MetricRow, interval: Interval | None) -> str:
+    """Format the denominator, the note and the sample of a metric."""
+    sample = describe_sample(interval, line) if interval is not None else ""
+    return "; ".join(filter(None, (format_denominator(line), cell_text(line.note), sample)))
+
+
+def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
+    """Build the report of all runs as text for a page. Stops early when `is_stopped` returns true.
 
     Raises: StoreError during a blind review.
     """
@@ -465,7 +431,5 @@ def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool])
             break
         if part.row is not None and part.row.info.lacks_dataset:
             lines.append(NO_DATASET_MESSAGE)
-        lines += format_metric_lines(
-            part.fields, part.metrics, estimate_intervals(session, part, queues), unclipped=True
-        )
+        lines += format_metric_lines(part.fields, part.metrics, estimate_intervals(session, part, queues), page_width)
     return "\n".join(lines)

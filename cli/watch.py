@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,24 +102,20 @@ class FileWatcher:
         from fcreview.store.importing.builder import read_store_index
 
         workspace = locate_workspace(self._options, create=False)
-        runs = [
-            run for run in read_store_index(workspace).runs.values() if not self.runs or run.run_number in self.runs
-        ]
         return {
             os.fspath(workspace.to_absolute_path(source.path)): (source.size, source.mtime_ns)
-            for run in runs
+            for run in read_store_index(workspace).runs.values()
+            if not self.runs or run.run_number in self.runs
             for source in run.sources
             if source.size >= 0
         }
 
 
 def read_file_states(files: Iterable[Path]) -> FileStates:
-    return {os.fspath(file): _read_file_state(file) for file in files}
-
-
-def _read_file_state(file: Path) -> tuple[int, int] | None:
-    try:
-        status = file.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
+    states: FileStates = {}
+    for file in files:
+        states[os.fspath(file)] = None
+        with suppress(OSError):
+            status = file.stat()
+            states[os.fspath(file)] = status.st_size, status.st_mtime_ns
+    return states

@@ -1,31 +1,44 @@
-"""Pass functions of importers to exporters and screens, which must not import the importers themselves."""
+"""Pass functions of importers and commands to exporters and screens, which must not import them."""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.output import print_message
+from fcreview.cli.output import PAGER_WIDTH_VARIABLE, print_message
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.exporters.base import BenchmarkServices
-    from fcreview.model.item import Item, Run
+    from fcreview.model.item import Run
     from fcreview.run_plan import RunPlan
     from fcreview.stats.conventions import RunConventions
     from fcreview.store.store import Store
+    from fcreview.tui.command_forms import CommandResult, CommandService, FormField
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.session import GoldenSupport
 
 RunId = tuple[str, str, str, str, str]
 """Benchmark, version, language, model and resolved path of a run."""
+PATH = "path"
+"""Name of the argument that selects the runs."""
+WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", "decoder", "as_json", "help")
+"""Parameters that forms do not show, because the open app determines them or because they are for programs."""
+FILE_METAVARS = ("FILE", "DIR", "OTHER", "PATH")
+MAX_OUTPUT = 4_000_000
+"""Largest number of bytes of a command's output that is shown."""
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
@@ -57,51 +70,44 @@ def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
     )
 
 
+def _run_id(run: Run) -> RunId:
+    return run.benchmark, run.generation, run.language, run.model, os.path.realpath(run.path)
+
+
 def build_golden_services() -> GoldenSupport:
     """Create the functions that screens use to edit golden answers. Importers are loaded on first use."""
     from fcreview.tui.session import GoldenSupport
 
-    def make_template(run: Run, item: Item) -> dict[str, Any] | None:
-        from fcreview.importers.registry import make_golden_template
+    return GoldenSupport(
+        lambda run, item: _load_registry().make_golden_template(run, item),
+        lambda run, item, fix: _load_registry().check_golden_fix(run, item, fix),
+        lambda run, item, fix, record: _load_registry().recheck(run, item, fix, record),
+        lambda run, item, fix: _load_registry().is_golden_answer(run, item, fix),
+    )
 
-        return make_golden_template(run, item)
 
-    def check_fix(run: Run, item: Item, fix: dict[str, Any]) -> str | None:
-        from fcreview.importers.registry import check_golden_fix
+def _load_registry() -> ModuleType:
+    from fcreview.importers import registry
 
-        return check_golden_fix(run, item, fix)
-
-    def recompute_verdict(run: Run, item: Item, fix: dict[str, Any], record: Any) -> bool | None:
-        from fcreview.importers import registry
-
-        return registry.recheck(run, item, fix, record)
-
-    def is_unchanged(run: Run, item: Item, fix: dict[str, Any]) -> bool:
-        from fcreview.importers import registry
-
-        return registry.is_golden_answer(run, item, fix)
-
-    return GoldenSupport(make_template, check_fix, recompute_verdict, is_unchanged)
+    return registry
 
 
 def build_screen_services(session: WorkspaceSession) -> ReportServices:
     """Create the functions that the command palette uses for reports and exports. They use the screens' store."""
-    from fcreview.cli.form_commands import build_command_service
     from fcreview.tui.exports import ReportServices
 
     def build_report(store: Store, runs: Sequence[int], stopped: Callable[[], bool]) -> str:
         from fcreview.cli.report_data import build_report_text
 
-        return build_report_text(replace(session, scope=tuple(runs), _store=store, _runs=[]), stopped)
+        screens = replace(session, scope=tuple(runs), _store=store, _runs=[])
+        return build_report_text(screens, stopped, _pager_width())
 
     def build_services(tell: Callable[[str], None]) -> BenchmarkServices:
-        return replace(
-            build_benchmark_services(session.options or WorkspaceOptions([session.workspace.parent_folder])),
-            print_message=tell,
-        )
+        options = session.options or WorkspaceOptions([session.workspace.parent_folder])
+        return replace(build_benchmark_services(options), print_message=tell)
 
     def compare_conventions(store: Store, runs: Sequence[int]) -> list[RunConventions]:
-        from fcreview.cli.conventions import compute_run_conventions
+        from fcreview.cli.commands.report import compute_run_conventions
         from fcreview.tui.queue.header import label_runs
 
         rows = store.fetch_runs()
@@ -115,14 +121,87 @@ def build_screen_services(session: WorkspaceSession) -> ReportServices:
     return ReportServices(build_report, build_services, build_command_service(session), compare_conventions)
 
 
-def print_runs_without_dataset(folder: Path) -> None:
-    """Print which runs in the folder have no dataset that fcreview finds without --data."""
-    for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
-        if plan.run.needs_dataset and not plan.data:
-            print_message(
-                f"{plan.run.full_title}, {plan.run.model}: no dataset found next to the export. Open it with --data DIR"
-            )
+def _pager_width() -> int:
+    """Return the width of texts in the app's pager, in cells. The last column of the terminal is the scroll bar."""
+    return shutil.get_terminal_size().columns - 1
 
 
-def _run_id(run: Run) -> RunId:
-    return run.benchmark, run.generation, run.language, run.model, os.path.realpath(run.path)
+def build_command_service(session: WorkspaceSession) -> CommandService:
+    """Create the functions that the command palette uses to run commands on the session's workspace."""
+    from fcreview.tui.command_forms import CommandService
+
+    async def run(command: str, arguments: Sequence[str]) -> CommandResult:
+        return await _run_process(build_command_line(session, command, arguments))
+
+    return CommandService(describe_command, run)
+
+
+def describe_command(command: str) -> list[FormField]:
+    """Return the fields of a command's form: arguments first, then options."""
+    from fcreview.tui.command_forms import NO, FormField
+
+    fields = []
+    for parameter in _find_parameters(command):
+        is_option = parameter.param_type_name == "option"
+        if parameter.name in WORKSPACE_PARAMETERS:
+            continue
+        flag = max(parameter.opts, key=len) if is_option else ""
+        is_switch = is_option and parameter.is_flag
+        default = NO if is_switch else "" if parameter.default is None else str(parameter.default)
+        name = flag.lstrip("-") or (parameter.metavar or parameter.name).lower()
+        first_line = " ".join((parameter.help or "").replace("\b", "").split())
+        fields.append(FormField(name, flag, default, first_line, is_switch, parameter.metavar in FILE_METAVARS))
+    return sorted(fields, key=lambda each: bool(each.flag))
+
+
+def _find_parameters(command: str) -> list[Any]:
+    from typer.main import get_command
+
+    from fcreview.cli.program import build_program
+
+    name, _, subcommand = command.partition(" ")
+    found: Any = get_command(build_program(name))
+    for each in filter(None, (name, subcommand)):
+        found = found.commands[each]
+    return list(found.params)
+
+
+def build_command_line(session: WorkspaceSession, command: str, arguments: Sequence[str]) -> list[str]:
+    """Return the interpreter's arguments for running a command on the session's workspace."""
+    options = session.options or WorkspaceOptions([session.workspace.parent_folder])
+    known = {parameter.name for parameter in _find_parameters(command)}
+    selected = [f"--annotator={session.annotator}"] if "annotator" in known else []
+    if "data" in known:
+        selected += [f"--data={folder}" for folder in options.data or ()]
+    if "workspace" in known and options.workspace is not None:
+        selected.append(f"--workspace={options.workspace}")
+    paths = options.paths if PATH in known else []
+    if len(paths) > 1:
+        paths = [session.workspace.parent_folder]
+    at = list(arguments).index("--")
+    own = [*arguments[:at], *selected, "--", *map(str, paths), *arguments[at + 1 :]]
+    return ["-m", "fcreview.cli", *command.split(), *own]
+
+
+async def _run_process(arguments: Sequence[str]) -> CommandResult:
+    """Run the interpreter. If the caller is cancelled, the process is terminated.
+
+    `-P` keeps the interpreter from importing modules in the working folder, which may come from somebody else.
+    """
+    from fcreview.tui.command_forms import CommandResult
+
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", *arguments),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=STDOUT,
+        start_new_session=True,
+        env=os.environ | {PAGER_WIDTH_VARIABLE: str(_pager_width())},
+    )
+    try:
+        output, _ = await process.communicate()
+    except asyncio.CancelledError:
+        with suppress(ProcessLookupError):
+            process.terminate()
+        raise
+    return CommandResult(output[:MAX_OUTPUT].decode(errors="replace"), process.returncode == 0)

@@ -25,7 +25,7 @@ import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.lake import find_lake, locate_lake_workspace, print_lake_problems, take_lake_problems
-from fcreview.cli.output import emit, print_message
+from fcreview.cli.output import Progress, emit, print_message
 from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 
 MAX_CACHE_ENTRIES = 32
+CODE_PACKAGES = (fcreview.importers, fcreview.store)
+"""Packages whose code a cache entry depends on, because another version may import files differently."""
 
 
 class ImportCache:
@@ -54,21 +56,20 @@ class ImportCache:
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
         self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
         self._files = gather_files(paths).files
-        self._inside = _digest_files([*self._files, *_list_code_files()])
+        code = gather_files(Path(folder) for package in CODE_PACKAGES for folder in package.__path__)
+        self._inside = _digest_files([*self._files, *code.files])
         self._others: list[str] | None = None
         self._outside = ""
 
     def find_unchanged_runs(self, workspace: Workspace) -> tuple[int, ...] | None:
         """Return the numbers of the runs at the paths, or None if a file changed since `save`."""
-        entry = workspace.files.read_json_object(_cache_file(workspace)).get(self._key)
-        if (
-            not isinstance(entry, dict)
-            or not _is_list_of(entry.get("others"), str)
-            or not _is_list_of(entry.get("runs"), int)
-        ):
-            return None
-        unchanged = entry.get("state") == self._compute_digest(workspace, _digest_files(map(Path, entry["others"])))
-        return tuple(entry["runs"]) if unchanged else None
+        match workspace.files.read_json_object(_cache_file(workspace)).get(self._key):
+            case {"state": state, "others": [*others], "runs": [*runs]}:
+                if any(type(path) is not str for path in others) or any(type(run) is not int for run in runs):
+                    return None
+                unchanged = state == self._compute_digest(workspace, _digest_files(map(Path, others)))
+                return tuple(runs) if unchanged else None
+        return None
 
     def record_datasets(self, plans: Sequence[RunPlan]) -> None:
         """Record the state of the datasets. Must be called before the import reads them."""
@@ -93,13 +94,6 @@ class ImportCache:
         return _digest(self._inside, others, _digest_files([workspace.store, workspace.errata]))
 
 
-def _list_code_files() -> list[Path]:
-    """List the source files of importers and store, because another version may import files differently."""
-    return gather_files(
-        Path(folder) for package in (fcreview.importers, fcreview.store) for folder in package.__path__
-    ).files
-
-
 def _digest_files(files: Iterable[Path]) -> str:
     return _digest(*(_fingerprint(file) for file in files))
 
@@ -121,10 +115,6 @@ def _cache_file(workspace: Workspace) -> Path:
     return workspace.root / "seen.json"
 
 
-def _is_list_of(values: Any, kind: type) -> bool:
-    return isinstance(values, list) and all(type(value) is kind for value in values)
-
-
 NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
 MAX_MESSAGES = 3
 """Limit of runs, journal problems or errata that a warning lists."""
@@ -143,21 +133,13 @@ def print_missing_datasets(summary: ImportSummary) -> None:
             meaning = _MISSING_DATASET_EFFECTS.get(row["status"], "Imported without it")
             alike.setdefault((row["missing_dataset"], meaning), []).append(row)
     for (folder, meaning), rows in alike.items():
-        print_message(
-            f"fcreview: {_format_run_list(rows)}: dataset not found (was in {folder}). {meaning}. {_DATASET_ADVICE}"
-        )
-
-
-def _format_run_list(rows: Sequence[dict[str, Any]]) -> str:
-    """Format runs as `maple`, or `12 runs (maple, birch, cedar ...)`."""
-    names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
-    if len(rows) == 1:
-        return names
-    return f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
+        names = ", ".join(row["model"] for row in rows[:MAX_MESSAGES])
+        if len(rows) > 1:
+            names = f"{format_count(len(rows), 'run')} ({names}{' ...' if len(rows) > MAX_MESSAGES else ''})"
+        print_message(f"fcreview: {names}: dataset not found (was in {folder}). {meaning}. {_DATASET_ADVICE}")
 
 
 def print_failed_imports(summary: ImportSummary) -> None:
-    """Print why runs could not be imported."""
     failed = [row for row in summary.runs if row["status"] == "failed"]
     for row in failed[:MAX_MESSAGES]:
         reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
@@ -175,11 +157,6 @@ def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     if len(problems) > MAX_MESSAGES:
         more = format_count(len(problems) - MAX_MESSAGES, "more erratum", "more errata")
         print_message(f"fcreview: {more} not applied. Run fcreview import to list them")
-
-
-def is_fully_imported(summary: ImportSummary) -> bool:
-    """Whether the store has the current contents of every run, so that the next command can skip the search."""
-    return all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs)
 
 
 MAX_LISTED_RUNS = 8
@@ -202,7 +179,6 @@ class WorkspaceSession:
 
     @property
     def store(self) -> Store:
-        """The store, opened on first use."""
         if self._store is None:
             from fcreview.store.store import Store
 
@@ -228,9 +204,8 @@ class WorkspaceSession:
     def print_policy(self, *, as_json: bool = False) -> None:
         """Print the policy if it is not the default: to stderr with `as_json`, else to stdout."""
         if self.policy != UNANIMOUS:
-            (print_message if as_json else emit)(
-                f"policy {self.policy}: the majority verdict counts if annotators disagree"
-            )
+            show = print_message if as_json else emit
+            show(f"policy {self.policy}: the majority verdict counts if annotators disagree")
 
     def explain_empty(self, view: View) -> str:
         """Explain why a view has no items, such as a filter on reviews of an annotator who has none."""
@@ -312,10 +287,8 @@ class WorkspaceSession:
             return view
         queue = self.load_queue_file(view.queue_file)
         if queue.share_of(self.annotator) is None:
-            names = ", ".join(share.annotator for share in queue.shares)
-            raise CommandError(
-                f"queue {view.queue_file} assigns no items to {self.annotator}: choose --annotator {names}"
-            )
+            problem = f"queue {view.queue_file} assigns no items to {self.annotator}"
+            raise CommandError(f"{problem}: choose --annotator {', '.join(share.annotator for share in queue.shares)}")
         return replace(view, share=True)
 
     def find_run_number(self, name: str) -> int:
@@ -345,17 +318,15 @@ class WorkspaceSession:
 def format_runs(rows: Sequence[RunRow]) -> str:
     """Format candidates for --run as `1 gpt-4o, 2 maple-8b`. The text is not sanitised."""
     names = ", ".join(f"{row.run} {row.info.model}" for row in rows[:MAX_LISTED_RUNS])
-    return names + (f" and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else "")
+    return f"{names} and {len(rows) - MAX_LISTED_RUNS} more" if len(rows) > MAX_LISTED_RUNS else names
 
 
 def print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print warnings about unreadable journal lines, whose reviews do not count."""
     for warning in warnings[:MAX_MESSAGES]:
         print_message(f"fcreview: {warning}")
-    if len(warnings) > MAX_MESSAGES:
-        print_message(
-            f"fcreview: {len(warnings) - MAX_MESSAGES} more journal problems. Run fcreview doctor to list them"
-        )
+    if (more := len(warnings) - MAX_MESSAGES) > 0:
+        print_message(f"fcreview: {more} more journal problems. Run fcreview doctor to list them")
 
 
 MAX_INPUT_BYTES = 1 << 30
@@ -470,7 +441,6 @@ def import_discovered_runs(
     options: WorkspaceOptions, discovered: DiscoveredRuns, config: Config
 ) -> tuple[Workspace, ImportSummary]:
     """Import new and changed runs. Raises CommandError if there is neither a run nor a workspace."""
-    from fcreview.cli.output import Progress
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.dataset_paths import DatasetOptions
     from fcreview.store.importing.run_importer import import_runs
@@ -488,24 +458,18 @@ def import_discovered_runs(
     progress, choice = Progress(), DatasetOptions(resolve_data_option(options), options.forget_data)
     try:
         summary = import_runs(
-            workspace,
-            discovered.plans,
-            read_items,
-            issues=discovered.issues,
-            on_progress=progress,
+            workspace, discovered.plans, read_items, issues=discovered.issues, on_progress=progress,
             dataset_options=choice,
-        )
+        )  # fmt: skip
     finally:
         progress.close()
     if summary.rebuild_reason:
         count = format_count(sum(row["items"] > 0 for row in summary.runs), "run")
         print_message(f"fcreview: {summary.rebuild_reason}. Rebuilt it with {count}; reviews are kept")
     elif summary.n_upgraded:
-        count = format_count(summary.n_upgraded, "run")
+        count, noun = format_count(summary.n_upgraded, "run"), "it" if summary.n_upgraded == 1 else "them"
         reason = f"another version of fcreview imported {count}"
-        print_message(
-            f"fcreview: {reason}. Imported {'it' if summary.n_upgraded == 1 else 'them'} again; reviews are kept"
-        )
+        print_message(f"fcreview: {reason}. Imported {noun} again; reviews are kept")
     return workspace, summary
 
 
@@ -562,9 +526,9 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     print_unapplied_errata(summary, workspace.errata)
     if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
         raise CommandError(explain_no_runs(options, summary))
-    scope = select_scope(workspace, options, usable)
-    if is_fully_imported(summary):
-        cache.save(workspace, scope)
+    scope = () if is_workspace_path(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))
+    if all(row["status"] in ("imported", "unchanged") and not row["missing_dataset"] for row in summary.runs):
+        cache.save(workspace, scope)  # the store has the current contents of every run
     return workspace, scope
 
 
@@ -586,13 +550,6 @@ def is_workspace_path(workspace: Workspace, paths: Sequence[Path]) -> bool:
     """Whether every path is the folder of the workspace, and the workspace has a store."""
     own = {workspace.root.resolve(), workspace.parent_folder.resolve()}
     return workspace.store.exists() and all(path.resolve() in own for path in paths)
-
-
-def select_scope(workspace: Workspace, options: WorkspaceOptions, rows: Sequence[dict[str, Any]]) -> tuple[int, ...]:
-    """Return the run numbers of the rows, or an empty tuple if the paths select the whole workspace."""
-    if is_workspace_path(workspace, options.paths):
-        return ()
-    return tuple(sorted(row["run"] for row in rows))
 
 
 def explain_no_runs(options: WorkspaceOptions, summary: ImportSummary) -> str:

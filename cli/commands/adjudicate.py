@@ -6,14 +6,14 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fcreview.cli.launch import show_app
+from fcreview.cli.commands.open import show_app
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
-from fcreview.cli.output import emit, emit_json, has_terminal, print_message, terminal_width
+from fcreview.cli.output import emit, emit_json, emit_lines, has_terminal, print_message, text_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.matching.first_difference import find_first_difference
-from fcreview.model.address import ITEM, RESPONSE, PartAddress, describe_address, parse_address
+from fcreview.model.address import ITEM, RESPONSE, describe_address, parse_address
 from fcreview.model.decision import answer_letter
-from fcreview.model.item import Call, CallPair, Item
+from fcreview.model.item import Call, Item
 from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -58,8 +58,7 @@ def adjudicate(
             if as_json:
                 emit_json(build_disagreement_json(detail, each.disagreement))
                 continue
-            for line in format_disagreement_lines(detail, each.disagreement, options, terminal_width()):
-                emit(line)
+            emit_lines(format_disagreement_lines(detail, each.disagreement, options, text_width()))
             emit()
     if not as_json or not disagreements:
         print_message(
@@ -80,14 +79,13 @@ def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> d
         for at, o in enumerate(disagreement.answers)
     ]
     automatic = [
-        {"source": v.source, "value": v.value, "by": v.by, "error_type": v.error_type, "rationale": v.rationale}
-        for v in list_automatic_verdicts(detail.item, disagreement)
+        {name: getattr(verdict, name) for name in ("source", "value", "by", "error_type", "rationale")}
+        for verdict in list_automatic_verdicts(detail.item, disagreement)
     ]
+    key_names = ("model", "benchmark", "generation", "language", "category", "id")
     return {
         "run": detail.row.run,
-        **{name: getattr(detail.key, name) for name in ("model", "benchmark", "generation", "language")},
-        "category": detail.key.category,
-        "id": detail.key.id,
+        **{name: getattr(detail.key, name) for name in key_names},
         "target": disagreement.target,
         "criterion": disagreement.criterion,
         "answers": answers,
@@ -99,22 +97,22 @@ def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> d
 def format_disagreement_lines(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions, width: int
 ) -> Iterator[str]:
-    """Format a disagreement as lines of sanitised text."""
     key, item = detail.key, detail.item
     about = [sanitize(key.id), describe_address(sanitize(disagreement.target)), sanitize(disagreement.criterion)]
     run = ", ".join([sanitize(detail.run.full_title), sanitize(key.model), sanitize(key.category)])
     yield f"{' · '.join(about)}   ({run}, run {detail.row.run})"
+    texts: list[tuple[str, str]] = []
     for at, answer in enumerate(disagreement.answers):
-        yield from format_labelled_lines(answer_letter(at), format_opinion(answer), width)
-        yield from format_labelled_lines("", ", ".join(answer.tags or ()), width)
-        yield from format_labelled_lines("", answer.note or "", width)
-    golden, predicted, difference = format_target_calls(item, disagreement.target)
-    yield from format_labelled_lines("golden", golden, width)
-    yield from format_labelled_lines("predicted", predicted, width)
-    yield from format_labelled_lines("differs", difference, width)
-    for v in list_verdicts_for_adjudication(item, disagreement):
-        yield from format_labelled_lines(v.source, format_source_verdict(v, disagreement.criterion), width)
-    yield from format_labelled_lines("majority", format_majority(disagreement), width)
+        texts += [
+            (answer_letter(at), format_opinion(answer)),
+            ("", ", ".join(answer.tags or ())),
+            ("", answer.note or ""),
+        ]
+    texts += zip(("golden", "predicted", "differs"), format_target_calls(item, disagreement.target), strict=True)
+    for verdict in list_verdicts_for_adjudication(item, disagreement):
+        texts.append((verdict.source, format_source_verdict(verdict, disagreement.criterion)))
+    for label, text in (*texts, ("majority", format_majority(disagreement))):
+        yield from format_labelled_lines(label, text, width)
     yield f"  {sanitize(build_label_command(detail, disagreement, options))}"
 
 
@@ -127,22 +125,16 @@ def format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:
         return "", replies[-1] if replies else "", ""
-    pairs = select_pairs(item, part)
+    pairs = item.pairs if part is None else [pair for pair in item.pairs if pair.turn == part.turn]
+    if part is not None and part.call is not None:
+        pairs = pairs[part.call : part.call + 1]
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
     difference = item.first_difference if part is None else find_first_difference(pairs, golden, predicted).text
     return format_calls(golden), format_calls(predicted) or (replies[-1] if replies else ""), difference or ""
 
 
-def select_pairs(item: Item, address: PartAddress | None) -> list[CallPair]:
-    if address is None:
-        return item.pairs
-    pairs = [pair for pair in item.pairs if pair.turn == address.turn]
-    return pairs if address.call is None else pairs[address.call : address.call + 1]
-
-
 def format_calls(calls: Sequence[Call]) -> str:
-    """Format calls as text, one on each line."""
     from fcreview.tui.item_view.call_diff import format_call
 
     lines = [format_call(call.name, call) for call in calls[:MAX_CALLS]]

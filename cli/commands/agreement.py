@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, terminal_width
+from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_table, text_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.verdict import decides
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
@@ -54,21 +52,19 @@ def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) ->
         [
             "all" if each.annotator is None else cell_text(each.annotator), cell_text(each.criterion), f"{each.n:,}",
             format_metric_value(each.percent, "share"),
-            _format_interval(each.percent_low, each.percent_high, share=True),
+            _format_interval(each.percent_low, each.percent_high, "share"),
             format_metric_value(_round_score(each.kappa), "score"),
-            _format_interval(each.kappa_low, each.kappa_high, share=False),
+            _format_interval(each.kappa_low, each.kappa_high, "score"),
         ]
         for each in coefficients
     ]  # fmt: skip
-    for line in format_table(SELF_AGREEMENT_HEADERS, rows, right_aligned=(2, 3, 5)):
-        emit(line)
+    print_table(SELF_AGREEMENT_HEADERS, rows, right_aligned=(2, 3, 5))
     emit()
 
 
-def _format_interval(low: float | None, high: float | None, *, share: bool) -> str:
+def _format_interval(low: float | None, high: float | None, unit: MetricUnit) -> str:
     if low is None or high is None:
         return NO_VALUE
-    unit: MetricUnit = "share" if share else "score"
     return f"[{format_metric_value(_round_score(low), unit)}, {format_metric_value(_round_score(high), unit)}]"
 
 
@@ -94,22 +90,16 @@ def agreement(
     queue: QueueOption = "dataset",
     given: Annotated[
         str | None,
-        typer.Option(
-            "--given",
-            metavar="KIND",
-            help="Reviews to compare: blind, seen (other verdicts were visible), unknown (not recorded), or all of them"
+        option(
+            "--given KIND",
+            "Reviews to compare: blind, seen (other verdicts were visible), unknown (not recorded), or all of them"
             " as one group.",
             show_default="each separately",
         ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help=f"Print this table: {', '.join(SCOPES_BY_TABLE)}; repeatable.",
-            show_default="all",
-        ),
+        option("--by NAME", f"Print this table: {', '.join(SCOPES_BY_TABLE)}; repeatable.", show_default="all"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -128,15 +118,18 @@ def agreement(
     scopes = [scope for name, scope in SCOPES_BY_TABLE.items() if not by or name in by]
     with open_workspace(options) as session:
         view = session.build_view(where, run=run, queue=queue)
-        ratings, repeats = (
-            session.store.analysis.fetch_ratings(view),
-            session.store.analysis.fetch_duplicate_reviews(view),
-        )
+        analysis = session.store.analysis
+        ratings, repeats = analysis.fetch_ratings(view), analysis.fetch_duplicate_reviews(view)
     pools = _group_by_blind_status(ratings, given)
     for how, group in pools.items():
-        print_agreement_json(group, scopes, how) if as_json else print_agreement_tables(
-            group, scopes, how, all_tables=by is not None
-        )
+        from fcreview.stats.agreement import compute_agreement  # imports numpy
+
+        coefficients = compute_agreement(group, scopes, how)
+        if as_json:
+            for figure in coefficients:
+                emit_json(figure)
+        else:
+            print_agreement_tables(group, coefficients, how, all_tables=by is not None)
     print_self_agreement(repeats, as_json=as_json)
     if not (pools or repeats or as_json):
         emit("no reviews to compare" + (f": none is {given}" if given and ratings else ""))
@@ -149,23 +142,12 @@ def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict
     return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
 
 
-def compute_coefficients(
-    ratings: Iterable[Rating], scopes: Iterable[AgreementScope], blind_status: BlindStatus
-) -> Iterator[AgreementCoefficient]:
-    from fcreview.stats.agreement import compute_agreement
-
-    return compute_agreement(ratings, scopes, blind_status)
-
-
-def print_agreement_json(
-    ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus
-) -> None:
-    for figure in compute_coefficients(ratings, scopes, blind_status):
-        emit_json(figure)
-
-
 def print_agreement_tables(
-    ratings: Sequence[Rating], scopes: Sequence[AgreementScope], blind_status: BlindStatus, *, all_tables: bool
+    ratings: Sequence[Rating],
+    coefficients: Iterable[AgreementCoefficient],
+    blind_status: BlindStatus,
+    *,
+    all_tables: bool,
 ) -> None:
     """Print the tables. Unless `all_tables`, omit a table with one group, because it repeats the overall table."""
     unsure = sum(not decides(rating.value) for rating in ratings)
@@ -176,16 +158,13 @@ def print_agreement_tables(
         *([f"{unsure:,} unsure"] if unsure else []),
     ]
     emit(f"{BLIND_STATUS_LABELS[blind_status]}: {', '.join(parts)}")
-    for line in NOTES:
-        emit(line)
-    for scope, scope_coefficients in groupby(
-        compute_coefficients(ratings, scopes, blind_status), lambda figure: figure.scope
-    ):
-        coefficients = list(scope_coefficients)
-        if all_tables or scope == "overall" or len({group_key(each)[:2] for each in coefficients}) > 1:
-            print_coefficients(coefficients, scope)
+    emit_lines(NOTES)
+    for scope, group in groupby(coefficients, lambda figure: figure.scope):
+        found = list(group)
+        if all_tables or scope == "overall" or len({group_key(each)[:2] for each in found}) > 1:
+            print_coefficients(found, scope)
         if all_tables or scope == "overall":
-            print_pairs(coefficients, scope)
+            print_pairs(found, scope)
     emit()
 
 
@@ -199,32 +178,18 @@ def print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: Agre
             counts = [f"{each.n_units:,}", f"{each.n_labels:,}", f"{len(each.annotators)}"]
             rows.append([*place, format_coefficient_name(each), *format_value_and_interval(each), *counts])
             place = [""] * len(place)
-    _print_table(
-        SCOPE_HEADINGS[scope],
-        scope,
-        ["measure", "value", "[95 %]", "units", "labels", "annotators"],
-        rows,
-        (1, 3, 4, 5),
-    )
+    headers = ["measure", "value", "[95 %]", "units", "labels", "annotators"]
+    _print_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
 
 
 def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
-    """Print % agreement and Cohen's kappa of each pair of annotators."""
     shares = {(group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
     rows = []
     for each in coefficients:
         if each.metric == "cohen":
-            names = cell_text(", ".join(each.annotators))
+            place = [*format_group_cells(coefficients, each), cell_text(", ".join(each.annotators))]
             share = format_value_and_interval(shares[group_key(each), each.annotators])
-            rows.append(
-                [
-                    *format_group_cells(coefficients, each),
-                    names,
-                    *share,
-                    *format_value_and_interval(each),
-                    f"{each.n_units:,}",
-                ]
-            )
+            rows.append([*place, *share, *format_value_and_interval(each), f"{each.n_units:,}"])
     heads = ["annotators", COEFFICIENT_LABELS["percent"], "[95 %]", COEFFICIENT_LABELS["cohen"], "[95 %]", "units"]
     if rows:
         _print_table("pairs" if scope == "overall" else f"pairs {SCOPE_HEADINGS[scope]}", scope, heads, rows, (1, 3, 5))
@@ -236,12 +201,7 @@ def _print_table(
     """Print a table. `numbers` are the indexes of the numeric columns in `headers`."""
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]
+    width = max(text_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)
     emit()
     emit(heading)
-    for line in format_table(
-        [*first, *headers],
-        rows,
-        right_aligned=right,
-        max_width=max(terminal_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH),
-    ):
-        emit(line)
+    print_table([*first, *headers], rows, right_aligned=right, max_width=width)

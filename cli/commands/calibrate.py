@@ -7,11 +7,9 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import format_verdict
 from fcreview.stats.calibration import (
@@ -43,12 +41,7 @@ def calibrate(
     run: RunOption = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="NAME",
-            help=f"Print this table: {', '.join(CALIBRATION_SCOPES)}; repeatable.",
-            show_default="all",
-        ),
+        option("--by NAME", f"Print this table: {', '.join(CALIBRATION_SCOPES)}; repeatable.", show_default="all"),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -79,18 +72,19 @@ class _CellFilters:
         self._base = where if run is None else f"{where} run:{session.find_run_number(run)}".strip()
 
     def build_cell_filter(self, group: Calibration, cell: ConfusionCell) -> str | None:
-        return self._build_filter(group.source, group.criterion, cell, group.scope, group.name)
+        return self._build_filter(group, cell, group.scope)
 
     def build_error_filter(self, kind: ErrorGroup) -> str | None:
-        return self._build_filter(kind.source, kind.criterion, kind, kind.by, kind.name)
+        return self._build_filter(kind, kind, kind.by)
 
     def _build_filter(
-        self, source: str, criterion: str, cell: ConfusionCell | ErrorGroup, scope: str, name: str | None
+        self, group: Calibration | ErrorGroup, cell: ConfusionCell | ErrorGroup, scope: str
     ) -> str | None:
         from fcreview.store.queries.estimation import CalibrationCell
 
-        calibration_cell = CalibrationCell(source, criterion, cell.automatic, cell.human, scope, name, cell.items)
-        return self._session.store.analysis.build_cell_filter(self._base, calibration_cell)
+        verdicts = cell.automatic, cell.human
+        found = CalibrationCell(group.source, group.criterion, *verdicts, scope, group.name, cell.items)
+        return self._session.store.analysis.build_cell_filter(self._base, found)
 
 
 def print_calibration_json(
@@ -124,8 +118,7 @@ def print_calibration_tables(
     if not cases:
         emit(NO_PAIRS_MESSAGE)
         return
-    for line in (*describe_selection(cases), *NOTES):
-        emit(line)
+    emit_lines((*describe_selection(cases), *NOTES))
     for scope, scope_groups in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
         groups = list(scope_groups)
         if scope == "overall":
@@ -142,19 +135,11 @@ def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None
     for group in groups:
         first = format_source_and_criterion(group)
         for cell in group.cells:
-            automatic, human = (
-                format_verdict(cell.automatic, group.criterion),
-                format_verdict(cell.human, group.criterion),
-            )
-            rows.append(
-                [*first, automatic, human, f"{cell.n:,}", cell_text(filters.build_cell_filter(group, cell) or "")]
-            )
+            verdicts = (format_verdict(value, group.criterion) for value in (cell.automatic, cell.human))
+            rows.append([*first, *verdicts, f"{cell.n:,}", cell_text(filters.build_cell_filter(group, cell) or "")])
             first = ["", ""]
     emit()
-    for line in format_table(
-        ["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36
-    ):
-        emit(line)
+    print_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36)
 
 
 def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
@@ -162,19 +147,10 @@ def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     emit(scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
-        place = [] if scope == "overall" else [cell_text(group.name)]
-        rows.append(
-            [
-                *place,
-                *format_source_and_criterion(group),
-                f"{group.n:,}",
-                group.chosen,
-                *format_measures(group.rates).values(),
-            ]
-        )
+        place = [*([] if scope == "overall" else [cell_text(group.name)]), *format_source_and_criterion(group)]
+        rows.append([*place, f"{group.n:,}", group.chosen, *format_measures(group.rates).values()])
     heads = [*([] if scope == "overall" else [scope]), "source", "criterion", "n", "chosen", *MEASURE_LABELS.values()]
-    for line in format_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32):
-        emit(line)
+    print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
 
 
 def print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]) -> None:
@@ -184,9 +160,7 @@ def print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
             of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(filters.build_error_filter(kind) or "")
-            rows.append(
-                [*format_source_and_criterion(kind), kind.by, cell_text(kind.name), format_error(kind), of, where]
-            )
+            place = [*format_source_and_criterion(kind), kind.by, cell_text(kind.name)]
+            rows.append([*place, format_error(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]
-    for line in format_table(heads, rows, right_aligned=(5,), max_width=32):
-        emit(line)
+    print_table(heads, rows, right_aligned=(5,), max_width=32)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.options import JsonOption, WhereOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table
+from fcreview.cli.options import JsonOption, WhereOption, argument, option, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_table, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE, format_count, format_rate
@@ -65,15 +63,9 @@ class ComparisonSide:
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {run, model, generation, language, source, source_reason}."""
         reason = "official verdicts" if self.source == "official" else "no official verdicts"
-        info = self.row.info
-        return {
-            "run": self.row.run,
-            "model": info.model,
-            "generation": info.generation,
-            "language": info.language,
-            "source": self.source,
-            "source_reason": "option" if self.is_requested else reason,
-        }
+        names = {name: getattr(self.row.info, name) for name in ("model", "generation", "language")}
+        reason = "option" if self.is_requested else reason
+        return {"run": self.row.run, **names, "source": self.source, "source_reason": reason}
 
 
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
@@ -84,16 +76,11 @@ MAX_END_RUNS = 20
 this number of runs prints the marks of all runs."""
 
 
-def print_matrix(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None, *, as_json: bool) -> None:
-    """Print the matrix as text or JSON. The indexes of runs in `matrix` are indexes in `sides`."""
-    if as_json:
-        print_matrix_json(sides, matrix, limit)
-    else:
-        print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
-
-
 def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
-    """Print a JSON object of kind `run` for each run, best first, then of kind `item` for each item, hardest first."""
+    """Print a JSON object of kind `run` for each run, best first, then of kind `item` for each item, hardest first.
+
+    The indexes of runs in `matrix` are indexes in `sides`.
+    """
     for each in matrix.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
@@ -102,22 +89,9 @@ def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
         )
     order = [sides[each.run].row.run for each in matrix.ranking]
     for item in matrix.items[:limit]:
-        emit_json(build_item_json(item, order))
-
-
-def build_item_json(item: MatrixItem, order: Sequence[int]) -> dict[str, Any]:
-    """Build the JSON object {kind, benchmark, generation, language, category, id, passing, failing, upset, verdicts}.
-
-    `verdicts` maps run numbers to true, false or null, best run first.
-    """
-    return {
-        "kind": "item",
-        **item.aligned_item.question_key._asdict(),
-        "passing": item.passing,
-        "failing": item.failing,
-        "upset": item.upset_score,
-        "verdicts": {str(run): verdict for run, verdict in zip(order, item.verdicts, strict=True)},
-    }
+        counts = {"passing": item.passing, "failing": item.failing, "upset": item.upset_score}
+        verdicts = {str(run): verdict for run, verdict in zip(order, item.verdicts, strict=True)}
+        emit_json({"kind": "item"} | item.aligned_item.question_key._asdict() | counts | {"verdicts": verdicts})
 
 
 def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
@@ -135,12 +109,14 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
     if len(matrix.generations) > 1:
         emit(f"versions {cell_text(', '.join(matrix.generations))}: items are matched regardless of the version")
     emit()
-    for line in format_table(
-        ["rank", "run", "model", "rate", "passed", "of"],
-        _build_ranking_rows(sides, matrix),
-        right_aligned=(0, 1, 3, 4, 5),
-    ):
-        emit(line)
+    ranking = [
+        [
+            str(each.rank), str(sides[each.run].row.run), cell_text(sides[each.run].row.info.model),
+            format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
+        ]
+        for each in matrix.ranking
+    ]  # fmt: skip
+    print_table(["rank", "run", "model", "rate", "passed", "of"], ranking, right_aligned=(0, 1, 3, 4, 5))
     print_matrix_items("hardest items first; runs from best to weakest", matrix.items, limit)
     print_matrix_items("upsets: items that the best runs fail and weaker runs pass", matrix.upsets, limit)
 
@@ -150,34 +126,17 @@ def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
     if len({side.source for side in sides}) == 1:
         return sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
-    count = format_count(len(recomputed), "run")
-    return f"official; rule for {count} without official verdicts ({_list_runs(recomputed)})"
-
-
-def _list_runs(runs: Sequence[str]) -> str:
-    return ", ".join([*runs[:MAX_END_RUNS], *(["…"] if len(runs) > MAX_END_RUNS else [])])
-
-
-def _build_ranking_rows(sides: Sequence[ComparisonSide], matrix: RunMatrix) -> list[list[str]]:
-    return [
-        [
-            str(each.rank), str(sides[each.run].row.run), cell_text(sides[each.run].row.info.model),
-            format_rate(each.passed, each.known), f"{each.passed:,}", f"{each.known:,}",
-        ]
-        for each in matrix.ranking
-    ]  # fmt: skip
+    listed = ", ".join([*recomputed[:MAX_END_RUNS], *(["…"] if len(recomputed) > MAX_END_RUNS else [])])
+    return f"official; rule for {format_count(len(recomputed), 'run')} without official verdicts ({listed})"
 
 
 def print_matrix_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
     if not items or not limit:
         return
     emit()
-    omitted = (
-        f" ({MAX_END_RUNS} best and {MAX_END_RUNS} weakest runs; use --json for all)"
-        if len(items[0].verdicts) > 3 * MAX_END_RUNS
-        else ""
-    )
-    emit(heading + omitted)
+    if len(items[0].verdicts) > 3 * MAX_END_RUNS:
+        heading += f" ({MAX_END_RUNS} best and {MAX_END_RUNS} weakest runs; use --json for all)"
+    emit(heading)
     marks = VERDICT_MARKS if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else ASCII_VERDICT_MARKS
     rows = [
         [
@@ -187,8 +146,7 @@ def print_matrix_items(heading: str, items: Sequence[MatrixItem], limit: int) ->
         ]
         for item in items[:limit]
     ]  # fmt: skip
-    for line in format_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36):
-        emit(line)
+    print_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36)
     if len(items) > limit:
         emit(f"… {len(items) - limit:,} more: --limit {len(items)}")
 
@@ -201,34 +159,20 @@ ID_WIDTH = 44
 """Width of item ids in the list of flips, in cells."""
 
 
-def print_pair(
-    sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None, *, as_json: bool
-) -> None:
-    if as_json:
-        print_pair_json(sides, comparison, limit)
-    else:
-        print_pair_text(sides, comparison, DEFAULT_LIMIT if limit is None else limit)
-
-
 def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None) -> None:
     """Print JSON objects of the kinds `overall`, `category` (one for each) and `flip` (one for each)."""
     sources = sides[0].source, sides[1].source
-    complete = combine_complete_categories(comparison, *sources)
+    complete, judged, unmatched = (
+        combine_complete_categories(comparison, *sources), comparison.overall.n_verdicts, comparison.n_unmatched
+    )  # fmt: skip
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
         | build_group_json(comparison.overall, *sources)
-        | {
-            "complete_categories": complete and build_group_json(complete, *sources),
-            "level": CONFIDENCE_LEVEL,
-            "method": INTERVAL_METHOD,
-            "test": TEST_METHOD,
-            "judged_a": comparison.overall.n_verdicts[0],
-            "judged_b": comparison.overall.n_verdicts[1],
-            "without_partner_a": comparison.n_unmatched[0],
-            "without_partner_b": comparison.n_unmatched[1],
-            "other_question": comparison.n_other_question,
-            "independent": not comparison.has_grouped_items,
-        }
+        | {"complete_categories": complete and build_group_json(complete, *sources)}
+        | {"level": CONFIDENCE_LEVEL, "method": INTERVAL_METHOD, "test": TEST_METHOD}
+        | {"judged_a": judged[0], "judged_b": judged[1]}
+        | {"without_partner_a": unmatched[0], "without_partner_b": unmatched[1]}
+        | {"other_question": comparison.n_other_question, "independent": not comparison.has_grouped_items}
     )
     for part in comparison.categories:
         emit_json({"kind": "category", "category": part.category} | build_group_json(part, *sources))
@@ -242,38 +186,23 @@ def build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource)
 
     Rates and differences are shares from 0 to 1. If `comparable` is false, the text output omits them.
     """
-    counts, difference = group.counts, group.difference
+    counts, found = group.counts, group.difference
     return {
-        "of": group.n_pairs,
-        "n": counts.n,
-        **asdict(counts),
-        "rate_a": counts.rate_a,
-        "rate_b": counts.rate_b,
-        "difference": difference.value,
-        "low": difference.low,
-        "high": difference.high,
-        "p": difference.p,
+        "of": group.n_pairs, "n": counts.n, **asdict(counts), "rate_a": counts.rate_a, "rate_b": counts.rate_b,
+        "difference": found.value, "low": found.low, "high": found.high, "p": found.p,
         "comparable": group.is_comparable(a, b),
-    }
+    }  # fmt: skip
 
 
 def build_flip_json(flip: Flip) -> dict[str, Any]:
     """Build the JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction,
     golden_differs, cause, a, b}, where `a` and `b` are {verdict, error_type, first_difference}."""
-
-    def fields(side: ItemOutcome) -> dict[str, Any]:
-        return {"verdict": side.verdict, "error_type": side.error_type, "first_difference": side.first_difference}
-
-    return {
-        "kind": "flip",
-        **flip.a.question_key._asdict(),
-        "passes": flip.passing_side,
-        "same_prediction": flip.same_prediction,
-        "golden_differs": flip.golden_differs,
-        "cause": flip.cause,
-        "a": fields(flip.a),
-        "b": fields(flip.b),
-    }
+    a, b = (
+        {name: getattr(side, name) for name in ("verdict", "error_type", "first_difference")}
+        for side in (flip.a, flip.b)
+    )
+    flip_fields = {name: getattr(flip, name) for name in ("same_prediction", "golden_differs", "cause")}
+    return {"kind": "flip", **flip.a.question_key._asdict(), "passes": flip.passing_side, **flip_fields, "a": a, "b": b}
 
 
 def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int) -> None:
@@ -286,8 +215,7 @@ def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
     parts = list_table_groups(comparison, a.source, b.source)
     rows = [_build_group_row(part, part.is_comparable(a.source, b.source)) for part in parts]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
-    for line in format_table(headers, rows, right_aligned=range(1, 8), max_width=36):
-        emit(line)
+    print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
     emit()
     emit(
         f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}"
@@ -298,32 +226,25 @@ def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
 
 def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
     counts = group.counts
-    rates = [
-        format_rate(counts.both_pass + only, counts.n) if comparable else NO_VALUE
-        for only in (counts.only_a, counts.only_b)
-    ]
-    numbers = [counts.both_pass, counts.both_fail, counts.only_a, counts.only_b]
-    return [
-        "all items" if group.category is None else sanitize(group.category),
-        f"{counts.n:,}",
-        *rates,
-        *(f"{number:,}" for number in numbers),
-        format_difference(group) if comparable else NO_VALUE,
-        format_p_value(group.difference.p) if comparable else NO_VALUE,
-    ]
+    rates, test = [NO_VALUE] * 2, [NO_VALUE] * 2
+    if comparable:
+        rates = [format_rate(counts.both_pass + only, counts.n) for only in (counts.only_a, counts.only_b)]
+        test = [format_difference(group), format_p_value(group.difference.p)]
+    numbers = [f"{number:,}" for number in (counts.both_pass, counts.both_fail, counts.only_a, counts.only_b)]
+    name = "all items" if group.category is None else sanitize(group.category)
+    return [name, f"{counts.n:,}", *rates, *numbers, *test]
 
 
 def print_flips(flips: Sequence[Flip], limit: int) -> None:
     for side in ("a", "b"):
-        flips = [flip for flip in flips if flip.passing_side == side]
-        if flips:
+        found = [flip for flip in flips if flip.passing_side == side]
+        if found:
             emit()
-            emit(f"only {side.upper()} passes: {format_count(len(flips), 'item')}")
-        rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in flips[:limit]]
-        for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows else ():
-            emit(f"  {line}")
-        if len(flips) > limit:
-            emit(f"  … {len(flips) - limit:,} more: --limit {len(flips)}")
+            emit(f"only {side.upper()} passes: {format_count(len(found), 'item')}")
+        rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]]
+        emit_lines(f"  {line}" for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows)
+        if len(found) > limit:
+            emit(f"  … {len(found) - limit:,} more: --limit {len(found)}")
 
 
 @workspace_command("policy")
@@ -331,34 +252,24 @@ def compare(
     options: WorkspaceOptions,
     runs: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="RUN",
-            help="Run numbers or models. Two runs are compared item by item, more runs in a matrix. Default: all runs.",
-            show_default=False,
+        argument(
+            "RUN",
+            "Run numbers or models. Two runs are compared item by item, more runs in a matrix. Default: all runs.",
         ),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option(
-            "--source",
-            metavar="NAME",
-            help=f"Verdicts to compare: {', '.join(VERDICT_SOURCES)}.",
+        option(
+            "--source NAME",
+            f"Verdicts to compare: {', '.join(VERDICT_SOURCES)}.",
             show_default="official; rule for a run without official verdicts",
         ),
     ] = None,
     against: Annotated[
-        str | None,
-        typer.Option(
-            "--against",
-            metavar="NAME",
-            help="Verdicts of the second run, if they differ from --source.",
-            show_default=False,
-        ),
+        str | None, option("--against NAME", "Verdicts of the second run, if they differ from --source.")
     ] = None,
     where: WhereOption = "",
-    limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=0, help="Print at most N flips, or N items of the matrix.")
-    ] = None,
+    limit: Annotated[int | None, option("--limit N", "Print at most N flips, or N items of the matrix.", min=0)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare runs item by item.
@@ -381,7 +292,10 @@ def compare(
                     "both sides are the same: choose another run, or two sources with --source and --against"
                 )
             comparison = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
-            print_pair((a, b), comparison, limit, as_json=as_json)
+            if as_json:
+                print_pair_json((a, b), comparison, limit)
+            else:
+                print_pair_text((a, b), comparison, DEFAULT_LIMIT if limit is None else limit)
         elif second_source:
             raise UsageError("--against needs two runs; you can name the same run twice")
         else:
@@ -390,7 +304,11 @@ def compare(
             for each in dict.fromkeys(side.source for side in sides):
                 numbers = [side.row.run for side in sides if side.source == each]
                 outcomes |= session.store.analysis.fetch_verdicts_of_runs(view, numbers, each)
-            print_matrix(sides, build_run_matrix([outcomes[side.row.run] for side in sides]), limit, as_json=as_json)
+            matrix = build_run_matrix([outcomes[side.row.run] for side in sides])
+            if as_json:
+                print_matrix_json(sides, matrix, limit)
+            else:
+                print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
 
 
 def _make_side(row: RunRow, requested: VerdictSource | None) -> ComparisonSide:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from fcreview.cli.errors import check_choice
+from fcreview.cli.options import argument
 from fcreview.cli.output import emit
 
 SHELLS = ("bash", "zsh", "fish")
@@ -27,7 +28,7 @@ class CompletableCommand:
 
 
 def completion(
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help=f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.")],
+    shell: Annotated[str, argument("SHELL", f"{', '.join(SHELLS[:-1])} or {SHELLS[-1]}.", show_default=True)],
 ) -> None:
     """Print a shell completion script.
 

@@ -14,9 +14,8 @@ import orjson
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import EXIT_FAILURE
 from fcreview.cli.lake import find_lake
-from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.options import JsonOption, argument, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
 from fcreview.cli.workspace import (
     NOT_VERIFIED_ADVICE,
@@ -28,6 +27,7 @@ from fcreview.cli.workspace import (
     locate_workspace,
     resolve_data_option,
 )
+from fcreview.errors import EXIT_FAILURE
 from fcreview.model.wording import format_count
 from fcreview.safe_files import UnsafeFileError
 
@@ -46,7 +46,7 @@ Fact = dict[str, Any]
 
 
 OPTIONAL_PATH_ARGUMENT = (
-    Annotated[Path, typer.Argument(metavar="PATH", help="A run, a folder of runs, or a folder with a workspace.")],
+    Annotated[Path, argument("PATH", "A run, a folder of runs, or a folder with a workspace.", show_default=True)],
     Path(),
 )
 
@@ -61,6 +61,7 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
     Example: fcreview doctor runs/gpt4o
     """
+    from fcreview.store.reviews.decision_cache import check_cache
     from fcreview.store.workspace import WorkspaceError
 
     config = load_config()
@@ -73,7 +74,8 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     else:
         facts = [_build_fact("workspace", str(workspace.root)), *_report_journals(workspace)]
         facts += _report_unsafe_files(workspace)
-        caches = list(_report_caches(workspace))
+        if state := check_cache(workspace):
+            caches = [_build_fact("cache", state, workspace.decision_cache.name)]
     if lake is not None:
         facts += _report_lake(lake)
     damaged = any(fact["problem"] for fact in facts)
@@ -89,12 +91,11 @@ def doctor(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         _build_fact("configuration", f"{config.file}{'' if config.file.exists() else ' (does not exist)'}"),
         *_report_versions_and_terminal(),
     ]
-    for fact in facts if as_json else _group_facts(facts):
-        if as_json:
-            emit_json(fact)
-        else:
-            mark = "!" if fact["problem"] else " "
-            emit(f"{mark} {fact['kind']:<15} {cell_text(': '.join(filter(None, (fact['name'], fact['value']))))}")
+    for fact in facts if as_json else ():
+        emit_json(fact)
+    for fact in () if as_json else _group_facts(facts):
+        mark = "!" if fact["problem"] else " "
+        emit(f"{mark} {fact['kind']:<15} {cell_text(': '.join(filter(None, (fact['name'], fact['value']))))}")
     if damaged:
         raise typer.Exit(EXIT_FAILURE)
 
@@ -116,7 +117,6 @@ def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
 
 
 def _report_lake(location: str) -> Iterator[Fact]:
-    """Report the size of a lake, and each incomplete file and each file whose content has changed."""
     from fcreview.store.lake.files import open_lake_files
     from fcreview.store.lake.layout import find_changed_files, read_lake
 
@@ -188,14 +188,6 @@ def _report_unsafe_files(workspace: Workspace) -> Iterator[Fact]:
                 continue  # missing, or not readable by this user
 
 
-def _report_caches(workspace: Workspace) -> Iterator[Fact]:
-    """Report whether the cached decisions can be used."""
-    from fcreview.store.reviews.decision_cache import check_cache
-
-    if state := check_cache(workspace):
-        yield _build_fact("cache", state, workspace.decision_cache.name)
-
-
 def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Iterator[Fact]:
     from fcreview.store.importing.dataset_paths import find_missing_folder, select_dataset_folders
 
@@ -203,21 +195,15 @@ def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Itera
     for plan in discovered.plans:
         run = plan.run
         parts = [f"{run.benchmark} {run.generation} {run.language}".strip(), plan.reason, run.path]
-        counts = [
-            (plan.results, "result file"),
-            (plan.scores, "score file"),
-            (plan.data, "dataset file"),
-            (plan.logs, "log"),
-        ]
-        parts.append(", ".join(format_count(len(files), what) for files, what in counts if files))
+        files = {"result file": plan.results, "score file": plan.scores, "dataset file": plan.data, "log": plan.logs}
+        parts.append(", ".join(format_count(len(found), noun) for noun, found in files.items() if found))
         yield _build_fact("run", "; ".join(part for part in parts if part), run.model)
         if not plan.scores and plan.needs_scores:
             yield _build_fact("missing", "no score files: no official verdicts", run.model, problem=True)
         given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
         before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
         if before:
-            what = f"dataset no longer in {before}: pass --data DIR"
-            yield _build_fact("missing", what, run.model, problem=True)
+            yield _build_fact("missing", f"dataset no longer in {before}: pass --data DIR", run.model, problem=True)
         elif not plan.data and run.needs_dataset:
             yield _build_fact("missing", "no dataset: pass --data DIR", run.model, problem=True)
         elif run.dataset:
@@ -227,10 +213,8 @@ def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Itera
         where = f"{issue.file}:{issue.line}" if issue.line else issue.file
         yield _build_fact(issue.severity, issue.what, where, problem=issue.severity == "error")
     if len(issues) > MAX_ISSUES:
-        yield _build_fact(
-            "notice",
-            f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}. Run fcreview import --json to list them",
-        )
+        more = f"{len(issues) - MAX_ISSUES} more issues in {options.paths[0]}"
+        yield _build_fact("notice", f"{more}. Run fcreview import --json to list them")
 
 
 def _report_versions_and_terminal() -> Iterator[Fact]:
@@ -243,10 +227,8 @@ def _report_versions_and_terminal() -> Iterator[Fact]:
             if package not in OPTIONAL_PACKAGES:
                 yield _build_fact("version", "not installed", package, problem=True)
     yield _build_fact("version", f"{platform.python_version()} on {platform.system()} {platform.machine()}", "Python")
-    size = os.get_terminal_size() if sys.stdout.isatty() else None
-    yield _build_fact(
-        "terminal", f"{size.columns}x{size.lines}" if size else "unknown: standard output is not a terminal", "size"
-    )
+    size = "{}x{}".format(*os.get_terminal_size()) if sys.stdout.isatty() else ""
+    yield _build_fact("terminal", size or "unknown: standard output is not a terminal", "size")
     yield _build_fact("terminal", "yes" if has_terminal() else "no: fcreview open prints text", "full-screen app")
     for name in ("TERM", "COLORTERM", "NO_COLOR", "TMUX", "FCREVIEW_ASCII"):
         if os.environ.get(name):

@@ -12,20 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from fcreview.cli.commands.rules import load_rules
 from fcreview.cli.errors import CommandError
 from fcreview.cli.import_options import load_errata, load_workspace_errata
-from fcreview.cli.options import ForceOption, JsonOption, workspace_command
+from fcreview.cli.options import ForceOption, JsonOption, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
-ErrataFileArgument = Annotated[
-    Path, typer.Argument(metavar="FILE", help="Errata file from `fcreview errata create`.", show_default=False)
-]
+ErrataFileArgument = Annotated[Path, argument("FILE", "Errata file from `fcreview errata create`.")]
 
 
 def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
@@ -53,7 +49,7 @@ def check(file: ErrataFileArgument, as_json: JsonOption = False) -> None:
 @workspace_command("policy")
 def create(
     options: WorkspaceOptions,
-    out: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default=False)],
+    out: Annotated[Path, option("-o --output FILE", "Output file.")],
     force: ForceOption = False,
 ) -> None:
     """Write corrected golden answers and accepted rules to a file.
@@ -73,10 +69,8 @@ def create(
     with open_workspace(options) as session:
         before = load_workspace_errata(session.workspace)
         source = ExportSource(session.store, session.build_view(), ALL_LABELS, build_benchmark_services(options))
-        entries = dict(before.entries) if before else {}
-        entries.update(
-            (entry.key, entry) for entry in (fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes)
-        )
+        new = [fix.to_errata_entry() for fix in collect_resolved_fixes(source).fixes]
+        entries = (dict(before.entries) if before else {}) | {entry.key: entry for entry in new}
         rules = list(dict.fromkeys([*(before.rules if before else ()), *load_rules(session.workspace)]))
         if not entries and not rules:
             raise CommandError(
@@ -85,16 +79,13 @@ def create(
         now = datetime.now(UTC).isoformat(timespec="seconds")
         content = serialize_errata(list(entries.values()), rules, now, session.annotator)
         write_file(out, content, OverwriteRules.for_store(session.store, force=force))
-    print_message(
-        f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')} in {sanitize(str(out))}"
-    )
+    counts = f"{format_count(len(entries), 'golden answer')} and {format_count(len(rules), 'rule')}"
+    print_message(f"{counts} in {sanitize(str(out))}")
 
 
 def issue(
     file: ErrataFileArgument,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Output file.", show_default="standard output")
-    ] = None,
+    out: Annotated[Path | None, option("-o --output FILE", "Output file.", show_default="standard output")] = None,
     force: ForceOption = False,
 ) -> None:
     """Write an issue for the benchmark's maintainers.
@@ -109,15 +100,13 @@ def issue(
 
     errata = load_errata(file)
     if not errata.entries:
-        raise CommandError(
-            f"{sanitize(str(file))} contains only rules: there is no golden answer to report to the maintainers"
-        )
+        problem = "contains only rules: there is no golden answer to report to the maintainers"
+        raise CommandError(f"{sanitize(str(file))} {problem}")
     text = issue_text(list(errata.entries.values()), patch=False)
-    if out is not None:
+    if out is None:
+        emit(text)
+    else:
         write_file(out, text.encode(), OverwriteRules(force, [file]))
-        return
-    for line in text.split("\n"):
-        emit(line)
 
 
 COMMANDS = {"create": create, "check": check, "issue": issue}

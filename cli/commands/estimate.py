@@ -6,11 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import JsonOption, RunOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.options import JsonOption, RunOption, option, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
@@ -24,10 +22,7 @@ if TYPE_CHECKING:
 
 HALF_WIDTH = 2.0
 """Default of --half-width, in percentage points."""
-HalfWidth = Annotated[
-    float,
-    typer.Option("--half-width", metavar="POINTS", help="Half width of the target interval, in percentage points."),
-]
+HalfWidth = Annotated[float, option("--half-width POINTS", "Half width of the target interval, in percentage points.")]
 
 
 @workspace_command("policy")
@@ -35,7 +30,7 @@ def estimate(
     options: WorkspaceOptions,
     run: RunOption = None,
     half_width: HalfWidth = HALF_WIDTH,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
+    seed: Annotated[int, option("--seed N", "Random seed.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate accuracy from reviewed samples.
@@ -58,9 +53,8 @@ def estimate(
             print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
         for model_runs in group_combinable_runs(rows):
             estimates = list(estimate_combined_metrics(session, model_runs, half_width, seed))
-            statuses = [
-                status for each in model_runs for status in session.store.analysis.fetch_sample_status(each.run).items
-            ]
+            found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
+            statuses = [status for sample_status in found for status in sample_status.items]
             print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
         for problem in problems:
             print_message(f"fcreview: no random sample: {problem}")
@@ -112,10 +106,9 @@ def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status
     from fcreview.stats.estimation import EstimationInput
 
     analysis = session.store.analysis
-    after = analysis.fetch_scored_items(row.run)["corrected"]
     return EstimationInput(
         analysis.fetch_items_before_reviews(row.run),
-        after,
+        analysis.fetch_scored_items(row.run)["corrected"],
         sample_status.items,
         lambda rows: compute_metrics(rows, row.info),
         sample_status.criterion_answers,
@@ -132,12 +125,11 @@ def print_estimates(
 ) -> None:
     """Print estimates of one run, or combined estimates of several runs."""
     sample = count_sample_outcomes(statuses)
-    if not as_json:
-        if len(rows) == 1 or estimates:
-            print_estimate_tables(rows, estimates, sample, half_width)
-        return
-    for each in estimates:
-        emit_json(_build_estimate_json(rows, each, sample))
+    if as_json:
+        for each in estimates:
+            emit_json(_build_estimate_json(rows, each, sample))
+    elif len(rows) == 1 or estimates:
+        print_estimate_tables(rows, estimates, sample, half_width)
 
 
 def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
@@ -172,37 +164,30 @@ def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: di
 def print_estimate_tables(
     rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample: dict[str, int], half_width: float
 ) -> None:
-    info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
-    words = [cell_text(name) for name in (info.benchmark, info.generation, languages, info.model)]
-    first = f"run {rows[0].run}" if len(rows) == 1 else "combined"
-    emit(f"{first}   {'  '.join(word for word in words if word)}   {sum(row.n_items for row in rows):,} items")
+    from fcreview.cli.report_data import build_combined_fields, build_run_fields, format_run_heading
+
+    emit(format_run_heading(build_run_fields(rows[0]) if len(rows) == 1 else build_combined_fields(rows)))
     if sample["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample.items()))
-    for line in (*format_undecided(estimates, sample), *format_missing_interval_reasons(estimates, sample)):
-        emit(line)
+    emit_lines((*format_undecided(estimates, sample), *format_missing_interval_reasons(estimates, sample)))
     has_bounds = any(one.bounds for one in estimates)
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
                 "  " * one.level + cell_text(one.name),
-                format_metric_value(one.automatic, one.unit, one.digits),
-                format_metric_value(one.corrected, one.unit, one.digits),
-                *format_estimate(one),
-                *([format_bounds(one)] if has_bounds else []),
-                f"{one.n_random:,}",
-                f"{one.n_known:,}",
-                "" if one.needed is None else f"{one.needed:,}",
+                *(format_metric_value(value, one.unit, one.digits) for value in (one.automatic, one.corrected)),
+                *format_estimate(one), *([format_bounds(one)] if has_bounds else []),
+                f"{one.n_random:,}", f"{one.n_known:,}", "" if one.needed is None else f"{one.needed:,}",
             ]
             for one in estimates
             if one.table == table
-        ]
+        ]  # fmt: skip
         emit()
         bounds = ["range (undecided)"] if has_bounds else []
         heads = [cell_text(table), "automatic", "corrected", "estimated accuracy", "95 % CI", *bounds]
         heads += ["sampled", "labelled", f"needed for ±{half_width:g}"]
         right_aligned = [at for at in range(1, len(heads)) if heads[at] not in ("95 % CI", *bounds)]
-        for text in format_table(heads, cells, right_aligned=right_aligned, max_width=44):
-            emit(text)
+        print_table(heads, cells, right_aligned=right_aligned, max_width=44)
     emit()
 
 
@@ -220,15 +205,13 @@ def format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]
 
 
 def format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
-    """Format the reasons why metrics have no interval."""
     from fcreview.stats.estimation import explain_method
 
     methods = {one.method for one in estimates}
     if "known only" in methods:
-        known = max((one.n_known for one in estimates), default=0)
-        reviewed = (
-            f"{format_count(known, 'item')} reviewed, but not in a random sample" if known else "nothing reviewed"
-        )
+        known, reviewed = max((one.n_known for one in estimates), default=0), "nothing reviewed"
+        if known:
+            reviewed = f"{format_count(known, 'item')} reviewed, but not in a random sample"
         advice = "Review the sample" if sample["drawn"] else "Use fcreview queue create to draw a sample"
         yield f"no intervals: {reviewed}. {advice}."
     reasons: dict[str, list[str]] = {}

@@ -6,13 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from fcreview.cli.errors import UsageError
-from fcreview.cli.options import ForceOption, WhereOption, workspace_command
+from fcreview.cli.config import load_config
+from fcreview.cli.errors import UsageError, check_choice
+from fcreview.cli.options import ForceOption, WhereOption, option, workspace_command
 from fcreview.cli.output import Progress, create_stdout_writer, print_message
 from fcreview.cli.program import KEEP_LINE_BREAKS
-from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace
 from fcreview.exporters.base import FORMATS
 from fcreview.model.wording import format_count
 
@@ -33,48 +32,31 @@ FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.
 @workspace_command("annotator", "policy")
 def export(
     options: WorkspaceOptions,
-    format: Annotated[str, typer.Option("--format", metavar="NAME", help=FORMAT_HELP)] = "jsonl",  # noqa: A002
-    out: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="Output file; - for standard output.")
-    ] = "-",
+    format: Annotated[str, option("--format NAME", FORMAT_HELP)] = "jsonl",  # noqa: A002
+    out: Annotated[str, option("-o --output FILE", "Output file; - for standard output.")] = "-",
     force: ForceOption = False,
     where: WhereOption = "",
     queue: Annotated[
-        str | None,
-        typer.Option(
-            "--queue",
-            metavar="NAME",
-            help="Export only the items of a queue: a name, judged, uncertain or suspects.",
-            show_default=False,
-        ),
+        str | None, option("--queue NAME", "Export only the items of a queue: a name, judged, uncertain or suspects.")
     ] = None,
     only: Annotated[
-        str,
-        typer.Option(
-            "--only", metavar="KIND", help="Targets to export: all (with a verdict), reviewed or adjudicated."
-        ),
+        str, option("--only KIND", "Targets to export: all (with a verdict), reviewed or adjudicated.")
     ] = "all",
     with_: Annotated[
-        str | None,
-        typer.Option(
-            "--with", metavar="content", help="Also export question, messages, functions and calls.", show_default=False
-        ),
+        str | None, option("--with content", "Also export question, messages, functions and calls.")
     ] = None,
-    agreed: Annotated[
-        int, typer.Option("--agreed", metavar="N", min=1, help="sft, preference: number of annotators who must agree.")
-    ] = 1,
+    agreed: Annotated[int, option("--agreed N", "sft, preference: number of annotators who must agree.", min=1)] = 1,
     trust_rule: Annotated[
-        bool, typer.Option("--trust-rule", help="sft, preference: use automatic verdicts of unreviewed items.")
+        bool, option("--trust-rule", "sft, preference: use automatic verdicts of unreviewed items.")
     ] = False,
     max_pairs: Annotated[
-        int,
-        typer.Option("--max-pairs", metavar="N", min=1, help="preference: maximum number of pairs for each question."),
+        int, option("--max-pairs N", "preference: maximum number of pairs for each question.", min=1)
     ] = 4,
     exclude_benchmark_goldens: Annotated[
-        bool, typer.Option("--exclude-benchmark-goldens", help="sft, preference: do not use golden calls.")
+        bool, option("--exclude-benchmark-goldens", "sft, preference: do not use golden calls.")
     ] = False,
-    flavour: Annotated[str, typer.Option("--flavour", metavar="NAME", help="sft, preference: trl or openai.")] = "trl",
-    check: Annotated[bool, typer.Option("--check", help="inspect: verify the copies with inspect_ai.")] = False,
+    flavour: Annotated[str, option("--flavour NAME", "sft, preference: trl or openai.")] = "trl",
+    check: Annotated[bool, option("--check", "inspect: verify the copies with inspect_ai.")] = False,
 ) -> None:
     """Export labels, corrected runs or golden answers.
 
@@ -84,14 +66,13 @@ def export(
 
     Example: fcreview export runs/gpt4o --format csv -o labels.csv --only reviewed
     """
-    from fcreview.cli.wiring import build_benchmark_services, print_runs_without_dataset
+    from fcreview.cli.wiring import build_benchmark_services
     from fcreview.exporters import export as exports
 
     choice = _parse_label_selection(only, with_)
     if format in TRAINING_FORMATS:
         choice = replace(
-            choice,
-            training=_parse_training_options(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, flavour),
+            choice, training=_parse_training_options(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, flavour)
         )
     if check and format != "inspect":
         raise UsageError("--check applies to --format inspect only")
@@ -100,19 +81,16 @@ def export(
     with open_workspace(options) as session:
         view = session.build_view(where, queue=_check_selecting_queue(queue) or "dataset")
         progress = Progress("exporting", "{:,}".format, quiet=out == exports.STANDARD_OUTPUT)
-        watched = exports.ExportOutput(
-            create_stdout_writer, lambda noun, number: progress(f"{noun}s", number, 0), force
-        )
+        watched = exports.ExportOutput(create_stdout_writer, lambda noun, n: progress(f"{noun}s", n, 0), force)
+        services = build_benchmark_services(options)
         try:
-            counts = exports.export(
-                session.store, format, out, view, watched, choice, build_benchmark_services(options)
-            )
+            counts = exports.export(session.store, format, out, view, watched, choice, services)
         finally:
             progress.close()
         if not any(counts.values()):
             print_message(f"nothing to export: {_explain_empty_export(session, view, choice, format)}")
     if format == "native":
-        print_runs_without_dataset(Path(out))
+        _print_runs_without_dataset(Path(out))
     if check:
         from fcreview.exporters.inspect_log import check_copies
 
@@ -132,12 +110,9 @@ def _check_selecting_queue(queue: str | None) -> str | None:
 def _parse_label_selection(only: str, content: str | None) -> LabelSelection:
     from fcreview.store.labels.read import LABEL_SUBSETS, LabelSelection
 
-    which = next((each for each in LABEL_SUBSETS if each == only), None)
-    if which is None:
-        raise UsageError(f"--only {only}: choose {', '.join(LABEL_SUBSETS)}")
     if content not in (None, "content"):
         raise UsageError(f"--with {content}: choose content")
-    return LabelSelection(which, content is not None)
+    return LabelSelection(check_choice(LABEL_SUBSETS, only, "--only"), content is not None)
 
 
 def _parse_training_options(
@@ -145,14 +120,19 @@ def _parse_training_options(
 ) -> TrainingOptions:
     from fcreview.store.labels.read import FLAVOURS, TrainingOptions
 
-    known = next((each for each in FLAVOURS if each == flavour), None)
-    if known is None:
-        raise UsageError(f"--flavour {flavour}: choose {', '.join(FLAVOURS)}")
+    known = check_choice(FLAVOURS, flavour, "--flavour")
     return TrainingOptions(agreed, trust_rule, max_pairs, exclude_benchmark_goldens, known)
 
 
+def _print_runs_without_dataset(folder: Path) -> None:
+    """Print which runs in the folder have no dataset that fcreview finds without --data."""
+    for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
+        if plan.run.needs_dataset and not plan.data:
+            name = f"{plan.run.full_title}, {plan.run.model}"
+            print_message(f"{name}: no dataset found next to the export. Open it with --data DIR")
+
+
 def _explain_empty_export(session: WorkspaceSession, view: View, selection: LabelSelection, format_name: str) -> str:
-    """Explain why an export has no rows."""
     count = session.store.count_items(view)
     if not count:
         return session.explain_empty(view)

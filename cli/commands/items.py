@@ -6,9 +6,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from fcreview.cli.options import JsonOption, QueueOption, RunOption, SeedOption, WhereOption, workspace_command
+from fcreview.cli.options import (
+    JsonOption,
+    OrderSeedOption,
+    QueueOption,
+    RunOption,
+    WhereOption,
+    option,
+    workspace_command,
+)
 from fcreview.cli.output import cell_text, clip_to_terminal, emit, emit_json, format_row, print_message, show_activity
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import display_width, sanitize
@@ -29,11 +35,9 @@ MAX_COLUMN = 30
 def items(
     options: WorkspaceOptions,
     where: WhereOption = "",
-    limit: Annotated[
-        int | None, typer.Option("--limit", metavar="N", min=0, help="List at most N items.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, option("--limit N", "List at most N items.", min=0)] = None,
     queue: QueueOption = "dataset",
-    seed: SeedOption = 0,
+    seed: OrderSeedOption = 0,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,9 +72,8 @@ def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) 
     """Fetch rows in windows, so that memory use does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
-        window = session.store.fetch_page(
-            view, offset, WINDOW_ROWS if limit is None else min(WINDOW_ROWS, limit - offset)
-        )
+        size = WINDOW_ROWS if limit is None else min(WINDOW_ROWS, limit - offset)
+        window = session.store.fetch_page(view, offset, size)
         yield window
         offset += len(window)
         if len(window) < WINDOW_ROWS:
@@ -82,10 +85,8 @@ def build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
 
     Verdicts are true, false or null; `human` may also be "disputed" or "unsure".
     """
-    fields = asdict(row)
-    for internal in ("item", "seq", "run_name"):
-        del fields[internal]
-    names = {"benchmark": run.benchmark, "generation": run.generation, "language": run.language}
+    fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "run_name")}
+    names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     return {"run": row.run, "model": row.model, **names, **fields}
 
 
@@ -93,15 +94,11 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
     """Print items as a table with complete ids."""
     several = (len(view.runs) or session.n_runs) > 1
     headers = ["model", *HEADERS] if several else HEADERS
-    printed, batch = 0, []
-    sizes: list[int] = []
-    for row in iterate_rows(session, view, limit):
-        batch.append([cell_text(row.model), *_format_cells(row)] if several else _format_cells(row))
-        if len(batch) == WINDOW_ROWS:
-            sizes = _print_batch(headers, batch, sizes)
-            printed, batch = printed + len(batch), []
-    _print_batch(headers, batch, sizes)
-    printed += len(batch)
+    printed, sizes = 0, list[int]()
+    for rows in fetch_row_windows(session, view, limit):
+        batch = [[cell_text(row.model), *_format_cells(row)] if several else _format_cells(row) for row in rows]
+        sizes = _print_batch(headers, batch, sizes)
+        printed += len(batch)
     total = session.store.count_items(view)
     print_message(f"{printed:,} of {format_count(total, 'item')}" if printed < total else format_count(total, "item"))
 
@@ -124,8 +121,8 @@ def _print_batch(headers: list[str], batch: list[list[str]], sizes: list[int]) -
         batch = [headers, *batch]
     ids = headers.index("item")
     for row in batch:
-        own = [
-            max(size, display_width(row[at])) if at in (ids, len(row) - 1) else size for at, size in enumerate(sizes)
-        ]
+        own = list(sizes)
+        for at in (ids, len(row) - 1):
+            own[at] = max(sizes[at], display_width(row[at]))
         emit(clip_to_terminal(format_row(row, own)))
     return sizes

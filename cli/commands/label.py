@@ -1,90 +1,76 @@
-"""`fcreview label`: record a review from a script, in the same journal as the app."""
+"""`fcreview label` and `import-labels`: record reviews from a script or a file, in the same journals as the app."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from fcreview.cli.commands.import_labels import AdjudicateOption, record_labels
 from fcreview.cli.commands.show import find_item
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.options import JsonOption, RunOption, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input_file
+from fcreview.exporters.base import FORMATS, FileFormat
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
-from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Act, Annotation, Fault
+from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Annotation, Fault
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import ABSTENTIONS, UNIVERSAL_CRITERIA, Scale, find_scale
-from fcreview.model.wording import format_verdict
+from fcreview.model.wording import format_count, format_verdict
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event
+    from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
     from fcreview.store.rows import ItemDetail
 
 GOLDEN_WRONG = "golden-wrong"
+RUN_FORMAT = "inspect"
+"""Format of files that are runs and also contain human reviews."""
+NOTES_FORMAT = "tau2-notes"
+"""Format of notes on simulations of a run."""
+OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
+READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
+RECORD_UNITS = {"labelstudio": "task"}
+"""Unit in which error messages count the records of a format. The default is a line."""
+AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]
 
 
 @workspace_command("annotator")
 def label(
     options: WorkspaceOptions,
-    item: Annotated[str | None, typer.Argument(metavar="ITEM", help="Item id.", show_default=False)] = None,
+    item: Annotated[str | None, argument("ITEM", "Item id.")] = None,
     verdict: Annotated[
         str | None,
-        typer.Option(
-            "--verdict",
-            metavar="VALUE",
-            help="pass, fail, unsure or golden-wrong; for other criteria 0, 1, 2; yes, no; a number; or labels"
+        option(
+            "--verdict VALUE",
+            "pass, fail, unsure or golden-wrong; for other criteria 0, 1, 2; yes, no; a number; or labels"
             " separated by commas.",
-            show_default=False,
         ),
     ] = None,
-    target: Annotated[
-        str, typer.Option("--target", metavar="ADDRESS", help=f"Target of the review: {ADDRESS_FORMS}.")
-    ] = ITEM,
+    target: Annotated[str, option("--target ADDRESS", f"Target of the review: {ADDRESS_FORMS}.")] = ITEM,
     criterion: Annotated[
         str,
-        typer.Option(
-            "--criterion",
-            metavar="NAME",
-            help=f"{', '.join(UNIVERSAL_CRITERIA)}, or a criterion of the benchmark's verdicts on the item.",
+        option(
+            "--criterion NAME",
+            f"{', '.join(UNIVERSAL_CRITERIA)}, or a criterion of the benchmark's verdicts on the item.",
         ),
     ] = CORRECT,
-    fault: Annotated[
-        str | None,
-        typer.Option("--fault", metavar="NAME", help=f"Cause of the error: {', '.join(FAULTS)}.", show_default=False),
-    ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Error tag; repeatable.", show_default=False)
-    ] = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", "--note", metavar="TEXT", help="Note with the reason.", show_default=False)
-    ] = None,
+    fault: Annotated[str | None, option("--fault NAME", f"Cause of the error: {', '.join(FAULTS)}.")] = None,
+    tag: Annotated[list[str] | None, option("--tag TAG", "Error tag; repeatable.")] = None,
+    reason: Annotated[str | None, option("--reason --note TEXT", "Note with the reason.")] = None,
     golden_fix: Annotated[
         str | None,
-        typer.Option(
-            "--golden-fix",
-            metavar="JSON",
-            help="Corrected golden answer in the benchmark's format: JSON, or a file with JSON.",
-            show_default=False,
-        ),
+        option("--golden-fix JSON", "Corrected golden answer in the benchmark's format: JSON, or a file with JSON."),
     ] = None,
     from_: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="Import exported labels, as `fcreview import-labels` does.",
-            show_default=False,
-        ),
+        Path | None, option("--from FILE", "Import exported labels, as `fcreview import-labels` does.")
     ] = None,
     adjudicate: AdjudicateOption = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Retract your last review, on any item.")] = False,
+    undo: Annotated[bool, option("--undo", "Retract your last review, on any item.")] = False,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -110,7 +96,7 @@ def label(
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
         raise UsageError(f"--adjudicate must resolve the target: {RESOLUTION_REQUIREMENT}")
-    blamed = _check_fault(fault)
+    blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
     with open_workspace(options) as session:
         if undo:
             _undo(session, as_json)
@@ -128,23 +114,12 @@ def label(
         else:
             value = _parse_verdict(verdict, criterion, scale)
         fix = None if golden_fix is None else _parse_golden_fix(golden_fix, detail, target, criterion)
-        act: Act = "adjudicate" if adjudicate else "review"
         review = Annotation(
-            act=act,
-            target=target,
-            criterion=criterion,
-            verdict=value,
-            fault=blamed,
-            tags=tag,
-            note=reason,
-            golden_fix=fix,
+            target=target, criterion=criterion, verdict=value, fault=blamed, tags=tag, note=reason, golden_fix=fix
         )
-        event = session.create_reviewer().review(chosen, review)
-        _print_event(event, as_json)
-
-
-def _check_fault(name: str | None) -> Fault | None:
-    return None if name is None else check_choice(FAULTS, name, "fault")
+        if adjudicate:
+            review = replace(review, act="adjudicate")
+        _print_event(session.create_reviewer().review(chosen, review), as_json)
 
 
 def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
@@ -180,9 +155,7 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
     criterion."""
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
-    scale = find_scale(criterion, values)
-    if scale is None:
-        scale = find_scale(criterion, [v.value for v in automatic])
+    scale = find_scale(criterion, values) or find_scale(criterion, [v.value for v in automatic])
     if scale is None or not (automatic or criterion in UNIVERSAL_CRITERIA):
         known = dict.fromkeys([*UNIVERSAL_CRITERIA, *(sanitize(v.criterion) for v in detail.item.verdicts)])
         raise UsageError(f"no criterion {criterion!r} on this item: choose {', '.join(known)}")
@@ -190,7 +163,6 @@ def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
 
 
 def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
-    """Parse a verdict as a value of the scale. Raises UsageError if the verdict is not on the scale."""
     if verdict is None:
         return None
     try:
@@ -214,7 +186,6 @@ def _check_target(detail: ItemDetail, target: str) -> None:
 
 
 def _undo(session: WorkspaceSession, as_json: bool) -> None:
-    """Retract the annotator's latest review or bulk review, and print each retracted review."""
     events = session.create_reviewer().undo()
     if not events:
         raise CommandError(f"nothing to undo: {session.annotator} has no reviews here")
@@ -226,20 +197,128 @@ def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:
     if as_json:
         emit_json(event)
         return
-    parts: Sequence[str] = [
-        part
-        for part in (
-            f"{sanitize(event.criterion)} {format_verdict(event.verdict, event.criterion) or 'none'}"
-            if event.verdict is not None
-            else "",
-            f"fault {event.fault}" if event.fault else "",
-            f"tags {sanitize(', '.join(event.tags))}" if event.tags else "",
-            "with a note" if event.note else "",
-            "with a golden fix" if event.golden_fix else "",
-        )
-        if part
-    ]
+    verdict = f"{sanitize(event.criterion)} {format_verdict(event.verdict, event.criterion) or 'none'}"
+    parts = (
+        verdict if event.verdict is not None else "",
+        f"fault {event.fault}" if event.fault else "",
+        f"tags {sanitize(', '.join(event.tags))}" if event.tags else "",
+        "with a note" if event.note else "",
+        "with a golden fix" if event.golden_fix else "",
+    )
     target = "" if event.target == ITEM else f" {sanitize(event.target)}"
     prefix = "undone: " if undone else "adjudicated: " if event.act == "adjudicate" else ""
-    emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(parts)}")
+    emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(filter(None, parts))}")
     print_message(f"event {event.event} by {event.annotator}")
+
+
+@workspace_command("annotator")
+def import_labels(
+    options: WorkspaceOptions,
+    file: Annotated[Path, argument("FILE", "File with exported labels.")],
+    format: Annotated[  # noqa: A002
+        str, option("--format NAME", f"Format of the file: {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}.")
+    ] = "jsonl",
+    source_annotator: Annotated[
+        str | None, option("--said-by NAME", "Annotator name in the file, if it differs from --annotator.")
+    ] = None,
+    adjudicate: AdjudicateOption = False,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import exported labels as reviews.
+
+    The reviews are recorded for --annotator (default: you). The whole file is checked first, and nothing is recorded if
+    a line is invalid. Reviews that are already recorded are skipped. With --format inspect, FILE is an Inspect log, and
+    the edits of its scores are imported. With --format tau2-notes, FILE is a note or a folder of notes.
+
+    Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
+    """
+    if format not in (*READABLE_FORMATS, *OTHER_FORMATS):
+        raise UsageError(f"cannot import format {format!r}: choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}")
+    with open_workspace(options) as session:
+        record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
+
+
+def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
+    load = READABLE_FORMATS[format_name].read
+    if load is None:
+        raise UsageError(f"cannot import format {format_name!r}")
+    try:
+        content = read_input_file(file)
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    return list(load()(content))
+
+
+def read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
+    """Read the human reviews that the files of runs contain."""
+    from fcreview.importers.registry import discover, read_items
+    from fcreview.model.item import Item
+    from fcreview.store.labels.import_labels import ImportedReview, normalize_time
+
+    found = discover(paths, format=benchmark)
+    if not found.plans:
+        raise CommandError("\n".join(issue.what for issue in found.issues if issue.severity == "error"))
+    reviews: list[ImportedReview | InvalidRecord] = []
+    for plan in found.plans:
+        run = plan.run
+        names = {"benchmark": run.benchmark, "generation": run.generation, "language": run.language, "model": run.model}
+        for item in read_items(plan):
+            if not isinstance(item, Item):
+                continue
+            for each in item.extra.recorded_reviews:
+                fault = next((fault for fault in FAULTS if fault == each.fault), None)
+                annotation = Annotation(
+                    target=each.target, criterion=each.criterion, verdict=each.verdict, note=each.reason, fault=fault,
+                    tags=each.tags or None,
+                )  # fmt: skip
+                review = ImportedReview(
+                    item.line, {**names, "category": item.category, "id": item.id}, annotation, each.author,
+                    normalize_time(each.time or ""), prediction_hash=item.prediction_hash,
+                    exported_events=tuple(each.events),
+                )  # fmt: skip
+                reviews.append(review)
+    return reviews
+
+
+def record_labels(
+    session: WorkspaceSession,
+    file: Path,
+    format: str = "jsonl",  # noqa: A002
+    source_annotator: str | None = None,
+    *,
+    adjudicate: bool = False,
+    run: str | None = None,
+    not_blind: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Record the annotator's reviews from a file of labels and print their number.
+
+    Args:
+        source_annotator: the annotator's name in the file, if it differs.
+        not_blind: record lines without a time as not blind; otherwise their blind status is unknown.
+    """
+    from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
+
+    if format == RUN_FORMAT:
+        reviews = read_recorded_reviews([file], format)
+    elif format == NOTES_FORMAT:
+        paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
+        reviews = read_recorded_reviews([*paths, file], "tau")
+    else:
+        reviews = _read_labels(file, format)
+    if not_blind:
+        reviews = list(map(mark_not_blind, reviews))
+    if adjudicate:
+        reviews = list(map(to_adjudication, reviews))
+    number = session.find_run_number(run) if run is not None else None
+    source = ReviewFile(file.name, reviews, RECORD_UNITS.get(format, "line"), number, session.scope)
+    result = import_reviews(session.store, session.open_journal(), source, source_annotator)
+    if as_json:
+        emit_json(asdict(result) | {"written": len(result.written)})
+        return
+    emit(f"wrote {format_count(len(result.written), 'review')} by {session.annotator}")
+    if result.already:
+        emit(f"{result.already:,} already recorded, skipped")
+    if result.older:
+        emit(f"{result.older:,} older than {session.annotator}'s reviews here, skipped")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fcreview.cli.commands.rules import load_rules, save_rules
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.import_options import load_workspace_errata, read_workspace_file
+from fcreview.cli.options import JsonOption, argument, option, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, print_journal_warnings, resolve_annotator
 from fcreview.errors import FcreviewError
@@ -61,7 +63,6 @@ def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrat
 
 
 def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
-    from fcreview.cli.import_options import load_workspace_errata, read_workspace_file
     from fcreview.errata import Errata, combine_errata, parse_errata
 
     raw = read_workspace_file(other, other.errata) or b""
@@ -77,8 +78,6 @@ def _merge_errata_file(workspace: Workspace, other: Workspace) -> MergedErrata:
 
 
 def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
-    from fcreview.cli.commands.rules import load_rules, save_rules
-
     here, there = load_rules(workspace), load_rules(other)
     new = [rule for rule in dict.fromkeys(there) if rule not in here]
     if new:
@@ -98,9 +97,8 @@ def print_merged_errata(merged: MergedErrata) -> None:
     if merged.new or merged.rules:
         print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
     for key in merged.conflicts[:MAX_CONFLICTS]:
-        print_message(
-            f"fcreview: {cell_text(' '.join(filter(None, key)))}: this workspace has another correction, which is kept"
-        )
+        name = cell_text(" ".join(filter(None, key)))
+        print_message(f"fcreview: {name}: this workspace has another correction, which is kept")
     if merged.conflicts:
         more = len(merged.conflicts) - MAX_CONFLICTS
         rest = f"{format_count(more, 'more conflict')}. " if more > 0 else ""
@@ -114,29 +112,20 @@ QUEUE_STATES = {
 }
 
 
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Merge new reviews of other annotators without asking.")]
-MineOption = Annotated[
-    bool, typer.Option("--mine", help="Also merge your own new reviews from another copy of your workspace.")
-]
-
-
 @workspace_command("annotator", common=("workspace",))
 def merge(
     options: WorkspaceOptions,
     other: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="OTHER",
-            help="The other workspace: a folder with .fcreview, or .fcreview itself.",
-            show_default=False,
-        ),
+        Path | None, argument("OTHER", "The other workspace: a folder with .fcreview, or .fcreview itself.")
     ] = None,
     from_team: Annotated[
-        bool, typer.Option("--from-team", help="Copy the reviews received from the team into the journals.")
+        bool, option("--from-team", "Copy the reviews received from the team into the journals.")
     ] = False,
-    to_team: Annotated[bool, typer.Option("--to-team", help="Send all of your reviews to the team.")] = False,
-    yes: YesOption = False,
-    mine: MineOption = False,
+    to_team: Annotated[bool, option("--to-team", "Send all of your reviews to the team.")] = False,
+    yes: Annotated[bool, option("--yes -y", "Merge new reviews of other annotators without asking.")] = False,
+    mine: Annotated[
+        bool, option("--mine", "Also merge your own new reviews from another copy of your workspace.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Merge another workspace.
@@ -180,7 +169,7 @@ def merge(
 
 def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
     """Copy the lines received from the team into the journals, or send the user's own journal."""
-    from fcreview.cli.commands.team import connect_team
+    from fcreview.cli.team import connect_team
     from fcreview.store.reviews.journal_merge import plan_team_merge
     from fcreview.store.reviews.journal_reader import list_journals
 
@@ -208,13 +197,15 @@ def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
     """List the new events of other annotators and ask whether to merge them. Raises CommandError if refused."""
     if not journals:
         return
-    rows = []
-    for each in journals:
-        counts = (each.new - each.adjudications - each.retractions, each.retractions, each.adjudications)
-        rows.append([cell_text(each.annotator), *map(str, counts)])
+    rows = [
+        [
+            cell_text(each.annotator), str(each.new - each.adjudications - each.retractions),
+            str(each.retractions), str(each.adjudications),
+        ]
+        for each in journals
+    ]  # fmt: skip
     print_message("New reviews of other annotators:")
-    headers = ("annotator", "reviews", "retractions", "adjudications")
-    for line in format_table(headers, rows, right_aligned=(1, 2, 3)):
+    for line in format_table(("annotator", "reviews", "retractions", "adjudications"), rows, right_aligned=(1, 2, 3)):
         print_message(f"  {line}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CommandError("nothing merged. Pass --yes to merge reviews of other annotators without a terminal")
@@ -227,10 +218,9 @@ def print_merged_journal(merged: MergedJournal) -> None:
     new = f"{format_count(merged.new, 'new event')}{apart}"
     emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
     if merged.withheld:
-        print_message(
-            f"fcreview: {cell_text(merged.annotator)}: {format_count(merged.withheld, 'new event')} not merged, because"
-            " this is your own journal. Pass --mine to merge your reviews"
-        )
+        count = f"{cell_text(merged.annotator)}: {format_count(merged.withheld, 'new event')}"
+        reason = "this is your own journal. Pass --mine to merge your reviews"
+        print_message(f"fcreview: {count} not merged, because {reason}")
     for warning in merged.warnings:
         print_message(f"fcreview: {warning}")
 

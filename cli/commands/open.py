@@ -1,51 +1,77 @@
-"""`fcreview open`: browse and review runs in the app."""
+"""`fcreview open` and `fcreview demo`: open runs, or a copy of the sample runs, in the app."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fcreview.cli.config import load_config
-from fcreview.cli.errors import UsageError
+from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
+from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.lake import find_lake
-from fcreview.cli.launch import OpenOptions, show_queue
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
+    AnnotatorOption,
     BlindOption,
+    OrderSeedOption,
     QueueOrDefaultOption,
     RunOption,
-    SeedOption,
     WhereOption,
+    option,
     workspace_command,
 )
-from fcreview.cli.output import has_terminal, print_message
+from fcreview.cli.output import cell_text, emit, has_terminal, is_in_browser, print_message
+from fcreview.cli.team import sync_team, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.store.garbage_collection import pause_garbage_collection
 
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
+    from fcreview.store.rows import View
+    from fcreview.tui.session import Session
 
+PLAIN_ITEMS = 40
+"""Number of items printed without a terminal."""
 MAX_PULLED_ITEMS = 20_000
 """Largest number of items that are copied to a local store. A larger selection is read from the lake."""
+IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
+Start = Literal["queue", "resume", "overview", "adjudicate"]
+"""What the app shows first: the queue, the position that the annotator left (`resume`), the overview of several runs if
+there is no such position, or the disagreements."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """Item, queue and filter that the app opens."""
+
+    item: str | None = None
+    queue: str | None = None
+    seed: int = 0
+    where: str = ""
+    run: str | None = None
+    blind: bool = False
+    overview: bool = False
+    """Open several runs on the overview if there is no position to resume."""
+
+    def build_view(self, session: WorkspaceSession) -> View:
+        return session.build_review_view(self.where, queue=self.queue, seed=self.seed, run=self.run, blind=self.blind)
 
 
 @workspace_command("annotator", "format", "decoder", path=PATHS_ARGUMENT)
 def open_(
     options: WorkspaceOptions,
-    item: Annotated[
-        str | None, typer.Option("--item", metavar="ID", help="Open this item first.", show_default=False)
-    ] = None,
+    item: Annotated[str | None, option("--item ID", "Open this item first.")] = None,
     queue: QueueOrDefaultOption = None,
-    seed: SeedOption = 0,
+    seed: OrderSeedOption = 0,
     where: WhereOption = "",
     run: RunOption = None,
     blind: BlindOption = False,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Import new and changed results while the app is open.")
-    ] = False,
+    follow: Annotated[bool, option("--follow", "Import new and changed results while the app is open.")] = False,
 ) -> None:
     """Browse and review runs in the terminal.
 
@@ -57,8 +83,12 @@ def open_(
     """
     if follow and find_lake(options.paths) is not None:
         raise UsageError("--follow has no effect on a lake")
-    watcher = _create_watcher(options) if follow and has_terminal() else None
-    if follow and watcher is None:
+    watcher = None
+    if follow and has_terminal():
+        from fcreview.cli.watch import FileWatcher
+
+        watcher = FileWatcher(options, load_config().follow)  # before the import, to notice files that change in it
+    elif follow:
         print_message("fcreview: --follow needs a terminal; printing the current items instead")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
@@ -69,11 +99,107 @@ def open_(
             local.close()
 
 
-def _create_watcher(options: WorkspaceOptions) -> FileWatcher:
-    """Create the watcher, before the import, so that it notices files that change during the import."""
-    from fcreview.cli.watch import FileWatcher
+def show_queue(
+    session: WorkspaceSession, selection: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
+) -> None:
+    """Show the queue in the app. Without a terminal, print the selected item or the first items of the queue.
 
-    return FileWatcher(options, load_config().follow)
+    Args:
+        watcher: imports changed files while the app is open.
+    """
+    warn_of_ignored_files(session.workspace)
+    view, first = selection.build_view(session), None
+    if selection.item is not None:
+        from fcreview.cli.commands.show import find_item
+
+        first = find_item(session, selection.item, selection.run)
+    if has_terminal():
+        if watcher is not None:
+            watcher.runs = session.scope
+        names = " ".join(filter(None, (selection.where, selection.queue, selection.run, selection.item)))
+        start: Start = "queue" if names else "overview" if selection.overview else "resume"
+        show_app(session, view, first, blind=selection.blind, start=start, follow=watcher, selection=names)
+        return
+    if selection.blind:
+        raise CommandError(
+            "--blind needs a terminal, because printed items show verdicts. Use fcreview review --plain --blind to"
+            " review line by line."
+        )
+    print_message("fcreview: no terminal; printing items as text. Use fcreview review --plain to review line by line")
+    if first is None:
+        from fcreview.cli.commands.items import print_rows
+
+        print_rows(session, view, PLAIN_ITEMS)
+    else:
+        from fcreview.cli.commands.show import print_item
+
+        print_item(session, first)
+
+
+def show_app(
+    session: WorkspaceSession,
+    view: View,
+    first: int | None = None,
+    *,
+    blind: bool = False,
+    start: Start = "queue",
+    follow: FileWatcher | None = None,
+    selection: str = "",
+) -> None:
+    """Run the app. Exit with its return code if that is not 0.
+
+    Args:
+        first: row key of the item to open; None opens the queue.
+        start: what to show first.
+        follow: imports changed files while the app is open.
+        selection: options that select items. In a browser, a reloaded page resumes their queue.
+    """
+    with pause_garbage_collection():  # imported modules are no garbage
+        from fcreview.cli.wiring import build_golden_services, build_screen_services
+        from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
+
+        config = load_config()
+        session.close()
+        golden, services = build_golden_services(), build_screen_services(session)
+        screens = Session(session.workspace, session.annotator, blind=blind, golden=golden, services=services)
+        screens.open_in_background()  # while Textual is imported
+        screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
+        screens.opens_overview = start == "overview"
+        screens.theme = load_theme(config)
+        if is_in_browser():
+            prepare_for_browser(screens)
+            screens.start_options = selection
+        else:
+            screens.shows_welcome, screens.save_theme = is_first_start(), save_theme
+        from fcreview.tui.app import FcreviewApp
+
+        app = FcreviewApp(
+            screens,
+            view,
+            first,
+            key_names=config.keys,
+            adjudicate=start == "adjudicate",
+            resume=start in ("resume", "overview") or screens.in_browser,
+            run_watcher=follow,
+        )
+    with sync_team(session) as screens.team:
+        reviewed = app.run()
+    if reviewed:
+        journal = session.workspace.reviews / f"{session.annotator}.jsonl"
+        print_message(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
+    if app.return_code:
+        raise SystemExit(app.return_code)
+
+
+def prepare_for_browser(screens: Session) -> None:
+    """Make the app write only the annotator's files, which then also store the theme."""
+    from fcreview.store.workspace import AnnotatorState
+    from fcreview.tui.themes import find_theme
+
+    state = AnnotatorState(screens.folder, screens.annotator)
+    screens.in_browser = True
+    screens.theme = find_theme(str(state.read("theme").get("theme", ""))) or screens.theme
+    screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 
 def pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
@@ -83,9 +209,7 @@ def pull_selection(session: WorkspaceSession, selection: OpenOptions) -> Workspa
     """
     from fcreview.store.lake.pull import pull_items
 
-    view = session.build_review_view(
-        selection.where, queue=selection.queue, seed=selection.seed, run=selection.run, blind=selection.blind
-    )
+    view = selection.build_view(session)
     if not (view.where or view.queue_file):
         return session
     count = session.store.count_items(view)
@@ -102,3 +226,56 @@ def pull_selection(session: WorkspaceSession, selection: OpenOptions) -> Workspa
         " Without the lake, open that folder"
     )
     return replace(session, workspace=workspace, _store=None, _runs=[])
+
+
+def demo(
+    output: Annotated[
+        Path | None, option("-o --output DIR", "Copy the sample runs to DIR.", show_default="a temporary folder")
+    ] = None,
+    into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
+    annotator: AnnotatorOption = None,
+) -> None:
+    """Open the sample runs.
+
+    The samples are small runs of every supported benchmark. The command copies them first, so that you can change
+    anything. Without a terminal, it prints the failures instead.
+
+    Example: fcreview demo
+    """
+    folder = copy_samples(output or into)
+    with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
+        if has_terminal():
+            show_queue(session, OpenOptions(overview=True))
+            print_message(f"sample runs and your reviews: {folder}")
+            return
+        from fcreview.cli.commands.triage import TriageTable, print_triage
+
+        view = session.build_view()
+        clusters = session.store.fetch_clusters(view)
+        print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
+    name = cell_text(str(folder))
+    emit()
+    emit(f"No terminal: printed as text. The sample runs are in {name}. Try:")
+    emit(f"  fcreview items {name} --where official:fail")
+    emit(f"  fcreview open {name}")
+
+
+def copy_samples(target: Path | None) -> Path:
+    """Copy the sample runs to the target, by default a temporary folder, and return the folder of the copy.
+
+    An earlier copy is reused.
+
+    Raises: CommandError if the target has other contents.
+    """
+    if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
+        if not (target / ".fcreview").is_dir():
+            raise CommandError(f"{target} is not empty: choose another folder")
+        return target
+    import tempfile
+    from importlib.resources import as_file, files
+
+    folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
+    with as_file(files("fcreview.sample_runs")) as samples:
+        shutil.copytree(samples, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
+    (folder / ".fcreview").mkdir(exist_ok=True)
+    return folder

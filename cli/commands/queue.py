@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, build_estimation_input, check_half_width
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, split_names, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, argument, option, split_names, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
-    from fcreview.store.queues.queue_file import QueueFile, ShareProgress
+    from fcreview.store.queues.queue_file import QueueFile
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace
 
@@ -55,8 +53,8 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
             for queue in queues
             for each in session.store.measure_progress(queue.name)
         ]
-        for line in format_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,)) if rows else ():
-            emit(line)
+        if rows:
+            print_table(["queue", "items", "annotator", "done"], rows, right_aligned=(1,))
     print_message(format_count(len(queues), "queue file"))
 
 
@@ -65,21 +63,18 @@ def build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, A
 
     `annotators` are {annotator, done, total, missing}. `total` counts an item with a hidden duplicate twice.
     """
-    design = queue.design
+    names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
     return {
         "queue": queue.name,
         "created": queue.created,
-        **{name: getattr(design, name) for name in ("seed", "where", "stratify", "size")},
-        **{name: getattr(design, name) for name in ("overlap", "repeats", "population")},
+        **{name: getattr(queue.design, name) for name in names},
         "annotators": session.store.measure_progress(queue.name),
     }
 
 
 @workspace_command()
 def show(
-    options: WorkspaceOptions,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Queue name.", show_default=False)],
-    as_json: JsonOption = False,
+    options: WorkspaceOptions, name: Annotated[str, argument("NAME", "Queue name.")], as_json: JsonOption = False
 ) -> None:
     """Show the sampling and the progress of a queue.
 
@@ -91,21 +86,13 @@ def show(
     with open_workspace(options) as session:
         queue = session.store.load_queue(name)
         if as_json:
-            emit_json(
-                build_queue_json(session, queue) | {"strata": build_stratum_json(queue), "runs": queue.design.runs}
-            )
+            fields = ("name", "size", "drawn", "probability")
+            strata = [{name: getattr(each, name) for name in fields} for each in queue.strata]
+            emit_json(build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs})
             for item in build_queue_item_json(queue):
                 emit_json(item)
             return
-        for line in format_queue_lines(queue, session.store.measure_progress(name)):
-            emit(line)
-
-
-def build_stratum_json(queue: QueueFile) -> list[dict[str, Any]]:
-    return [
-        {"name": each.name, "size": each.size, "drawn": each.drawn, "probability": each.probability}
-        for each in queue.strata
-    ]
+        print_queue(session, queue)
 
 
 def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
@@ -120,56 +107,47 @@ def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
         yield {**item.key._asdict(), **chance, "annotators": owners.get(at, [])}
 
 
-def format_queue_lines(queue: QueueFile, progress: list[ShareProgress]) -> Iterator[str]:
-    """Format a queue as lines of sanitised text."""
+def print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     design = queue.design
     by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
     size = f"{design.size:,} of {format_count(design.population, 'item')}"
-    yield f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}"
-    yield f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}"
+    emit(f"{sanitize(queue.name)}: {size}{by}, seed {design.seed}")
+    emit(f"from: {sanitize(design.where) or 'all items'}; created {sanitize(queue.created)}")
     repeats = format_count(design.repeats, "hidden duplicate")
-    yield f"{format_count(design.overlap, 'item')} assigned to all annotators, {repeats} for each annotator"
-    yield ""
+    emit(f"{format_count(design.overlap, 'item')} assigned to all annotators, {repeats} for each annotator")
+    emit()
     chances = [
         [cell_text(s.name) or "all", f"{s.size:,}", f"{s.drawn:,}", f"{s.probability:.4g}"] for s in queue.strata
     ]
-    yield from format_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
-    yield ""
-    yield from format_table(
-        ["annotator", "done", "missing"], [[cell_text(d.annotator), d.summary, str(d.missing)] for d in progress]
-    )
+    print_table(["stratum", "items", "drawn", "probability"], chances, right_aligned=(1, 2, 3))
+    emit()
+    progress = session.store.measure_progress(queue.name)
+    done = [[cell_text(each.annotator), each.summary, str(each.missing)] for each in progress]
+    print_table(["annotator", "done", "missing"], done)
 
 
 @workspace_command()
 def create(
     options: WorkspaceOptions,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the new queue.", show_default=False)],
-    annotators: Annotated[
-        str, typer.Option("--annotators", metavar="A,B,C", help="Annotators, separated by commas.", show_default=False)
-    ],
+    name: Annotated[str, option("--name NAME", "Name of the new queue.")],
+    annotators: Annotated[str, option("--annotators A,B,C", "Annotators, separated by commas.")],
     where: WhereOption = "",
     run: RunOption = None,
     size: Annotated[
-        int | None,
-        typer.Option("--size", metavar="N", min=1, help="Number of items to draw.", show_default="all that match"),
+        int | None, option("--size N", "Number of items to draw.", min=1, show_default="all that match")
     ] = None,
     stratify: Annotated[
         str,
-        typer.Option(
-            "--stratify",
-            metavar="BY",
-            help="Fields to stratify by, separated by commas: category, language, model, error, official ...",
+        option(
+            "--stratify BY",
+            "Fields to stratify by, separated by commas: category, language, model, error, official ...",
         ),
     ] = "",
-    overlap: Annotated[
-        int, typer.Option("--overlap", metavar="N", min=0, help="Number of items that every annotator reviews.")
-    ] = 0,
-    repeats: Annotated[
-        int, typer.Option("--repeats", metavar="N", min=0, help="Number of hidden duplicates for each annotator.")
-    ] = 0,
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
+    overlap: Annotated[int, option("--overlap N", "Number of items that every annotator reviews.", min=0)] = 0,
+    repeats: Annotated[int, option("--repeats N", "Number of hidden duplicates for each annotator.", min=0)] = 0,
+    seed: Annotated[int, option("--seed N", "Random seed.")] = 0,
     team: Annotated[
-        bool, typer.Option("--team", help="Publish the queue to your team and assign each annotator's items.")
+        bool, option("--team", "Publish the queue to your team and assign each annotator's items.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -188,23 +166,22 @@ def create(
     names = split_names(annotators)
     with open_workspace(options) as session:
         sharing = ShareOptions(names, overlap, repeats, seed)
-        request = QueueRequest(name, session.build_view(where, run=run), size, stratify, sharing)
-        queue = session.store.draw_queue(request)
+        view = session.build_view(where, run=run)
+        queue = session.store.draw_queue(QueueRequest(name, view, size, stratify, sharing))
         if team:
             publish_queue(session.workspace, queue)
         file = write_queue(session.workspace, queue)
         if as_json:
             emit_json(build_queue_json(session, queue))
         else:
-            for line in format_queue_lines(queue, session.store.measure_progress(name)):
-                emit(line)
+            print_queue(session, queue)
     counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
     print_message(f"queue {sanitize(name)}: {counts} in {file}")
 
 
 def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     """Publish a new queue to the team. Nothing is published if the workspace already has a queue of this name."""
-    from fcreview.cli.commands.team import connect_team
+    from fcreview.cli.team import connect_team
     from fcreview.store.queues.queue_file import check_new_queue
     from fcreview.store.team.shares import assign_queue
 
@@ -216,31 +193,22 @@ def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
 @workspace_command("policy")
 def extend(
     options: WorkspaceOptions,
-    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Queue to extend.", show_default=False)],
+    name: Annotated[str, option("--name NAME", "Queue to extend.")],
     target: Annotated[
         str,
-        typer.Option(
-            "--target",
-            metavar="METRIC",
-            help="Metric whose interval to narrow, as `fcreview estimate` lists it, e.g. 'BFCL overall'.",
+        option(
+            "--target METRIC",
+            "Metric whose interval to narrow, as `fcreview estimate` lists it, e.g. 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",
     half_width: HalfWidth = HALF_WIDTH,
-    size: Annotated[
-        int | None, typer.Option("--size", metavar="N", min=1, help="Draw at most N items.", show_default="all needed")
-    ] = None,
+    size: Annotated[int | None, option("--size N", "Draw at most N items.", min=1, show_default="all needed")] = None,
     run: RunOption = None,
     annotators: Annotated[
-        str,
-        typer.Option(
-            "--annotators",
-            metavar="A,B,C",
-            help="Annotators, separated by commas.",
-            show_default="annotators of the queue",
-        ),
+        str, option("--annotators A,B,C", "Annotators, separated by commas.", show_default="annotators of the queue")
     ] = "",
-    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Random seed.")] = 0,
+    seed: Annotated[int, option("--seed N", "Random seed.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Extend a queue to narrow a metric's interval.
@@ -261,9 +229,7 @@ def extend(
         draws, metric = _draw_target_metric(session, row, sample_status, target)
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
-            raise UsageError(
-                f"--target {metric.name}: choose a rate, because only rates have intervals in percentage points"
-            )
+            raise UsageError(f"--target {metric.name}: only rates have intervals in percentage points. Choose a rate")
         unreviewed = undecided_positions(sample_status, sample)
         waiting = format_count(len(unreviewed), "unreviewed item")
         first = f" once {waiting} of {sanitize(name)} are reviewed" if unreviewed else ""
@@ -272,17 +238,14 @@ def extend(
         if not parts:
             print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
-        queue = draw_extension(
-            session.workspace, sample_status, ExtensionRequest(sample, row, metric.name, parts, names, seed)
-        )
+        request = ExtensionRequest(sample, row, metric.name, parts, names, seed)
+        queue = draw_extension(session.workspace, sample_status, request)
         file = write_queue(session.workspace, queue)
         if as_json:
-            emit_json(
-                build_queue_json(session, queue) | {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
-            )
+            extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
+            emit_json(build_queue_json(session, queue) | extension)
         else:
-            for line in format_queue_lines(queue, session.store.measure_progress(queue.name)):
-                emit(line)
+            print_queue(session, queue)
     more = format_count(len(queue.items), "item")
     print_message(f"queue {sanitize(queue.name)} in {file}: {more} for an interval of ±{half_width:g}{first}")
 
@@ -292,8 +255,7 @@ def _find_sampled_run(
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
     """Find the run of a queue's items. Raises CommandError for several runs, or if the queue is not a random sample."""
     queue = session.load_queue_file(name)
-    matches = []
-    problems: list[str] = []
+    matches, problems = [], list[str]()
     for row in session.select_runs(run):
         sample_status = session.store.analysis.fetch_sample_status(row.run)
         problems += sample_status.problems
@@ -336,10 +298,8 @@ def _draw_target_metric(
 def find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
     """Find a metric by name, with or without benchmark and table. Raises UsageError unless exactly one matches."""
     name = target.strip().casefold()
-    for title in benchmark_titles:
-        if title and name.startswith(title.casefold()):
-            name = name[len(title) :].strip()
-            break
+    title = next((each for each in benchmark_titles if each and name.startswith(each.casefold())), "")
+    name = name[len(title) :].strip()
     matches = [one for one in metrics if name in (one.name.casefold(), f"{one.table} {one.name}".casefold())]
     if not name:
         matches = list(metrics[:1])

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import ForceOption, JsonOption, RunOption, workspace_command
-from fcreview.cli.output import emit, emit_data, emit_json, print_message, print_warning
+from fcreview.cli.options import ForceOption, JsonOption, RunOption, option, workspace_command
+from fcreview.cli.output import cell_text, emit_data, emit_json, emit_lines, format_table, print_message, print_warning
 from fcreview.cli.report_data import (
     build_report_page,
     build_run_fields,
@@ -21,10 +20,17 @@ from fcreview.cli.report_data import (
 )
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.exporters.report.metrics import Intervals, MetricRow, present_sources
-from fcreview.model.wording import NO_DATASET_MESSAGE
+from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
+from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.model.item import Run
+    from fcreview.store.analysis import UnblindedAnalysis
+
+
+MAX_CONVENTION_ITEMS = 3
+NO_TRIALS = "fcreview knows no conventions for this benchmark"
 
 
 @workspace_command("annotator", "policy")
@@ -32,14 +38,11 @@ def report(
     options: WorkspaceOptions,
     run: RunOption = None,
     as_json: JsonOption = False,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write the full report as one HTML file.", show_default=False),
-    ] = None,
+    html: Annotated[Path | None, option("--html FILE", "Write the full report as one HTML file.")] = None,
     force: ForceOption = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the full report as Markdown.")] = False,
+    markdown: Annotated[bool, option("--markdown", "Print the full report as Markdown.")] = False,
     conventions: Annotated[
-        bool, typer.Option("--conventions", help="Compare how official programs count errors and repeated trials.")
+        bool, option("--conventions", "Compare how official programs count errors and repeated trials.")
     ] = False,
 ) -> None:
     """Print the benchmark's metrics for each run.
@@ -61,7 +64,6 @@ def report(
         with open_workspace(options) as session, pause_garbage_collection():
             write_page(session, run, html, force=force)
         return
-    print_part = print_metrics_json if as_json else print_metrics_text
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         if conventions:
@@ -69,25 +71,80 @@ def report(
             return
         queues = describe_queue_samples(session)
         for part in compute_report_parts(session, run):
-            print_part(part.fields, part.metrics, estimate_intervals(session, part, queues))
+            intervals = estimate_intervals(session, part, queues)
+            if as_json:
+                print_metrics_json(part.fields, part.metrics, intervals)
+            else:
+                emit_lines(format_metric_lines(part.fields, part.metrics, intervals))
             if part.row is not None and part.row.info.lacks_dataset:
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
 
 def print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
-    """Print the figures of each run as the official code of each tool computes them."""
-    from fcreview.cli.conventions import compute_run_conventions, convention_fields, format_conventions
-
     for row in session.select_runs(run):
         fields = build_run_fields(row)
-        found = compute_run_conventions(session.store.analysis, row.run, row.info)
-        if as_json:
-            shared = {name: value for name, value in fields.items() if name != "n_items"}
-            for each in found.rows:
-                emit_json(shared | convention_fields(each))
-            continue
-        for text in format_conventions(fields, found.rows):
-            emit(text)
+        found = compute_run_conventions(session.store.analysis, row.run, row.info).rows
+        if not as_json:
+            emit_lines(format_conventions(fields, found))
+        for each in found if as_json else ():
+            emit_json(_without_item_count(fields) | asdict(each))
+
+
+def _without_item_count(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "n_items"}
+
+
+def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) -> RunConventions:
+    """Compute the conventions of a run from its effective verdicts."""
+    from fcreview.importers.registry import list_trials
+    from fcreview.store.rows import View
+
+    table = list_trials(analysis.fetch_scored_items(number)["corrected"], run)
+    if table is None:
+        return RunConventions(run.model, [], {})
+    numbers: dict[str, list[int]] = {}
+    for outcome in analysis.fetch_outcomes(View(queue="dataset"), [number], "effective")[number]:
+        numbers.setdefault(outcome.question_key.id, []).append(outcome.item)
+    return RunConventions(run.model, compare_conventions(table), numbers)
+
+
+def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
+    """Format the conventions of a run as a table, then the range of each figure that differs."""
+    words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
+    yield f"run {fields['run']}   {'  '.join(words)}   {format_count(fields['n_items'], 'item')}"
+    if not rows:
+        yield f"  {NO_TRIALS}"
+        yield ""
+        return
+    cells = [
+        [
+            row.figure if row.figure != before else "", f"{'* ' if row.is_own else '  '}{row.convention}",
+            format_metric_value(row.value, "share", 2), f"{row.n:,}", f"{row.n_tasks:,}",
+            cell_text(describe_causes(row)),
+        ]
+        for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False)
+    ]  # fmt: skip
+    heads = ["figure", "  convention", "value", "trials", "tasks", "differences"]
+    yield ""
+    yield from format_table(heads, cells, right_aligned=(2, 3, 4))
+    yield ""
+    yield "* marks the convention of the run's own tool."
+    yield "The last column lists the items that a convention counts differently."
+    for spread in find_spreads(rows):
+        if spread.high - spread.low > 1e-9:
+            low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))
+            points = 100 * (spread.high - spread.low)
+            yield f"{spread.figure}: {low} to {high} by convention ({points:.1f} points)"
+    yield ""
+
+
+def describe_causes(row: ConventionRow) -> str:
+    """Describe why a row differs: its note, and the items that the convention counts differently."""
+    parts = [row.note] if row.note else []
+    if row.items:
+        more = ", …" if len(row.items) > MAX_CONVENTION_ITEMS else ""
+        parts.append(f"{format_count(len(row.items), 'item')}: {', '.join(row.items[:MAX_CONVENTION_ITEMS])}{more}")
+    return "; ".join(parts)
 
 
 def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
@@ -106,7 +163,6 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *,
 
 
 def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
-    shared = {name: value for name, value in run_fields.items() if name != "n_items"}
     sources = present_sources(metrics)
     for line in metrics:
         fields = asdict(line)
@@ -115,9 +171,10 @@ def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], int
         found = intervals.get(line.key)
         estimate = (found.value, found.low, found.high) if found else (None, None, None)
         estimated = dict(zip(("estimated", "low", "high"), estimate, strict=True))
-        emit_json(shared | fields | counts | {source: values.get(source) for source in sources} | estimated)
-
-
-def print_metrics_text(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
-    for text in format_metric_lines(run_fields, metrics, intervals):
-        emit(text)
+        emit_json(
+            _without_item_count(run_fields)
+            | fields
+            | counts
+            | {source: values.get(source) for source in sources}
+            | estimated
+        )

@@ -8,22 +8,23 @@ import sys
 from collections.abc import Coroutine, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.commands.show import format_heading
 from fcreview.cli.errors import CommandError
-from fcreview.cli.launch import OpenOptions, show_queue
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
+    OrderSeedOption,
     QueueOrDefaultOption,
     RunOption,
-    SeedOption,
     WhereOption,
+    option,
     workspace_command,
 )
-from fcreview.cli.output import emit, has_terminal
+from fcreview.cli.output import emit, emit_lines, has_terminal
+from fcreview.cli.team import sync_team, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.model.review import FAULTS
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.item_view.blocks import DisplayOptions
@@ -42,11 +43,9 @@ if TYPE_CHECKING:
 @workspace_command("annotator", path=PATHS_ARGUMENT)
 def review(
     options: WorkspaceOptions,
-    plain: Annotated[
-        bool, typer.Option("--plain", help="Review line by line, for screen readers and simple terminals.")
-    ] = False,
+    plain: Annotated[bool, option("--plain", "Review line by line, for screen readers and simple terminals.")] = False,
     queue: QueueOrDefaultOption = None,
-    seed: SeedOption = 0,
+    seed: OrderSeedOption = 0,
     where: WhereOption = "",
     run: RunOption = None,
     blind: BlindOption = False,
@@ -96,7 +95,8 @@ def review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -
     from fcreview.store.store import Store
 
     session.close()
-    with Store.open(session.workspace, session.annotator, blind=blind) as store:
+    warn_of_ignored_files(session.workspace)
+    with sync_team(session), Store.open(session.workspace, session.annotator, blind=blind) as store:
         if view.queue_file is not None:
             store.load_queue(view.queue_file)
         reviewer = Reviewer(store, session.open_journal())
@@ -119,7 +119,6 @@ class ReviewLoop:
         self._saved = 0
 
     def run(self) -> int:
-        """Run the loop and return the number of saved reviews."""
         rows = self._store.fetch_page(self._view, 0, 1)
         if not rows:
             emit("No items match.")
@@ -154,11 +153,9 @@ class ReviewLoop:
         if letter == "q":
             return False
         if letter in VERDICTS and not text:
-            return self._show_next_unreviewed(
-                self._run_recording(self._recorder.record_verdict(subject, VERDICTS[letter]))
-            )
+            return self._record_and_continue(self._recorder.record_verdict(subject, VERDICTS[letter]))
         if letter in "012" and letter and not text:
-            return self._show_next_unreviewed(self._run_recording(self._recorder.record_score(subject, int(letter))))
+            return self._record_and_continue(self._recorder.record_score(subject, int(letter)))
         if letter == "n" and text:
             self._run_recording(self._recorder.record_note(subject, text))
         elif letter == "w" and text:
@@ -170,8 +167,7 @@ class ReviewLoop:
         elif letter in ("s", "b"):
             return self._show_neighbour(1 if letter == "s" else -1)
         else:
-            for line in ANSWER_HELP:
-                emit(line)
+            emit_lines(ANSWER_HELP)
         return True
 
     @property
@@ -185,8 +181,6 @@ class ReviewLoop:
         return ReviewSubject(self._current.item, self._store.read_detail(self._current.item))
 
     def _record_fault(self, subject: ReviewSubject, prefix: str) -> None:
-        from fcreview.model.review import FAULTS
-
         fault = next((each for each in FAULTS if each.startswith(prefix)), None)
         if fault is None:
             emit(f"Choose a fault: {', '.join(FAULTS)}")
@@ -201,17 +195,15 @@ class ReviewLoop:
         self._saved += outcome.succeeded and outcome.undone is None
         return outcome
 
-    def _show_next_unreviewed(self, outcome: ReviewOutcome) -> bool:
-        if not outcome.completes_item:
+    def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> bool:
+        """Record an answer, and show the next item if this item is complete. False at the end of the queue."""
+        if not self._run_recording(recording).completes_item:
             return True
         following = self._current.find_next_unreviewed(self._store)
         if following is None:
             remaining = self._current.find_remaining(self._store)
-            emit(
-                "Queue complete."
-                if not remaining.count
-                else f"End of the queue. Earlier items that you have not reviewed: {remaining}."
-            )
+            earlier = f"End of the queue. Earlier items that you have not reviewed: {remaining}."
+            emit(earlier if remaining.count else "Queue complete.")
             return False
         self._show_item(following)
         return True
@@ -226,18 +218,13 @@ class ReviewLoop:
 
     def _show_item(self, item: int, *, full: bool = False) -> None:
         self._navigator = QueueNavigator.locate(self._store, self._view, item, self._navigator)
-        detail = self._store.read_detail(item)
-        position = (
-            "" if self._navigator.position is None else f", {self._navigator.position + 1} of {self._navigator.count}"
-        )
+        detail, at = self._store.read_detail(item), self._navigator.position
+        position = "" if at is None else f", {at + 1} of {self._navigator.count}"
+        run = f"{sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
+        hidden = self._store.blind and detail.row.you is None
         emit()
-        emit(
-            f"item {sanitize(detail.row.id)}{position}, {sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
-        )
-        for line in format_item_text(
-            detail, self._reviews.annotator, hidden=self._store.blind and detail.row.you is None, full=full
-        ):
-            emit(line)
+        emit(f"item {sanitize(detail.row.id)}{position}, {run}")
+        emit_lines(format_item_text(detail, self._reviews.annotator, hidden=hidden, full=full))
 
 
 def format_item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = False) -> Iterator[str]:
@@ -261,12 +248,7 @@ def format_item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: 
 
 
 def _format_argument(state: str, values: Mapping[str, str | None]) -> str:
-    """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`.
-
-    Args:
-        state: key of `STATES`.
-        values: {argument, golden, predicted} as text; None for a missing value.
-    """
+    """Format an argument as `days, differs. golden: [1, 2]. predicted: [1]`. `state` is a key of `STATE_TEXTS`."""
     golden, predicted = (sanitize(text) if (text := values[side]) is not None else "none" for side in SIDES)
     name = sanitize(values["argument"] or "function")
     if state == "=":

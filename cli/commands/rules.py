@@ -12,21 +12,20 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError
-from fcreview.cli.import_options import load_workspace_errata, supports_equivalences
-from fcreview.cli.options import JsonOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
+from fcreview.cli.import_options import load_workspace_errata, read_workspace_file, supports_equivalences
+from fcreview.cli.options import JsonOption, argument, workspace_command
+from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, locate_workspace, open_workspace, set_import_options
 from fcreview.errata import parse_rules, serialize_rules
+from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.equivalence import EquivalenceRule
-    from fcreview.model.item import Item, Run
+    from fcreview.model.item import Run
     from fcreview.run_plan import RunPlan
     from fcreview.store.workspace import Workspace
 
@@ -49,12 +48,8 @@ class RuleFlip:
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
         key = {name: getattr(self.run, name) for name in ("benchmark", "generation", "language", "model")}
-        return key | {
-            "category": self.category,
-            "id": self.id,
-            "flip": FLIP_TEXT[self.passes],
-            "difference": self.difference,
-        }
+        flip = {"flip": FLIP_TEXT[self.passes], "difference": self.difference}
+        return {**key, "category": self.category, "id": self.id, **flip}
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
@@ -62,20 +57,16 @@ def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[Rul
 
     Raises: CommandError if the rule applies to no run.
     """
-    plans = list(_find_affected_plans(options, rule))
-    if not plans:
-        raise CommandError(f"the rule changes nothing: no {rule.benchmark or 'BFCL'} run here")
-    for plan in plans:
-        yield from _find_run_flips(plan, rule)
-
-
-def _find_affected_plans(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RunPlan]:
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)
-    for plan in plans:
-        if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark):
-            yield plan
+    affected = [
+        plan for plan in plans if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
+    ]
+    if not affected:
+        raise CommandError(f"the rule changes nothing: no {rule.benchmark or 'BFCL'} run here")
+    for plan in affected:
+        yield from _find_run_flips(plan, rule)
 
 
 def _find_run_flips(plan: RunPlan, rule: EquivalenceRule) -> Iterator[RuleFlip]:
@@ -91,9 +82,8 @@ def _find_run_flips(plan: RunPlan, rule: EquivalenceRule) -> Iterator[RuleFlip]:
 
 def _read_items(plan: RunPlan) -> Iterator[Item]:
     from fcreview.importers.registry import read_items
-    from fcreview.model.item import ImportIssue
 
-    return (one for one in read_items(plan) if not isinstance(one, ImportIssue))
+    return (one for one in read_items(plan) if isinstance(one, Item))
 
 
 def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
@@ -107,32 +97,25 @@ def print_flips(flips: Sequence[RuleFlip], *, as_json: bool) -> None:
         emit("no recomputed verdict would change. Run fcreview doctor to check that no dataset is missing")
         return
     gained = sum(flip.passes for flip in flips)
-    items, runs = len({(flip.category, flip.id) for flip in flips}), len({id(flip.run) for flip in flips})
-    emit(
-        f"{format_count(len(flips), 'verdict')} would change,"
-        f" of {format_count(items, 'item')} in {format_count(runs, 'run')}:"
-        f" {gained:,} fail -> pass, {len(flips) - gained:,} pass -> fail"
-    )
+    items = format_count(len({(flip.category, flip.id) for flip in flips}), "item")
+    runs = format_count(len({id(flip.run) for flip in flips}), "run")
+    counts = f"{gained:,} fail -> pass, {len(flips) - gained:,} pass -> fail"
+    emit(f"{format_count(len(flips), 'verdict')} would change, of {items} in {runs}: {counts}")
     cells = [
         [FLIP_TEXT[flip.passes], cell_text(flip.run.model), cell_text(flip.id), cell_text(flip.difference)]
         for flip in ordered
     ]
-    if cells:
-        emit()
-        for line in format_table(["flip", "model", "item", "first difference"], cells):
-            emit(line.rstrip())
+    emit()
+    print_table(["flip", "model", "item", "first difference"], cells)
 
 
 def load_rules(workspace: Workspace) -> list[EquivalenceRule]:
     """Load the accepted rules of the workspace, oldest first. Raises ErrataError for an invalid line."""
-    from fcreview.cli.import_options import read_workspace_file
-
     content = read_workspace_file(workspace, workspace.rules)
     return [] if content is None else parse_rules(content, str(workspace.rules))
 
 
 def save_rules(workspace: Workspace, rules: Sequence[EquivalenceRule]) -> None:
-    """Replace the accepted rules of the workspace."""
     workspace.files.write(workspace.rules, serialize_rules(rules))
 
 
@@ -160,17 +143,15 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         if not rows:
             print_message("no rules. Run fcreview rules preview to see which verdicts a rule would change")
             return
-        for line in format_table(["rule", "who", "date", ""], rows):
-            emit(line.rstrip())
+        print_table(["rule", "who", "date", ""], rows)
 
 
 RuleArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="RULE",
-        help="number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for GOLDEN'. To limit"
+    argument(
+        "RULE",
+        "number-equal, default-omittable, ignore-case, power-notation or 'accept PREDICTED for GOLDEN'. To limit"
         " the rule, add 'in ARGUMENT', 'of FUNCTION' or 'on BENCHMARK'.",
-        show_default=False,
     ),
 ]
 
@@ -192,9 +173,6 @@ def preview(options: WorkspaceOptions, rule: RuleArgument, as_json: JsonOption =
         print_flips(list(find_flips(options, parsed)), as_json=as_json)
 
 
-NEXT_STEP = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
-
-
 @workspace_command()
 def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
     """Accept a rule.
@@ -214,7 +192,8 @@ def add(options: WorkspaceOptions, rule: RuleArgument) -> None:
         print_flips(list(find_flips(options, parsed)), as_json=False)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         save_rules(session.workspace, [*known, replace(parsed, who=session.annotator, date=now)])
-    print_message(f"accepted: {sanitize(str(parsed))}. {NEXT_STEP}")
+    next_step = "Run fcreview errata create, then pass --errata FILE to recompute verdicts"
+    print_message(f"accepted: {sanitize(str(parsed))}. {next_step}")
 
 
 @workspace_command()
@@ -231,9 +210,8 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
     with open_workspace(options) as session:
         known = load_rules(session.workspace)
         if parsed not in known:
-            raise CommandError(
-                f"rule not found: {sanitize(str(parsed))}. Run fcreview rules list to see the accepted rules"
-            )
+            problem = f"rule not found: {sanitize(str(parsed))}"
+            raise CommandError(f"{problem}. Run fcreview rules list to see the accepted rules")
         save_rules(session.workspace, [each for each in known if each != parsed])
     print_message(f"removed: {sanitize(str(parsed))}")
 

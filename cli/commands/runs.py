@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import JsonOption, workspace_command
+from fcreview.cli.options import JsonOption, option, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_warning
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import (
@@ -29,37 +27,27 @@ from fcreview.store.queries.run_lists import (
 )
 
 if TYPE_CHECKING:
+    from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow
 
-
-SortOption = Annotated[
-    str,
-    typer.Option("--sort", metavar="KEY", help=f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first."),
-]
-GroupOption = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="BY",
-        help=f"Group by {', '.join(GROUP_LABELS)}. The date is taken from folder names.",
-        show_default=False,
-    ),
-]
-OnlyOption = Annotated[
-    str,
-    typer.Option(
-        "--only", metavar="TEXT", help="List only runs with these words in benchmark, version, model or path."
-    ),
-]
+HEADERS = [
+    "run", "benchmark", "model", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
+]  # fmt: skip
 
 
 @workspace_command("annotator", "policy")
 def runs(
     options: WorkspaceOptions,
-    sort: SortOption = "run",
-    reverse: Annotated[bool, typer.Option("--reverse", help="Reverse the sort order.")] = False,
-    group: GroupOption = None,
-    only: OnlyOption = "",
+    sort: Annotated[
+        str, option("--sort KEY", f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first.")
+    ] = "run",
+    reverse: Annotated[bool, option("--reverse", "Reverse the sort order.")] = False,
+    group: Annotated[
+        str | None, option("--group BY", f"Group by {', '.join(GROUP_LABELS)}. The date is taken from folder names.")
+    ] = None,
+    only: Annotated[
+        str, option("--only TEXT", "List only runs with these words in benchmark, version, model or path.")
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
     """List runs with their pass rates.
@@ -73,7 +61,7 @@ def runs(
     by = check_choice(GROUP_LABELS, group, "--group") if group else ""
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
-        selected = sort_runs(search_runs(session.runs, only), sort, reverse=reverse)
+        selected = _select_runs(session, only, sort, reverse=reverse)
         groups = group_runs(selected, by)
         if as_json:
             for part in groups:
@@ -83,11 +71,9 @@ def runs(
         if only and not selected:
             emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
             return
-        rates = ["official", "recomp.", "corrected"]
-        headers = ["run", "benchmark", "model", "items", *rates, "reviewed", "part", "issues"]
         names = name_runs(session.runs)
         table = [format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
-        first, *lines = format_table(headers, table, right_aligned=(0, 3, 4, 5, 6, 7, 8, 9), max_width=40)
+        first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
         emit(first)
         for part in groups:
             if by:
@@ -102,6 +88,18 @@ def runs(
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
             print_warning(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
+
+
+def _select_runs(session: WorkspaceSession, only: str, sort: str, *, reverse: bool) -> list[RunRow]:
+    """Select and sort runs. The run numbers of a lake are hashes, so its runs are sorted by benchmark and name."""
+    found = search_runs(session.runs, only)
+    if sort != "run" or session.workspace.lake is None:
+        return sort_runs(found, sort, reverse=reverse)
+    return sorted(
+        found,
+        key=lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.info.model, row.info.path),
+        reverse=reverse,
+    )
 
 
 def format_run_cells(row: RunRow, name: str) -> list[str]:

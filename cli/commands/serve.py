@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import OPTIONAL_PATHS_ARGUMENT, BlindOption, RunOption, WhereOption, workspace_command
+from fcreview.cli.options import OPTIONAL_PATHS_ARGUMENT, BlindOption, RunOption, WhereOption, option, workspace_command
 from fcreview.cli.output import emit, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 
@@ -53,51 +53,32 @@ class ServeOptions:
 @workspace_command("format", "decoder", path=OPTIONAL_PATHS_ARGUMENT)
 def serve(
     options: WorkspaceOptions,
-    users: Annotated[
-        Path | None, typer.Option("--users", metavar="FILE", help="Users file with password hashes.")
-    ] = None,
-    add_user: Annotated[
-        str | None, typer.Option("--add-user", metavar="NAME", help="Set a password in the users file, then exit.")
-    ] = None,
+    users: Annotated[Path | None, option("--users FILE", "Users file with password hashes.")] = None,
+    add_user: Annotated[str | None, option("--add-user NAME", "Set a password in the users file, then exit.")] = None,
     trust_header: Annotated[
         str | None,
-        typer.Option(
-            "--trust-header",
-            metavar="NAME",
-            help="Take the annotator from this header of a proxy. Needs --socket, or a secret in --secret-file or"
+        option(
+            "--trust-header NAME",
+            "Take the annotator from this header of a proxy. Needs --socket, or a secret in --secret-file or"
             f" {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
         ),
     ] = None,
-    secret_file: Annotated[
-        Path | None, typer.Option("--secret-file", metavar="FILE", help="File with the secret of the proxy.")
-    ] = None,
+    secret_file: Annotated[Path | None, option("--secret-file FILE", "File with the secret of the proxy.")] = None,
     host: Annotated[
-        str | None,
-        typer.Option("--host", metavar="HOST", help=f"Address to listen on. Default: {DEFAULT_HOST}. Others need TLS."),
+        str | None, option("--host HOST", f"Address to listen on. Default: {DEFAULT_HOST}. Others need TLS.")
     ] = None,
     port: Annotated[
-        int | None,
-        typer.Option(
-            "--port", metavar="N", min=0, max=65_535, help=f"Port. Default: {DEFAULT_PORT}; 0 for any free port."
-        ),
+        int | None, option("--port N", f"Port. Default: {DEFAULT_PORT}; 0 for any free port.", min=0, max=65_535)
     ] = None,
-    socket: Annotated[
-        Path | None, typer.Option("--socket", metavar="PATH", help="Listen on a Unix socket that only you can use.")
-    ] = None,
-    tls_cert: Annotated[
-        Path | None, typer.Option("--tls-cert", metavar="FILE", help="TLS certificate chain (PEM).")
-    ] = None,
-    tls_key: Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="Key of the certificate.")] = None,
+    socket: Annotated[Path | None, option("--socket PATH", "Listen on a Unix socket that only you can use.")] = None,
+    tls_cert: Annotated[Path | None, option("--tls-cert FILE", "TLS certificate chain (PEM).")] = None,
+    tls_key: Annotated[Path | None, option("--tls-key FILE", "Key of the certificate.")] = None,
     url: Annotated[
-        str | None,
-        typer.Option("--url", metavar="URL", help="Address that browsers use, such as https://review.example.org."),
+        str | None, option("--url URL", "Address that browsers use, such as https://review.example.org.")
     ] = None,
-    max_sessions: Annotated[
-        int, typer.Option("--max-sessions", metavar="N", min=1, help="Limit of open browser tabs.")
-    ] = 20,
+    max_sessions: Annotated[int, option("--max-sessions N", "Limit of open browser tabs.", min=1)] = 20,
     queue: Annotated[
-        str | None,
-        typer.Option("--queue", metavar="NAME", help="Order or queue that each session opens, as for fcreview open."),
+        str | None, option("--queue NAME", "Order or queue that each session opens, as for fcreview open.")
     ] = None,
     where: WhereOption = "",
     run: RunOption = None,
@@ -119,13 +100,11 @@ def serve(
         import textual_serve  # noqa: F401
     except ImportError:
         raise CommandError("fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'") from None
-    serve_options = ServeOptions(
-        users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions
-    )
-    check_options(serve_options)
+    server = ServeOptions(users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions)
+    check_options(server)
     with open_workspace(options) as session:  # imports new results before the first session
         session.build_view("" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind)
-    run_server(serve_options, build_open_options(options, queue, where, run, blind))
+    run_server(server, build_open_options(options, queue, where, run, blind))
 
 
 def build_open_options(
@@ -162,31 +141,25 @@ def check_options(options: ServeOptions) -> None:
 
 def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
     """Serve until Ctrl+C or SIGTERM."""
-    from fcreview.cli.serve.request_checks import (
-        LOOPBACK_NAMES,
-        AllowedOrigins,
-        format_origin,
-        is_loopback,
-        parse_origin,
-    )
-    from fcreview.cli.serve.server import Address, BrowserServer, serve
-    from fcreview.cli.serve.session_process import SessionCommand
+    from fcreview.cli.serve import request_checks as checks
+    from fcreview.cli.serve.server import Address, BrowserServer, SessionCommand, serve
 
     host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
-    named = parse_origin(options.url) if options.url is not None else None
+    named = checks.parse_origin(options.url) if options.url is not None else None
     if named is None and host in ("0.0.0.0", "::", ""):  # noqa: S104 - compared only
         raise UsageError(f"--host {host} needs --url: the address that browsers use")
 
     def list_origins(port: int) -> list[str]:
         if named is not None:
             return [named]
-        return [format_origin(scheme, each, port) for each in (LOOPBACK_NAMES if is_loopback(host) else [host])]
+        hosts = checks.LOOPBACK_NAMES if checks.is_loopback(host) else [host]
+        return [checks.format_origin(scheme, each, port) for each in hosts]
 
     def make_server(port: int) -> BrowserServer:
         origins = list_origins(port)
         login = build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
-        command = SessionCommand(open_options)
-        return BrowserServer(command, login, AllowedOrigins(frozenset(origins)), options.max_sessions)
+        allowed = checks.AllowedOrigins(frozenset(origins))
+        return BrowserServer(SessionCommand(open_options), login, allowed, options.max_sessions)
 
     def announce(port: int) -> None:
         emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
@@ -210,10 +183,8 @@ def build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login
         return PasswordLogin(users, cookie, is_secure)
     secret = _read_secret(options)
     if secret is None and options.socket is None:
-        raise UsageError(
-            "--trust-header needs --socket PATH, or a secret that the proxy sends: pass --secret-file FILE or set"
-            f" {SECRET_VARIABLE}"
-        )
+        needed = "--socket PATH, or a secret that the proxy sends"
+        raise UsageError(f"--trust-header needs {needed}: pass --secret-file FILE or set {SECRET_VARIABLE}")
     return HeaderLogin(options.trust_header or "", secret)
 
 

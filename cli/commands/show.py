@@ -1,4 +1,4 @@
-"""`fcreview show`: print one item as text, JSON or an HTML page."""
+"""`fcreview show` and `fcreview audit`: print one item as text, JSON or an HTML page, or its review history."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from fcreview.cli.commands.items import iterate_rows
 from fcreview.cli.errors import CommandError, UsageError
-from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, workspace_command
-from fcreview.cli.output import emit, emit_json, print_message, terminal_width
+from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, option, workspace_command
+from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
+from fcreview.model.address import ITEM, describe_address
+from fcreview.model.decision import find_retracted_events, is_stale
+from fcreview.model.json_value import to_json_text
+from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize, sanitize_lines
-from fcreview.model.wording import format_verdict
+from fcreview.model.wording import format_count, format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.item_view.document import build_document
+from fcreview.tui.text.lines import plain_text, wrap_text
 
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
@@ -30,6 +33,11 @@ if TYPE_CHECKING:
 MAX_SEARCHED = 20_000
 """Limit of items whose ids are searched for similar ids."""
 FULL_HINT = "use --full for the full text"
+BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
+SHORT_ID_LENGTH = 8
+"""Number of characters of an event id in text output. --json has the full id."""
+INDENT = " " * 8
+EVENT_INDENT = " " * 11
 
 
 @workspace_command("annotator")
@@ -37,12 +45,9 @@ def show(
     options: WorkspaceOptions,
     item: ItemArgument,
     run: RunOption = None,
-    full: Annotated[bool, typer.Option("--full", help="Print all messages and long texts in full.")] = False,
+    full: Annotated[bool, option("--full", "Print all messages and long texts in full.")] = False,
     as_json: JsonOption = False,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write the item as an HTML page to FILE.", show_default=False),
-    ] = None,
+    html: Annotated[Path | None, option("--html FILE", "Write the item as an HTML page to FILE.")] = None,
     force: ForceOption = False,
 ) -> None:
     """Show one item.
@@ -64,7 +69,6 @@ def show(
 
 
 def _write_page(session: WorkspaceSession, item: int, file: Path, *, force: bool) -> None:
-    """Write the item as an HTML page. Raises ExportError if the file cannot be written."""
     from fcreview.exporters.export import OverwriteRules, write_file
 
     detail = session.store.read_detail(item)
@@ -80,7 +84,8 @@ def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     if len(matches) == 1:
         return matches[0][1]
     if not matches:
-        close = get_close_matches(item_id, _list_item_ids(session, run), n=3, cutoff=0.6)
+        ids = dict.fromkeys(row.id for row in iterate_rows(session, session.build_view(run=run), MAX_SEARCHED))
+        close = get_close_matches(item_id, list(ids), n=3, cutoff=0.6)
         raise CommandError(f"no item {item_id!r} here" + (f"; did you mean {' or '.join(close)}?" if close else ""))
     runs = list({row.run: row for row, _ in matches}.values())
     if len(runs) == 1:
@@ -90,18 +95,13 @@ def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_runs(runs)}")
 
 
-def _list_item_ids(session: WorkspaceSession, run: str | None) -> list[str]:
-    rows = iterate_rows(session, session.build_view(run=run), MAX_SEARCHED)
-    return list(dict.fromkeys(row.id for row in rows))
-
-
 def build_item_json(detail: ItemDetail) -> dict[str, Any]:
     """Build the JSON object of an item. `item.extra` is flat: benchmark-specific fields are not nested."""
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:
-        sides = extra["state_differences"].items()
         extra["state_differences"] = {
-            name: {"model": both["predicted"], "ground_truth": both["golden"]} for name, both in sides
+            name: {"model": both["predicted"], "ground_truth": both["golden"]}
+            for name, both in extra["state_differences"].items()
         }
     extra = {**extra.pop("more", {}), **extra}
     item = _shallow_fields(detail.item) | {"extra": extra}
@@ -114,25 +114,19 @@ def _shallow_fields(value: Any) -> dict[str, Any]:
 
 
 def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> None:
-    for line in format_item_lines(session.store.read_detail(item), session.annotator, terminal_width(), full=full):
-        emit(line)
+    emit_lines(format_item_lines(session.store.read_detail(item), session.annotator, text_width(), full=full))
 
 
 def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
     """Format the item as lines of sanitised text. Unless `full`, long texts are cut and show their size."""
-    from fcreview.tui.item_view.blocks import DisplayOptions
-    from fcreview.tui.item_view.document import build_document
-    from fcreview.tui.text.lines import plain_text
-
     yield format_heading(detail)
-    for block in build_document(
-        detail, annotator, DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
-    ):
-        yield from (
-            _format_full_text(block, width)
-            if full and block.folded and block.full_text
-            else map(plain_text, block.lines(width))
-        )
+    options = DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
+    for block in build_document(detail, annotator, options):
+        if full and block.folded and block.full_text:
+            yield f"{sanitize(block.title)}:"
+            yield from (INDENT + line for line in wrap_text(block.full_text(), width - len(INDENT)))
+        else:
+            yield from map(plain_text, block.lines(width))
 
 
 def format_heading(detail: ItemDetail) -> str:
@@ -142,15 +136,6 @@ def format_heading(detail: ItemDetail) -> str:
     verdicts = [f"{name} {format_verdict(verdict)}" for name, verdict in sources]
     error = sanitize(row.error_type or row.rule_error_type or "")
     return "   ".join([sanitize(row.id), *verdicts, error, "STALE REVIEW" if row.stale else ""]).rstrip()
-
-
-def _format_full_text(block: Block, width: int) -> Iterator[str]:
-    """Format the full text of a block, which the app shows in the pager."""
-    from fcreview.tui.text.lines import wrap_text
-
-    yield f"{sanitize(block.title)}:"
-    for line in wrap_text(block.full_text() if block.full_text else "", width - 8):
-        yield "        " + line
 
 
 LAYOUT_WIDTHS = {"wide": 96, "narrow": 42}
@@ -185,9 +170,8 @@ summary, .dim, .equal { opacity: .65; }
 
 def render_item_page(detail: ItemDetail, annotator: str, heading: str) -> str:
     """Render the item's page, with `heading` as a line of verdicts. The reader can unfold long texts."""
-    blocks = build_document(
-        detail, annotator, DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
-    )
+    options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
+    blocks = build_document(detail, annotator, options)
     name = escape(sanitize(detail.row.id))
     run = escape(sanitize(f"{detail.run.full_title} · {detail.run.model}"))
     return "\n".join(
@@ -232,3 +216,89 @@ def _strip_horizontal_rule(line: Line) -> Line:
 def _render_line(line: Line) -> str:
     """Render a line as spans. Only the text has to be escaped, because fcreview defines the style names."""
     return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)
+
+
+@workspace_command()
+def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, as_json: JsonOption = False) -> None:
+    """Show an item's review history.
+
+    Lists every review, adjudication and retraction in order of time. STALE marks reviews from before the prediction or
+    the golden answer changed.
+
+    Example: fcreview audit runs/gpt4o live_simple_3-3-0
+    """
+    with open_workspace(options) as session:
+        detail = session.store.read_detail(find_item(session, item, run))
+    for event in build_events_json(detail):
+        if as_json:
+            emit_json(event)
+        else:
+            emit_lines(format_event_lines(event, text_width()))
+    if not as_json:
+        count = format_count(len(detail.history), "event")
+        print_message(f"{count} on {detail.key.id}" if detail.history else "no reviews")
+
+
+def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
+    """Build a JSON object for each event of the item, in order of time.
+
+    The keys are time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules, blind, queue,
+    presentation, bulk, retracts, retracted_by, stale, prediction_hash, golden_hash and event (the event's id).
+
+    `blind` is "yes", "no" or "unknown", and "unknown" for retractions. `retracts` is the id of the event that a
+    retraction withdraws, or null; `retracted_by` is the id of the retraction of this event, or null. Annotators can
+    retract only their own events.
+    """
+    gone = find_retracted_events(detail.history)
+    by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}
+    for event in detail.history:
+        own = (event.event, event.annotator)
+        yield {
+            **{name: getattr(event, name) for name in ("time", "annotator", "act", "target", "criterion")},
+            "value": event.verdict,
+            **{name: getattr(event, name) for name in ("fault", "tags", "note", "golden_fix", "overrules")},
+            "blind": BLIND_TEXTS[event.blind],
+            "queue": event.queue,
+            "presentation": event.presentation or 1,
+            "bulk": event.bulk,
+            "retracts": event.retracts,
+            "retracted_by": by[own] if own in gone else None,
+            "stale": is_stale(event, detail.item.prediction_hash, detail.item.golden_hash),
+            **{name: getattr(event, name) for name in ("prediction_hash", "golden_hash", "event")},
+        }
+
+
+def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
+    """Format an event as lines of sanitised text."""
+    marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
+    marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
+    marks += ["hidden duplicate, for self-agreement only"] if event["presentation"] > 1 else []
+    marks += ["bulk review"] if event["bulk"] else []
+    marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
+    marks += ["STALE"] if event["stale"] else []
+    yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"
+    yield from (EVENT_INDENT + row for row in wrap_text(format_event_summary(event), width - len(EVENT_INDENT)))
+    if event["note"] is not None:
+        for at, row in enumerate(wrap_text(event["note"] or "(cleared)", width - len(EVENT_INDENT) - 6)):
+            yield EVENT_INDENT + ("note  " if at == 0 else " " * 6) + row
+
+
+def format_event_summary(event: dict[str, Any]) -> str:
+    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`. Not sanitised."""
+    verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
+    if event["act"] == "retract":
+        return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"
+    where = "item" if event["target"] == ITEM else describe_address(event["target"])
+    parts = [f"{verb}{where}"]
+    if event["value"] is not None:
+        parts.append(f"{event['criterion']} {format_verdict(event['value'], event['criterion'])}")
+    elif event["criterion"] != CORRECT:
+        parts.append(event["criterion"])
+    override = event["overrules"] or {}
+    source = [override.get("source"), override.get("by")] if event["target"] != ITEM else []  # omitted for whole items
+    why = f": {override['reason']}" if isinstance(override.get("reason"), str) else ""
+    parts += [f"overrides {' '.join(filter(None, source))}".rstrip() + why] if any(source) or why else []
+    parts += [f"fault: {event['fault']}"] if event["fault"] else []
+    parts += [f"tags {', '.join(event['tags']) or '(none)'}"] if event["tags"] is not None else []
+    parts += [f"golden fix {to_json_text(event['golden_fix'])}"] if event["golden_fix"] is not None else []
+    return " · ".join(parts)

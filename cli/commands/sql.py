@@ -7,11 +7,9 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
-import typer
-
 from fcreview.cli.errors import UsageError
-from fcreview.cli.options import JsonOption, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_data, emit_json, format_table, print_message
+from fcreview.cli.options import JsonOption, argument, option, workspace_command
+from fcreview.cli.output import cell_text, emit_data, emit_json, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import format_count
 
@@ -19,14 +17,10 @@ from fcreview.model.wording import format_count
 @workspace_command()
 def sql(
     options: WorkspaceOptions,
-    query: Annotated[
-        str, typer.Argument(metavar="SQL", help="A read-only statement in DuckDB's dialect.", show_default=False)
-    ],
+    query: Annotated[str, argument("SQL", "A read-only statement in DuckDB's dialect.")],
     as_json: JsonOption = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header instead of a table.")] = False,
-    seconds: Annotated[
-        float, typer.Option("--seconds", metavar="N", min=0.1, help="Cancel the statement after N seconds.")
-    ] = 60.0,
+    as_csv: Annotated[bool, option("--csv", "Print CSV with a header instead of a table.")] = False,
+    seconds: Annotated[float, option("--seconds N", "Cancel the statement after N seconds.", min=0.1)] = 60.0,
 ) -> None:
     """Query the workspace with SQL.
 
@@ -46,10 +40,7 @@ def sql(
         elif as_csv:
             emit_data(format_csv([columns, *rows]))
         else:
-            for line in format_table(
-                [cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows)
-            ):
-                emit(line)
+            print_table([cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows))
             print_message(format_count(len(rows), "row"))
 
 

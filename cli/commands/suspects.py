@@ -6,10 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from fcreview.cli.options import JsonOption, WhereOption, workspace_command
-from fcreview.cli.output import emit, emit_json, print_warning, show_activity, terminal_width
+from fcreview.cli.options import JsonOption, WhereOption, option, workspace_command
+from fcreview.cli.output import emit, emit_json, emit_lines, print_warning, show_activity, text_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
@@ -32,14 +30,7 @@ def suspects(
     options: WorkspaceOptions,
     where: WhereOption = "",
     limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            metavar="N",
-            min=1,
-            help="List at most N items. Default: 20; with --json, all.",
-            show_default=False,
-        ),
+        int | None, option("--limit N", "List at most N items. Default: 20; with --json, all.", min=1)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -57,11 +48,9 @@ def suspects(
                 emit_json(build_suspect_json(rank, suspect))
         else:
             print_suspects(ranking, limit or DEFAULT_LIMIT)
-        lacking = sum(run.info.lacks_dataset for run in session.runs)
-        if lacking:
-            print_warning(
-                f"{lacking:,} of {format_count(len(session.runs), 'run')}: {NO_DATASET_MESSAGE}. {ONLY_FAILING}"
-            )
+        if lacking := sum(run.info.lacks_dataset for run in session.runs):
+            runs = f"{lacking:,} of {format_count(len(session.runs), 'run')}"
+            print_warning(f"{runs}: {NO_DATASET_MESSAGE}. {ONLY_FAILING}")
 
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:
@@ -101,8 +90,7 @@ def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} suspect")
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
-        for line in format_suspect_lines(rank, suspect):
-            emit(line)
+        emit_lines(format_suspect_lines(rank, suspect))
     if ranking:
         emit()
         emit(ACTION_HINT)
@@ -115,11 +103,9 @@ def format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
     yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
-    question = " ".join(case.text.split())
-    if question:
-        yield from wrap_indented(
-            "question:", question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
-        )
+    if question := " ".join(case.text.split()):
+        short = question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
+        yield from wrap_indented("question:", short)
     for reason in suspect.reasons[:MAX_REASONS]:
         yield from wrap_indented("-", reason.text)
     if len(suspect.reasons) > MAX_REASONS:
@@ -139,6 +125,4 @@ def wrap_indented(prefix: str, text: str) -> list[str]:
     """Wrap a text to the width of the terminal, indented below an item, with `prefix` before the first line."""
     indent = " " * 11
     first = f"{indent}{prefix} "
-    return textwrap.wrap(
-        sanitize(text), max(terminal_width(), 60), initial_indent=first, subsequent_indent=indent + "  "
-    )
+    return textwrap.wrap(sanitize(text), max(text_width(), 60), initial_indent=first, subsequent_indent=indent + "  ")

@@ -10,9 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +18,9 @@ import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
-from fcreview.cli.options import JsonOption
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
-from fcreview.cli.team_links import find_link, remove_link, save_link, warn_of_ignored_files
+from fcreview.cli.options import JsonOption, argument, option
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_message, print_table
+from fcreview.cli.team import connect_team, remove_link, save_link, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_annotator
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -30,38 +28,31 @@ from fcreview.model.wording import format_count
 if TYPE_CHECKING:
     from fcreview.store.team.address import ServerAddress
     from fcreview.store.team.exchange import Exchange
-    from fcreview.store.team.server import Member, TeamServer
+    from fcreview.store.team.server import TeamServer
     from fcreview.store.workspace import Workspace
 
 WATCH_SECONDS = 2.0
 MAX_WAIT_SECONDS = 30.0
 NEW_PASSWORD = "FCREVIEW_TEAM_PASSWORD"  # noqa: S105 - the name of a variable
-UrlArgument = Annotated[
-    str, typer.Argument(metavar="URL", help="postgresql://USER@HOST:PORT/DATABASE", show_default=False)
-]
-PathArgument = Annotated[Path, typer.Argument(metavar="[PATH]", help="A run, or a folder with a workspace.")]
-WorkspaceOption = Annotated[
-    Path | None, typer.Option("--workspace", metavar="DIR", help="Folder that contains .fcreview/.", show_default=False)
-]
+UrlArgument = Annotated[str, argument("URL", "postgresql://USER@HOST:PORT/DATABASE")]
+PathArgument = Annotated[Path, argument("[PATH]", "A run, or a folder with a workspace.", show_default=True)]
+WorkspaceOption = Annotated[Path | None, option("--workspace DIR", "Folder that contains .fcreview/.")]
 
 
 def create(
-    url: Annotated[str, typer.Argument(metavar="[URL]", help="URL of the server, with an administrator's login.")] = "",
-    project: Annotated[str, typer.Option("--project", metavar="P", help="Name of the project.")] = "",
+    url: Annotated[str, argument("[URL]", "URL of the server, with an administrator's login.", show_default=True)] = "",
+    project: Annotated[str, option("--project P", "Name of the project.")] = "",
     reveal: Annotated[
         str,
-        typer.Option(
-            "--reveal",
-            metavar="RULE",
-            help="When annotators see others' reviews of an item: closed (adjudicated, or reviewed by everyone to whom"
+        option(
+            "--reveal RULE",
+            "When annotators see others' reviews of an item: closed (adjudicated, or reviewed by everyone to whom"
             " a queue assigns it), own (after their own verdict) or never.",
         ),
     ] = "closed",
-    lead: Annotated[
-        str | None, typer.Option("--lead", metavar="NAME", help="Annotator name of the lead.", show_default="you")
-    ] = None,
+    lead: Annotated[str | None, option("--lead NAME", "Annotator name of the lead.", show_default="you")] = None,
     local: Annotated[
-        bool, typer.Option("--local", help="Only print the commands that start a trial server on this machine.")
+        bool, option("--local", "Only print the commands that start a trial server on this machine.")
     ] = False,
 ) -> None:
     """Create a project on a PostgreSQL server.
@@ -106,10 +97,10 @@ def _print_invitation(address: ServerAddress, password: str) -> None:
 
 
 def invite(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Annotator name of the new member.", show_default=False)],
+    name: Annotated[str, argument("NAME", "Annotator name of the new member.")],
     path: PathArgument = Path(),
     role: Annotated[
-        str, typer.Option("--role", metavar="ROLE", help="annotator, adjudicator, lead, or none to end a membership.")
+        str, option("--role ROLE", "annotator, adjudicator, lead, or none to end a membership.")
     ] = "annotator",
     workspace: WorkspaceOption = None,
 ) -> None:
@@ -216,7 +207,7 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
 
 def sync(
     path: PathArgument = Path(),
-    watch: Annotated[bool, typer.Option("--watch", help="Continue until Ctrl-C.")] = False,
+    watch: Annotated[bool, option("--watch", "Continue until Ctrl-C.")] = False,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Send and fetch reviews.
@@ -272,25 +263,17 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
         runs = report_own_runs(server, here)
         problems += compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
         problems += exchange.inbox.warnings
-        me = exchange.membership
-        role = me.role if me is not None else ""
-        if as_json:
-            link = exchange.link
-            about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": role}
-            emit_json(about | {"unsent": unsent, "members": [asdict(m) for m in members], "problems": problems})
-            return
-        reveal = me.reveal if me is not None else ""
-        emit(f"{exchange.link.project} at {exchange.link.address}; reveal: {reveal}")
-        emit(f"you are {cell_text(exchange.link.annotator)} ({role}) · {unsent} unsent")
-        _print_members(members)
-        for problem in problems:
-            emit(f"! {sanitize(problem)}")
-
-
-def _print_members(members: list[Member]) -> None:
+        link, me = exchange.link, exchange.membership
+        role, reveal = (me.role, me.reveal) if me is not None else ("", "")
+    if as_json:
+        about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": role}
+        emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
+        return
+    emit(f"{link.project} at {link.address}; reveal: {reveal}")
+    emit(f"you are {cell_text(link.annotator)} ({role}) · {unsent} unsent")
     rows = [[cell_text(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
-    for line in format_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,)):
-        emit(line)
+    print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))
+    emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
 def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
@@ -318,41 +301,14 @@ def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
 
 
 def _print_counts(exchange: Exchange, sent: int | None = None, received: int | None = None) -> None:
-    parts = [] if sent is None else [f"{sent:,} sent"]
-    parts += [] if received is None else [f"{received:,} received"]
-    emit(" · ".join(parts))
-    for problem in [exchange.refusal, *exchange.inbox.warnings]:
-        if problem:
-            print_message(f"fcreview: {problem}")
+    counts = {"sent": sent, "received": received}
+    emit(" · ".join(f"{count:,} {name}" for name, count in counts.items() if count is not None))
+    for problem in filter(None, [exchange.refusal, *exchange.inbox.warnings]):
+        print_message(f"fcreview: {problem}")
 
 
 def _locate(path: Path, workspace: Path | None) -> Workspace:
     return locate_workspace(WorkspaceOptions([path], workspace=workspace), create=False)
 
 
-@contextmanager
-def connect_team(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield the exchange of the workspace's team, not connected yet. Raises CommandError if it belongs to no team."""
-    from fcreview.store.team.exchange import Exchange
-
-    warn_of_ignored_files(workspace)
-    link = find_link(workspace)
-    if link is None:
-        raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
-    exchange = Exchange(workspace, link)
-    try:
-        yield exchange
-    finally:
-        exchange.close()
-
-
-COMMANDS = {
-    "create": create,
-    "invite": invite,
-    "join": join,
-    "leave": leave,
-    "push": push,
-    "pull": pull,
-    "sync": sync,
-    "status": status,
-}
+COMMANDS = {each.__name__: each for each in (create, invite, join, leave, push, pull, sync, status)}

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from fcreview.cli.errors import check_choice
-from fcreview.cli.options import JsonOption, RunOption, WhereOption, workspace_command
-from fcreview.cli.output import clip_to_terminal, emit, emit_json, format_row, print_message
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
+from fcreview.cli.output import clip_to_terminal, emit, emit_json, emit_lines, format_row, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.matching.clusters import (
     BY_ARGUMENT,
@@ -47,7 +45,6 @@ MIN_SHARE = 0.1
 """Minimum share of a group's items, 0 to 1, for listing a place. The most frequent place is always listed."""
 COLUMN_WIDTHS = (6, 5, 5, 29, 27)
 """Widths of the columns count, share, bar, name and examples, in cells. With gaps, a line has 80 cells."""
-NAME_COLUMN, ID_COLUMN = 3, 4
 INDENT = " " * 22
 """Indent of the lines below a group's name."""
 GROUPINGS_BY_NAME = {
@@ -74,18 +71,9 @@ def triage(
     options: WorkspaceOptions,
     where: WhereOption = "",
     run: RunOption = None,
-    by: Annotated[
-        str, typer.Option("--by", metavar="NAME", help=f"Group by {', '.join(GROUPINGS_BY_NAME)}.")
-    ] = "error",
+    by: Annotated[str, option("--by NAME", f"Group by {', '.join(GROUPINGS_BY_NAME)}.")] = "error",
     limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            metavar="N",
-            min=1,
-            help="List at most N groups. Default: 10; with --json, all clusters.",
-            show_default=False,
-        ),
+        int | None, option("--limit N", "List at most N groups. Default: 10; with --json, all clusters.", min=1)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -128,24 +116,17 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
     error_type and function; grouped by value, with golden_value, predicted_value, function and argument. Values are
     JSON texts; several accepted values are `"km" or 2 more`.
     """
-    names: dict[str, object] = {"category": cluster.category} if grouping == BY_CATEGORY else {}
-    if grouping == BY_DECISIVE_STEP:
-        names = {"decisive_step": cluster.decisive_step}
-    if grouping == BY_VALUE:
-        names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted}
-    else:
-        names["error_type"] = cluster.error_type or None
-    names["function"] = cluster.function
+    names: dict[str, object] = {"error_type": cluster.error_type or None, "function": cluster.function}
+    if grouping == BY_CATEGORY:
+        names = {"category": cluster.category} | names
+    elif grouping == BY_DECISIVE_STEP:
+        names = {"decisive_step": cluster.decisive_step} | names
+    elif grouping == BY_VALUE:
+        names = {"golden_value": cluster.golden, "predicted_value": cluster.predicted, "function": cluster.function}
     if grouping not in (BY_CATEGORY, BY_DECISIVE_STEP):
         names["argument"] = cluster.argument
-    return {
-        **names,
-        "count": cluster.count,
-        "share": cluster.count / n_failing,
-        "examples": cluster.examples,
-        "difference": cluster.difference or None,
-        "where": cluster.where,
-    }
+    values = {"count": cluster.count, "share": cluster.count / n_failing, "examples": cluster.examples}
+    return names | values | {"difference": cluster.difference or None, "where": cluster.where}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +141,7 @@ class TriageTable:
 
 
 def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
-    for line in format_summary(session, view, table.n_failing):
-        emit(line)
+    emit_lines(format_summary(session, view, table.n_failing))
     for line in format_triage_table(table):
         emit(clip_to_terminal(line))
 
@@ -180,8 +160,7 @@ def format_triage_table(table: TriageTable) -> Iterator[str]:
         rest = sum(group.count for group in groups[limit:])
         more = format_count(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {GROUPING_PLURALS[by]}")
         yield f"… {more} with {format_count(rest, 'item')}: --limit {len(groups)}"
-    rarer = failing - sum(group.count for group in groups)
-    if rarer:
+    if rarer := failing - sum(group.count for group in groups):
         yield f"… {format_count(rarer, 'item')} with less frequent values"
 
 
@@ -215,13 +194,8 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     """Format a group: its line, the meaning of the error type, an example, and the places where several items
     fail."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
-    share = f"{100 * group.count / n_failing:.0f} %"
-    lines = [
-        _format_group_row(
-            (f"{group.count:,}", share, draw_bar(group.count, n_failing, COLUMN_WIDTHS[2]), name),
-            select_examples(group),
-        )
-    ]
+    share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, COLUMN_WIDTHS[2])
+    lines = [_format_group_row((f"{group.count:,}", share, bar, name), select_examples(group))]
     words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
@@ -229,11 +203,9 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
         lines.append(INDENT + words)
     if example is not None:
         lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.example_text)}")
-    places = find_failing_places(group, grouping)
-    return [
-        *lines,
-        *(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples) for place in places),
-    ]
+    for place in find_failing_places(group, grouping):
+        lines.append(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples))
+    return lines
 
 
 def select_examples(group: ClusterGroup) -> list[str]:
@@ -250,8 +222,9 @@ def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> l
     """
     outer, inner = SUBDIVISIONS[grouping]
     named_clusters = select_named_clusters(group.clusters, grouping)
+    # The line of the group already shows the first example of each cluster, so that it comes last here.
     places = [
-        FailingPlace(describe_cluster(each, grouping), each.count, _rotate_examples(each))
+        FailingPlace(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])
         for each in named_clusters
         if each.count > 1
     ]
@@ -262,23 +235,12 @@ def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> l
     return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
 
 
-def _rotate_examples(cluster: Cluster) -> list[str]:
-    """Return the examples with the first example at the end, because the line of the group already shows it."""
-    return [*cluster.examples[1:], *cluster.examples[:1]]
-
-
 def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
-    """Format a line of count, share, bar, name and example ids."""
-    shown = [
-        *cells[:NAME_COLUMN],
-        _shorten_error_type(cells[NAME_COLUMN], COLUMN_WIDTHS[NAME_COLUMN]),
-        _join_fitting_ids(examples, COLUMN_WIDTHS[ID_COLUMN]),
-    ]
-    return format_row(
-        shown,
-        [*COLUMN_WIDTHS[:ID_COLUMN], max(COLUMN_WIDTHS[ID_COLUMN], display_width(shown[ID_COLUMN]))],
-        right_aligned=(0, 1),
-    )
+    *counts, name = cells
+    *widths, name_width, ids_width = COLUMN_WIDTHS
+    ids = _join_fitting_ids(examples, ids_width)
+    texts = [*counts, _shorten_error_type(name, name_width), ids]
+    return format_row(texts, [*widths, name_width, max(ids_width, display_width(ids))], right_aligned=(0, 1))
 
 
 def _shorten_error_type(error_type: str, width: int) -> str:
@@ -290,7 +252,6 @@ def _shorten_error_type(error_type: str, width: int) -> str:
 
 
 def _join_fitting_ids(examples: Sequence[str], width: int) -> str:
-    """Join as many complete ids as fit the width, and at least one."""
     shown = sanitize(examples[0]) if examples else ""
     for name in map(sanitize, examples[1:]):
         if display_width(shown) + 1 + display_width(name) > width:

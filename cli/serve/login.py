@@ -29,8 +29,6 @@ TOO_MANY_ATTEMPTS = "Too many attempts. Wait five minutes and try again."
 
 
 class Login(Protocol):
-    """A way to log in."""
-
     def identify(self, request: web.Request) -> str | None:
         """Return the annotator who sends the request. None if nobody is logged in."""
 
@@ -146,13 +144,7 @@ class PasswordLogin:
             del self._logins[next(iter(self._logins))]
         response = web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(
-            self.cookie_name,
-            token,
-            max_age=LOGIN_SECONDS,
-            httponly=True,
-            samesite="Strict",
-            secure=self.is_secure,
-            path="/",
+            self.cookie_name, token, max_age=LOGIN_SECONDS, httponly=True, samesite="Strict", secure=self.is_secure
         )
         return response
 
@@ -169,5 +161,5 @@ class PasswordLogin:
     async def _log_out(self, request: web.Request) -> web.Response:
         self._logins.pop(request.cookies.get(self.cookie_name, ""), None)
         response = web.Response(status=303, headers={"Location": "/"})
-        response.del_cookie(self.cookie_name, secure=self.is_secure, httponly=True, samesite="Strict", path="/")
+        response.del_cookie(self.cookie_name, secure=self.is_secure, httponly=True, samesite="Strict")
         return response

@@ -32,8 +32,6 @@ _KEY_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class PasswordHash:
-    """Scrypt hash of a password."""
-
     cost: tuple[int, int, int]
     salt: bytes
     key: bytes

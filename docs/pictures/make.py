@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from fcreview.cli.form_commands import build_command_service
+from fcreview.cli.wiring import build_command_service
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation

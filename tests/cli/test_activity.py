@@ -27,3 +27,19 @@ def test_an_activity_is_shown_on_a_terminal_only(
     text = stream.getvalue()
     assert ("searching items · 0 s" in text) == shown
     assert text.endswith("\r\x1b[K" if shown else "")
+
+
+def test_the_columns_of_a_page_that_do_not_fit_follow_in_another_table() -> None:
+    rows = [["maple", "1", "22", "one two three four five six"], ["birch", "3", "44", ""]]
+    table = output.format_table(["run", "passed", "failed", "remark"], rows, right_aligned=(1, 2), page_width=24)
+    assert table == [
+        "run    passed  failed",
+        "maple       1      22",
+        "birch       3      44",
+        "",
+        "run    remark",
+        "maple  one two three four five",
+        "       six",
+        "birch",
+    ]
+    assert output.format_table(["run"], [["maple"]], page_width=24) == ["run", "maple"]

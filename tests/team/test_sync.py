@@ -65,7 +65,7 @@ def test_without_the_server_the_unsent_lines_are_counted(make_team: MakeTeam, ma
 
 
 def test_what_is_said_when_the_app_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    from fcreview.cli.launch import print_team_status
+    from fcreview.cli.team import print_team_status
 
     print_team_status(SyncStatus(received=3))
     assert capsys.readouterr().err == ""
@@ -79,8 +79,7 @@ def test_what_is_said_when_the_app_ends(capsys: pytest.CaptureFixture[str]) -> N
 def test_only_the_member_of_the_team_is_synchronised(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fcreview.cli.launch import start_team_sync
-    from fcreview.cli.team_links import save_link
+    from fcreview.cli.team import save_link, start_team_sync
     from fcreview.cli.workspace import WorkspaceSession
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

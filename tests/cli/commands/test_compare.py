@@ -47,6 +47,7 @@ def test_two_runs_as_text(cli: Cli, two_known_runs: Path, raw: tuple[str, ...]) 
     whole = cli("compare", two_known_runs, "1", "2").out
     assert not any(char in whole for char in raw)
     assert "[bold red]x[/]" in whole
+    assert "only B passes: 5 items" in cli("compare", two_known_runs, "2", "1").out
 
 
 def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:

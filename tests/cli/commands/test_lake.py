@@ -50,6 +50,15 @@ def test_reviews_are_kept_in_the_folder_of_workspace(cli: Cli, lake: Path, tmp_p
     assert not (lake / ".fcreview").exists()
 
 
+def test_runs_are_listed_by_benchmark_and_name(cli: Cli, lake: Path) -> None:
+    listed = [(row["benchmark"], row["generation"], row["model"]) for row in cli("runs", lake, "--json").objects]
+    assert listed == sorted(listed)
+    backwards = [
+        (row["benchmark"], row["generation"], row["model"]) for row in cli("runs", lake, "--json", "--reverse").objects
+    ]
+    assert backwards == listed[::-1]
+
+
 @pytest.mark.parametrize("command", ["triage", "compare", "suspects", "agreement", "calibrate", "estimate"])
 def test_commands_read_a_lake(cli: Cli, lake: Path, command: str) -> None:
     done = cli(command, lake)
@@ -68,6 +77,7 @@ def test_show_prints_the_item_and_its_record(cli: Cli, lake: Path) -> None:
     [
         (["import", "{lake}", "--part", "1/2"], "--part needs --lake"),
         (["import", "{lake}", "--lake", "{lake}/x", "--part", "3/2"], "expected K/N"),
+        (["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"], "--workspace has no effect on --lake"),
         (["import", "{lake}"], "is a lake"),
         (["runs", "{lake}", "--data", "{lake}"], "--data has no effect on a lake"),
         (["open", "{lake}", "{lake}"], "pass the lake alone"),

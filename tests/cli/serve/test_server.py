@@ -13,8 +13,7 @@ from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
 from fcreview.cli.errors import CommandError
 from fcreview.cli.serve.login import SECRET_HEADER, PasswordLogin
-from fcreview.cli.serve.server import open_unix_socket
-from fcreview.cli.serve.session_process import INHERITED, SessionProcess
+from fcreview.cli.serve.server import INHERITED, SessionProcess, open_unix_socket
 from fcreview.cli.serve.users import UsersFile
 from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start
 

@@ -9,8 +9,8 @@ import pytest
 from textual.command import CommandList
 
 from fcreview.cli.commands import errata, queue, rules
-from fcreview.cli.form_commands import build_command_line, build_command_service, describe_command
 from fcreview.cli.program import COMMANDS
+from fcreview.cli.wiring import build_command_line, build_command_service, describe_command
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession
 from fcreview.tui.actions import ADJUDICATION_ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.command_forms import FORMS, FormField, build_arguments

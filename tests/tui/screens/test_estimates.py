@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.form_commands import describe_command
+from fcreview.cli.wiring import describe_command
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queues.create import QueueRequest
 from fcreview.store.queues.queue_file import write_queue

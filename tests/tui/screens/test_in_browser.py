@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.form_commands import describe_command
+from fcreview.cli.wiring import describe_command
 from fcreview.tui.actions import ACTIONS
 from fcreview.tui.command_forms import FORMS, CommandForm, CommandResult, CommandService
 from fcreview.tui.exports import ReportServices, deliver_download, download_name, run_for_download

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from textual.command import CommandList
 
-from fcreview.cli.form_commands import describe_command
-from fcreview.cli.wiring import build_golden_services
+from fcreview.cli.wiring import build_golden_services, describe_command
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer

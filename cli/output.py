@@ -194,6 +194,12 @@ def cell_text(value: Any) -> str:
     return sanitize(value if isinstance(value, str) else str(value))
 
 
+def format_run_heading(run: int | None, names: Sequence[str], n_items: int) -> str:
+    """Format `run 1   bfcl  V4  en  maple-8b   39 items`. `run` is None for combined runs."""
+    first = "combined" if run is None else f"run {run}"
+    return f"{first}   {'  '.join(filter(None, map(cell_text, names)))}   {n_items:,} items"
+
+
 def format_table(
     headers: Sequence[str],
     rows: Iterable[Sequence[str]],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
-from fcreview.cli.output import Progress, cell_text, format_table, print_message
+from fcreview.cli.output import Progress, cell_text, format_run_heading, format_table, print_message
 from fcreview.exporters.report.metrics import (
     DISAGREEMENTS_NOTE,
     ESTIMATE_HEADING,
@@ -182,13 +182,6 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
     info = row.info
     names = {name: getattr(info, name) for name in ("benchmark", "generation", "language", "model")}
     return {"run": row.run, **names, "n_items": row.n_items}
-
-
-def format_run_heading(fields: dict[str, Any]) -> str:
-    """Format the JSON fields that identify a run as `run 1   bfcl  V4  en  maple-8b   39 items`."""
-    names = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
-    run = f"run {fields['run']}" if fields["run"] is not None else "combined"
-    return f"{run}   {'  '.join(names)}   {fields['n_items']:,} items"
 
 
 def build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
@@ -386,7 +379,8 @@ def format_metric_lines(
     fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals, page_width: int | None = None
 ) -> Iterator[str]:
     """Format metrics as tables of text. `page_width`: see `format_table`."""
-    yield format_run_heading(fields)
+    names = [fields[name] for name in ("benchmark", "generation", "language", "model")]
+    yield format_run_heading(fields["run"], names, fields["n_items"])
     if any(line.open_disagreements for line in metrics):
         yield DISAGREEMENTS_NOTE
     sources = present_sources(metrics)

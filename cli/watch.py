@@ -1,25 +1,43 @@
-"""Watch the files of open runs and re-import them when they change (`fcreview open --follow`)."""
+"""Watch the files of open runs and re-import them when they change (`fcreview open --follow`).
+
+The import runs in a process of its own at low priority, `python -m fcreview.cli.watch OPTIONS`, where OPTIONS is a
+`WorkspaceOptions` as JSON. The process prints one line of JSON, `{"runs": [1, 2], "new": 3, "changed": 0, "gone": 0,
+"warning": ""}` or `{"error": text}`, and ends early if its standard input closes. It does not import Textual.
+"""
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import redirect_stderr, suppress
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_search_paths
+from fcreview.cli.app import TERMINATION_SIGNALS, install_signal_handlers
+from fcreview.cli.config import load_config
+from fcreview.cli.errors import describe_error
+from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_search_paths, update_workspace
 from fcreview.importers.common.discovery import gather_files
 from fcreview.store.rows import ImportChanges
-from fcreview.tui.live_reload import ReloadError, ReloadResult
+
+if TYPE_CHECKING:
+    from fcreview.tui.live_reload import ReloadResult
 
 STOP_TIMEOUT = 5.0
-"""Seconds to wait for the import process to end before killing it."""
+"""Seconds that the import process has for its cleanup."""
+PREFIX = "fcreview: "
+"""Prefix of warnings and errors on stderr."""
+NICENESS = 10
+"""Increment of the import process's nice value, so that the app stays responsive."""
 FileStates = dict[str, tuple[int, int] | None]
 """Size in bytes and modification time in nanoseconds for each path; None for a missing file."""
 
@@ -56,6 +74,8 @@ class FileWatcher:
         return changed or self._failed
 
     def import_changes(self) -> ReloadResult:
+        from fcreview.tui.live_reload import ReloadError, ReloadResult
+
         options = replace(self._options, forget_data=False, errata=None)  # the first import has applied both
         self._failed = True
         answer = self._run_import(orjson.dumps(options, default=os.path.abspath).decode())
@@ -79,12 +99,9 @@ class FileWatcher:
             process.wait()
 
     def _run_import(self, options_json: str) -> dict[str, Any]:
-        """Run `cli.import_process` and return its answer.
-
-        The pipe to its standard input closes when this process ends, which also ends the import process.
-        """
+        """Run the import process and return its answer. It also ends if this process ends, which closes its input."""
         with subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-P", "-m", "fcreview.cli.import_process", options_json],
+            [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -119,3 +136,45 @@ def read_file_states(files: Iterable[Path]) -> FileStates:
             status = file.stat()
             states[os.fspath(file)] = status.st_size, status.st_mtime_ns
     return states
+
+
+def main() -> None:
+    install_signal_handlers()
+    with suppress(OSError):
+        os.nice(NICENESS)
+    threading.Thread(target=_terminate_when_stdin_closes, daemon=True).start()
+    try:
+        answer = import_changes(orjson.loads(sys.argv[1]))
+    except Exception as error:
+        answer = {"error": describe_error(error)[1][0].removeprefix(PREFIX)}
+    for each in TERMINATION_SIGNALS:
+        signal.signal(each, signal.SIG_IGN)  # the import is complete: only the answer is left to print
+    sys.stdout.buffer.write(orjson.dumps(answer) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
+    """Import new and changed files with these fields of `WorkspaceOptions`, and return the answer of the process."""
+    from fcreview.store.importing.run_importer import ItemSnapshot
+
+    paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))
+    workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
+    options = WorkspaceOptions(**option_fields | {"paths": paths, "data": data or None, "workspace": workspace})
+    with (
+        ItemSnapshot(locate_workspace(options, create=False)) as before,
+        redirect_stderr(io.StringIO()) as messages,
+    ):
+        _, runs = update_workspace(options, load_config())
+        warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
+        return {"runs": runs, **asdict(before.compare(runs)), "warning": warnings[0] if warnings else ""}
+
+
+def _terminate_when_stdin_closes() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)  # its handler raises SystemExit, so that unfinished files are removed
+    time.sleep(STOP_TIMEOUT)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

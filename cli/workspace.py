@@ -11,7 +11,6 @@ command searches for their dataset. If the file is lost or damaged, fcreview sea
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -327,20 +326,6 @@ def print_journal_warnings(warnings: Sequence[str]) -> None:
         print_message(f"fcreview: {warning}")
     if (more := len(warnings) - MAX_MESSAGES) > 0:
         print_message(f"fcreview: {more} more journal problems. Run fcreview doctor to list them")
-
-
-MAX_INPUT_BYTES = 1 << 30
-"""Size limit of input files, in bytes."""
-
-
-def read_input_file(path: Path) -> bytes:
-    """Read a file or pipe. Raises OSError for more than `MAX_INPUT_BYTES`, because a device may never end."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
-    if max(size, len(content)) > MAX_INPUT_BYTES:
-        raise OSError(errno.EFBIG, f"more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
-    return content
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.errors import UsageError
 from fcreview.cli.options import JsonOption, RunOption, option, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_message, print_table
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_run_heading, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value
@@ -164,9 +164,9 @@ def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: di
 def print_estimate_tables(
     rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample: dict[str, int], half_width: float
 ) -> None:
-    from fcreview.cli.report_data import build_combined_fields, build_run_fields, format_run_heading
-
-    emit(format_run_heading(build_run_fields(rows[0]) if len(rows) == 1 else build_combined_fields(rows)))
+    info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
+    names = (info.benchmark, info.generation, languages, info.model)
+    emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
     if sample["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample.items()))
     emit_lines((*format_undecided(estimates, sample), *format_missing_interval_reasons(estimates, sample)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -13,7 +15,7 @@ from fcreview.cli.commands.show import find_item
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, RunOption, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace, read_input_file
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.exporters.base import FORMATS, FileFormat
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 GOLDEN_WRONG = "golden-wrong"
+MAX_INPUT_BYTES = 1 << 30
+"""Size limit of input files, in bytes."""
 RUN_FORMAT = "inspect"
 """Format of files that are runs and also contain human reviews."""
 NOTES_FORMAT = "tau2-notes"
@@ -322,3 +326,13 @@ def record_labels(
         emit(f"{result.already:,} already recorded, skipped")
     if result.older:
         emit(f"{result.older:,} older than {session.annotator}'s reviews here, skipped")
+
+
+def read_input_file(path: Path) -> bytes:
+    """Read a file or pipe. Raises OSError for more than `MAX_INPUT_BYTES`, because a device may never end."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
+    if max(size, len(content)) > MAX_INPUT_BYTES:
+        raise OSError(errno.EFBIG, f"more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
+    return content

@@ -20,7 +20,7 @@ from fcreview.cli.output import emit, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 
 if TYPE_CHECKING:
-    from fcreview.cli.serve.login import Login
+    from fcreview.cli.serve.access import Login
     from fcreview.cli.serve.server import BrowserServer
 
 DEFAULT_HOST = "127.0.0.1"
@@ -120,7 +120,7 @@ def build_open_options(
 
 def check_options(options: ServeOptions) -> None:
     """Raise a UsageError unless there is one login and every connection from elsewhere is encrypted."""
-    from fcreview.cli.serve.request_checks import is_loopback, parse_origin
+    from fcreview.cli.serve.access import is_loopback, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
         raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
@@ -141,7 +141,7 @@ def check_options(options: ServeOptions) -> None:
 
 def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
     """Serve until Ctrl+C or SIGTERM."""
-    from fcreview.cli.serve import request_checks as checks
+    from fcreview.cli.serve import access as checks
     from fcreview.cli.serve.server import Address, BrowserServer, SessionCommand, serve
 
     host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
@@ -173,7 +173,7 @@ def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
 
 def build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
     """Create the login. Raises: UsageError without users or a secret."""
-    from fcreview.cli.serve.login import HeaderLogin, PasswordLogin
+    from fcreview.cli.serve.access import HeaderLogin, PasswordLogin
     from fcreview.cli.serve.users import UsersFile
 
     if options.users is not None:

@@ -70,7 +70,7 @@ def test_a_user_is_added_and_hostile_names_are_refused(
 
 
 def test_an_address_is_compared_as_browsers_send_it() -> None:
-    from fcreview.cli.serve.request_checks import format_origin, parse_origin
+    from fcreview.cli.serve.access import format_origin, parse_origin
 
     assert parse_origin("https://Review.Example.org/") == "https://review.example.org"
     assert parse_origin("https://x:8443") == "https://x:8443" and parse_origin("http://[::1]:80") == "http://[::1]"

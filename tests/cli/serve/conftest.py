@@ -12,8 +12,7 @@ import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer, get_port_socket
 
 from fcreview.cli.serve import users
-from fcreview.cli.serve.login import HeaderLogin, Login, PasswordLogin
-from fcreview.cli.serve.request_checks import AllowedOrigins
+from fcreview.cli.serve.access import AllowedOrigins, HeaderLogin, Login, PasswordLogin
 from fcreview.cli.serve.server import BrowserServer, SessionCommand
 from fcreview.cli.serve.users import UsersFile
 

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
 from fcreview.cli.errors import CommandError
-from fcreview.cli.serve.login import SECRET_HEADER, PasswordLogin
+from fcreview.cli.serve.access import SECRET_HEADER, PasswordLogin
 from fcreview.cli.serve.server import INHERITED, SessionProcess, open_unix_socket
 from fcreview.cli.serve.users import UsersFile
 from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start

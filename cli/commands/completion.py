@@ -5,8 +5,7 @@ The script contains all commands and options, so that the shell does not start f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,8 +16,7 @@ from fcreview.cli.output import emit
 SHELLS = ("bash", "zsh", "fish")
 
 
-@dataclass(frozen=True, slots=True)
-class CompletableCommand:
+class CompletableCommand(NamedTuple):
     """Command with the words that can follow it."""
 
     name: str

@@ -112,7 +112,6 @@ class UnblindedAnalysis:
         return self._query(lambda: agreement.fetch_duplicate_reviews(self._connection, self._reviews, view))
 
     def fetch_disagreements(self, view: View) -> list[agreement.ItemDisagreement]:
-        """Return the open disagreements of annotators on the view's items."""
         return self._query(lambda: agreement.fetch_disagreements(self._connection, self._reviews, view))
 
     def fetch_item_disagreements(self, item: int) -> list[Disagreement]:

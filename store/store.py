@@ -151,7 +151,6 @@ class Store:
         return self._query(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def fetch_source_paths(self) -> list[Path]:
-        """Return the paths of all imported files."""
         return self._query(lambda: fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
@@ -212,7 +211,6 @@ class Store:
         return self._query(lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item)))
 
     def find_items(self, item_id: str, run: int | None = None) -> list[int]:
-        """Return the items with this id, in one run or in all runs."""
         return self._query(lambda: item_detail.find_items(self.connection, item_id, run))
 
     def search_item_ids(

@@ -127,7 +127,6 @@ class Workspace:
 
     @property
     def reviews(self) -> Path:
-        """The folder of the journals."""
         return self.root / "reviews"
 
     @property
@@ -152,7 +151,6 @@ class Workspace:
 
     @property
     def queues(self) -> Path:
-        """The folder of the queue files."""
         return self.root / "queues"
 
     @property
@@ -207,7 +205,6 @@ class Workspace:
 
 
 def write_error(folder: Path, error: OSError) -> WorkspaceError:
-    """Return the error for a workspace that cannot be written."""
     if isinstance(error, UnsafeFileError):
         return WorkspaceError(f"{error.filename}: {error.strerror}")
     reason = error.strerror or error

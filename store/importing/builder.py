@@ -195,7 +195,6 @@ class StoreBuilder:
             self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
 
     def load_parquet(self, table: str, path: Path) -> None:
-        """Insert the rows of a Parquet file in the builder's folder."""
         self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({quote_literal(path)})")
 
     def set_run(
@@ -283,7 +282,6 @@ class StoreBuilder:
 
 
 def read_schema() -> str:
-    """Return the SQL that creates the tables and views of the store."""
     return files("fcreview.store").joinpath("schema.sql").read_text("utf-8")
 
 

@@ -33,7 +33,6 @@ class SourceFile:
 
 
 def iter_files(plan: RunPlan) -> Iterator[tuple[str, Path]]:
-    """Yield the kind and path of each file of the run, without duplicates."""
     paths_by_kind = {"result": plan.results, "score": plan.scores, "data": plan.data, "log": plan.logs}
     for kind, paths in paths_by_kind.items():
         for path in dict.fromkeys(paths):

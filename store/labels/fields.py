@@ -188,5 +188,4 @@ SELECT o.item, {columns} FROM o JOIN runs r USING (run)
 
 
 def labels_view_sql(policy: Policy) -> str:
-    """Return the statement that creates the view `labels`."""
     return f"CREATE OR REPLACE TEMP VIEW labels AS {labels_sql(policy)}"

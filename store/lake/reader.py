@@ -10,12 +10,7 @@ from typing import Any, cast
 import duckdb
 import orjson
 
-from fcreview.store.database import (
-    SCHEMA_VERSION,
-    StoreError,
-    connect_in_memory,
-    quote_literal,
-)
+from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
 from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import insert_lines, read_schema
 from fcreview.store.lake.files import LakeFiles, open_lake_files

@@ -437,7 +437,6 @@ _SECONDS = len("2026-01-31T12:00:00")
 
 
 def to_content_key(*parts: str | None) -> ContentKey:
-    """Join key fields, prediction hash and golden hash to a content key."""
     return orjson.dumps([part or "" for part in parts]).decode()
 
 

@@ -282,7 +282,6 @@ def _is_record(data: bytes, length: int, item_id: str | None) -> bool:
 
 
 def parse_call(row: dict[str, Any]) -> Call:
-    """Convert an element of the column `calls`."""
     arguments = parse_json(row["arguments"])
     if row["side"] == "golden" and isinstance(arguments, dict):
         arguments = {name: parse_accepted_values(accept) for name, accept in arguments.items()}
@@ -290,7 +289,6 @@ def parse_call(row: dict[str, Any]) -> Call:
 
 
 def parse_pair(row: dict[str, Any]) -> CallPair:
-    """Convert an element of the column `pairs`."""
     return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 

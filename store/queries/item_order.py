@@ -320,12 +320,7 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
 
 
 def measure_columns(
-    connection: DuckDBPyConnection,
-    order: ViewOrder,
-    runs: Sequence[int],
-    run_names: dict[int, str],
-    *,
-    blind: bool,
+    connection: DuckDBPyConnection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
 ) -> ColumnWidths:
     """Measure the columns of the items in an order, or of the first `MAX_MEASURED_ITEMS`.
 

@@ -65,7 +65,6 @@ def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dic
 
 
 def fetch_source_paths(connection: DuckDBPyConnection, workspace: Workspace) -> list[Path]:
-    """Return the paths of all imported files."""
     rows = connection.execute("SELECT DISTINCT path FROM sources ORDER BY path").fetchall()
     return [workspace.to_absolute_path(path) for (path,) in rows]
 

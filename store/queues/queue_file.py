@@ -111,7 +111,6 @@ class QueueFile:
         return cls(name, now, design, strata, items, shares)
 
     def share_of(self, annotator: str | None) -> AnnotatorShare | None:
-        """Return the annotator's share, or None if the annotator has none."""
         return next((share for share in self.shares if share.annotator == annotator), None)
 
     def has_same_content(self, other: QueueFile) -> bool:
@@ -198,7 +197,6 @@ def check_queue_name(name: str) -> None:
 
 
 def format_queue(queue: QueueFile) -> bytes:
-    """Return the content of the queue's file."""
     return orjson.dumps(_queue_to_json(queue), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

@@ -320,7 +320,6 @@ def lock_journal(descriptor: int) -> None:
 
 
 def torn_line_path(journal: Path, fragment: bytes) -> Path:
-    """Return the path of the copy of an unfinished line."""
     return journal.parent / "torn" / f"{journal.stem}-{blake2b(fragment, digest_size=4).hexdigest()}.txt"
 
 

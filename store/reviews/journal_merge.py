@@ -20,12 +20,7 @@ from typing import TYPE_CHECKING
 from fcreview.errors import FcreviewError
 from fcreview.model.review import Event
 from fcreview.store.reviews.journal import Journal, JournalLine, read_lines
-from fcreview.store.reviews.journal_reader import (
-    format_set_aside,
-    is_same_event,
-    list_journals,
-    list_team_journals,
-)
+from fcreview.store.reviews.journal_reader import format_set_aside, is_same_event, list_journals, list_team_journals
 from fcreview.store.workspace import is_same_filename
 
 if TYPE_CHECKING:

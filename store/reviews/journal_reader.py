@@ -23,13 +23,7 @@ from fcreview.model.json_value import canonical_json
 from fcreview.model.review import Event, ItemKey
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, WorkspaceFiles, check_file_size
-from fcreview.store.reviews.journal import (
-    LineError,
-    parse_line,
-    parse_verified_line,
-    read_stated_hash,
-    torn_line_path,
-)
+from fcreview.store.reviews.journal import LineError, parse_line, parse_verified_line, read_stated_hash, torn_line_path
 
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
@@ -96,7 +90,6 @@ def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
 
 
 def check_journals(workspace: Workspace) -> list[JournalReport]:
-    """Return one report for each journal file, sorted by name."""
     return [_check_journal(workspace, path) for path in [*list_journals(workspace), *list_team_journals(workspace)]]
 
 

@@ -83,7 +83,6 @@ class ItemIndex:
         return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
 
     def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
-        """See `ReviewTables.find_unreviewed`."""
         found: dict[tuple[ItemKey, str, str], int] = {}
         for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(_UNREVIEWED, [list(items)]):
             key = ItemKey(*self._run_keys[run], category, item_id)
@@ -91,7 +90,6 @@ class ItemIndex:
         return [(item, *reviewed) for reviewed, item in found.items()]
 
     def load_missing_keys(self, keys: Sequence[ItemKey]) -> None:
-        """Look up the items with the keys that have not been looked up."""
         missing = [key for key in keys if key not in self._references]
         if len(missing) > MAX_SINGLE_QUERIES:
             self.load_keys(missing)

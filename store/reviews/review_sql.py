@@ -121,7 +121,6 @@ EventRow = tuple[int | None, bool, str]
 
 
 def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
-    """Convert a decision to a row of `human_labels`, by column name."""
     row: dict[str, Any] = {name: getattr(decision, field.name) for name, field in _DECISION_FIELDS.items()}
     return {"item": item, **row, **{name: _json_text(row[name]) for name in _JSON_DECISION_COLUMNS}}
 
@@ -167,7 +166,6 @@ def insert_events(connection: DuckDBPyConnection, rows: Sequence[EventRow]) -> N
 
 
 def insert_retracted(connection: DuckDBPyConnection, retracted: Sequence[tuple[str, str]]) -> None:
-    """Insert (event id, annotator) of retracted events into `review_retracted`."""
     if retracted:
         values = "unnest($1::VARCHAR[]), unnest($2::VARCHAR[])"
         columns = [list(column) for column in zip(*retracted, strict=True)]

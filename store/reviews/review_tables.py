@@ -129,7 +129,6 @@ class ReviewTables:
             self._events_without_rows = []
 
     def rebuild(self, events: Iterable[Event]) -> None:
-        """Replace all rows by the rows of the given events."""
         self._create_tables()
         self._decide_all(events)
 

@@ -15,6 +15,7 @@ from fcreview.model.item import ImportIssue, Item
 from fcreview.model.review import Annotation, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy
 from fcreview.store.database import (
+    IMPORT_AGAIN,
     SQL_TIMEOUT,
     StoreError,
     close_connection,
@@ -442,7 +443,13 @@ class Store:
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
         items = item_detail.read_items(self.connection, list(dict.fromkeys(map(decode_item, item_numbers))))
-        return [self._build_detail(row, items[decode_item(row.item)]) for row in self._fetch_rows(item_numbers)]
+        rows = self._fetch_rows(item_numbers)
+        for row in rows:
+            if decode_item(row.item) not in items:
+                lake = self.workspace.lake
+                file = f"{lake}/benchmark=*/run={row.run}/items.parquet" if lake else self.workspace.store
+                raise StoreError(f"{file} is damaged (item {row.id} is missing or has no id){IMPORT_AGAIN}")
+        return [self._build_detail(row, items[decode_item(row.item)]) for row in rows]
 
     def _build_detail(self, row: QueueRow, item: Item) -> ItemDetail:
         run = self.runs[row.run]

@@ -183,7 +183,7 @@ def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     """Publish a new queue to the team. Nothing is published if the workspace already has a queue of this name."""
     from fcreview.cli.team import connect_team
     from fcreview.store.queues.queue_file import check_new_queue
-    from fcreview.store.team.shares import assign_queue
+    from fcreview.store.team.sync import assign_queue
 
     check_new_queue(workspace, queue.name)
     with connect_team(workspace) as exchange:

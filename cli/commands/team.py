@@ -245,7 +245,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
 
     Example: fcreview team status runs/gpt4o
     """
-    from fcreview.store.team.shares import compare_runs
+    from fcreview.store.team.sync import compare_runs
 
     here = _locate(path, workspace)
     with connect_team(here) as exchange:
@@ -279,7 +279,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
 def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
     """Report to the team which golden answers and predictions the workspace has, and return the report."""
     from fcreview.store.store import Store
-    from fcreview.store.team.shares import compute_run_digests, report_runs
+    from fcreview.store.team.sync import compute_run_digests, report_runs
 
     if not workspace.store.is_file():
         return []
@@ -290,7 +290,7 @@ def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str,
 
 
 def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
-    from fcreview.store.team.shares import fetch_queues
+    from fcreview.store.team.sync import fetch_queues
 
     if exchange.server is not None:
         for merged in fetch_queues(exchange.server, workspace):

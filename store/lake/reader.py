@@ -42,6 +42,8 @@ _TABLES = {
     "import_issues": "internal.search_issues",
 }
 """Name of a Parquet file -> table with its columns. `search_issues` has the issues that belong to no run."""
+_REQUIRED = ("item", "run", "seq", "id", "category")
+"""Columns of `items` that have a value in every row."""
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 """Name of a Parquet file -> view over the indexes."""
 MAX_PROBLEM = 300
@@ -163,7 +165,7 @@ class LakeConnection:
                     where = f" WHERE run IN ({', '.join(map(str, numbers))})" if table != "functions" else ""
                     found += [query + where for query in self._select(table, f"part_{number}", [index], columns)]
             queries[_SMALL_VIEWS[table]] = found if found and table != "import_issues" else [*found, f"FROM {empty}"]
-        self._check_row_counts(whole)
+        self._check_indexes(whole)
         for view, sources in queries.items():
             query = " UNION ALL ".join(f"({source})" for source in sources)
             if view == "functions":
@@ -214,17 +216,26 @@ class LakeConnection:
         selected = [*(f'"{name}"' for name in columns), *(f"{sql} AS {name}" for name, (_, sql) in computed.items())]
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
 
-    def _check_row_counts(self, indexes: Sequence[LakeIndex]) -> None:
-        """Raise _UnexpectedContentError for indexes that do not have as many rows as their runs have items."""
+    def _check_indexes(self, indexes: Sequence[LakeIndex]) -> None:
+        """Raise _UnexpectedContentError for indexes with another number of rows than their runs, or with empty values.
+
+        DuckDB finds both in the metadata of the files.
+        """
         if not indexes:
             return
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
         counts = dict(self.connection.execute(query).fetchall())
+        files = "read_parquet(getvariable('whole_items'), filename=true)"
+        query = " UNION ".join(f"SELECT filename, '{name}' FROM {files} WHERE {name} IS NULL" for name in _REQUIRED)
+        empty = dict(self.connection.execute(query).fetchall())
         problems: list[tuple[LakeRun | LakeIndex, str]] = []
         for index in indexes:
             expected = sum(self._contents.runs[run].row["n_items"] for run in index.runs)
-            found = counts.get(self._files.path_of(f"{index.folder}/items.parquet"), 0)
-            if found != expected:
+            path = self._files.path_of(f"{index.folder}/items.parquet")
+            found = counts.get(path, 0)
+            if path in empty:
+                problems.append((index, f"items.parquet is damaged (column {empty[path]} has empty values)"))
+            elif found != expected:
                 problems.append((index, f"items.parquet does not match its runs ({found:,} of {expected:,} items)"))
         if problems:
             raise _UnexpectedContentError(problems)

@@ -95,7 +95,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
-    """Return imported items by number. Numbers without an item are omitted.
+    """Return imported items by number. Numbers without an item, and items without id or category, are omitted.
 
     Equal function docs are the same object in all items.
     """
@@ -108,7 +108,11 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     docs = fetch_function_docs(connection, {name for row in rows for name in row[_FUNCTIONS_INDEX] or ()})
     questions = _fetch_questions(connection, {row[-1] for row in rows if row[-1] is not None})
     issues = _fetch_issues(connection, [row[0] for row in rows if row[-2]])
-    return {row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], [])) for row in rows}
+    return {
+        row[0]: _parse_item(row, docs, questions.get(row[-1], ((), ())), issues.get(row[0], []))
+        for row in rows
+        if None not in row[1:3]  # id and category
+    }
 
 
 def _fetch_questions(connection: DuckDBPyConnection, hashes: set[int]) -> dict[int, Question]:

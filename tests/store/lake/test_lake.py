@@ -21,7 +21,7 @@ from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.importing.dataset_paths import DatasetOptions
 from fcreview.store.lake.files import open_lake_files
 from fcreview.store.lake.importer import LakeImport, LakePart, import_part
-from fcreview.store.lake.layout import read_lake
+from fcreview.store.lake.layout import parse_run, read_lake
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import Workspace, find_workspace
 from fcreview.tui.queue.loader import _visible_warnings as visible_warnings
@@ -242,7 +242,10 @@ def test_a_run_with_other_columns_is_named_and_omitted(small: Workspace, columns
         assert sum(f"{victim} is damaged" in each for each in problems) == 1
 
 
-@pytest.mark.parametrize("columns", ["* EXCLUDE (item)", "* REPLACE (7 AS category)", "* EXCLUDE (near_miss)"])
+@pytest.mark.parametrize(
+    "columns",
+    ["* EXCLUDE (item)", "* REPLACE (7 AS category)", "* EXCLUDE (near_miss)", "* REPLACE (nullif(seq, 1) AS seq)"],
+)
 def test_an_index_with_other_columns_is_not_used(small: Workspace, columns: str) -> None:
     with Store.open(small) as store:
         rows = store.fetch_runs()
@@ -251,6 +254,20 @@ def test_an_index_with_other_columns_is_not_used(small: Workspace, columns: str)
     with Store.open(small) as store:
         assert store.fetch_runs() == rows
         assert f"{file} is damaged" in store.damaged_files[0]
+
+
+@pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0) AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
+def test_an_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
+    victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
+    build = parse_run(victim.with_name("_run.json").read_bytes()).build
+    rewrite(victim, columns)
+    index = next(small.parent_folder.glob("_index/*/_index.json"))
+    new_build = parse_run(victim.with_name("_run.json").read_bytes()).build
+    index.write_text(index.read_text().replace(build, new_build))
+    with Store.open(small) as store:
+        item = store.fetch_page(View(runs=(int(victim.parent.name.removeprefix("run=")),)), 0, 1)[0].item
+        with pytest.raises(StoreError, match=f"{victim.parent.name}/items.parquet is damaged"):
+            store.read_detail(item)
 
 
 def test_an_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -148,7 +149,7 @@ class Session:
         *,
         blind: bool = False,
         golden: GoldenSupport | None = None,
-        services: ReportServices | None = None,
+        services: Callable[[], ReportServices] | None = None,
     ) -> None:
         self.annotator = annotator
         self.golden_support = golden
@@ -171,8 +172,7 @@ class Session:
         """Name of the theme to start with. None for the default."""
         self.save_theme: Callable[[str], None] = lambda _: None
         """Saves the theme that the user chose, so that the next start uses it."""
-        self.report_services = services
-        """Services for the command palette. None disables the report and the exports that need benchmark files."""
+        self._build_services = services
         self.team: TeamSync | None = None
         """Exchange of reviews with the user's team. None without a team."""
         self.actions = ActionQueue()
@@ -202,6 +202,11 @@ class Session:
         """Queries of `query_in_background` that no other query has interrupted."""
         self._interrupts: set[asyncio.Task[None]] = set()
         """Tasks that interrupt a query. References keep asyncio from discarding them."""
+
+    @cached_property
+    def report_services(self) -> ReportServices | None:
+        """Services for the command palette. None disables the report and the exports that need benchmark files."""
+        return self._build_services() if self._build_services is not None else None
 
     @property
     def folder(self) -> Path | None:

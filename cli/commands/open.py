@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -160,7 +161,7 @@ def show_app(
 
         config = load_config()
         session.close()
-        golden, services = build_golden_services(), build_screen_services(session)
+        golden, services = build_golden_services(), partial(build_screen_services, session)
         screens = Session(session.workspace, session.annotator, blind=blind, golden=golden, services=services)
         screens.open_in_background()  # while Textual is imported
         screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)

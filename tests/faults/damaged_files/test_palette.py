@@ -81,7 +81,7 @@ async def test_hostile_names_can_be_searched_and_selected(
     chance = random.Random(seed)
     with open_workspace(WorkspaceOptions([hostile_workspace])) as place:
         services = build_screen_services(place)
-    session = Session(find_workspace(hostile_workspace, create=False), "tester", services=services)
+    session = Session(find_workspace(hostile_workspace, create=False), "tester", services=lambda: services)
     names = [name.decode(errors="replace") for name in NAMES]
     rows = [*TYPED, *(f"{head}{name}" for name in names for head in ("", "queue ", "@", "forget @"))]
     wanted = chance.sample(rows, times(1, len(rows)))

@@ -29,7 +29,6 @@ JsonObject = dict[str, Any]
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write a trajectory for each item of the source."""
     used: set[str] = set()
     for chunk in source.items():
         for detail in chunk:
@@ -79,7 +78,6 @@ def make_trajectory(detail: ItemDetail) -> JsonObject:
 
 
 def _describe_item(detail: ItemDetail) -> JsonObject:
-    """Return the key, verdicts, reviews and golden calls of an item."""
     item, row = detail.item, detail.row
     return {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group},

@@ -65,14 +65,12 @@ class BenchmarkServices:
     ]
     """Apply golden fixes, by (category, id), to the files of a run."""
     print_message: Callable[[str], None]
-    """Print one line about the written files, or about reviews that the files cannot represent."""
     write_reviewed_logs: (
         Callable[[RunPlan, Sequence[ReviewedVerdict], Sequence[ScoredItem]], Iterator[RewrittenFile | Unrepresentable]]
         | None
     ) = None
     """Return copies of a run's logs with the verdicts of annotators. `plan.run` is the run as it was imported."""
     golden_calls: Callable[[Run, Item, dict[str, Any]], list[Call]] = lambda _, __, ___: []
-    """Return the golden calls of a valid golden fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +98,8 @@ ExportFormat = FileFormat | FolderFormat
 
 
 class ExportSource:
-    """The items and labels of a view, as an export reads them. Items and labels can be read more than once.
-
-    Reading raises StoreError in blind mode and FilterError for an invalid filter.
-    """
+    """The items and labels of a view, as an export reads them. Items and labels can be read more than once. Reading
+    raises StoreError in blind mode and FilterError for an invalid filter."""
 
     def __init__(
         self,
@@ -126,7 +122,7 @@ class ExportSource:
 
     @property
     def benchmarks(self) -> BenchmarkServices:
-        """The importer functions. Raises ExportError if the caller passed none."""
+        """Importer functions. Raises ExportError if the caller passed none."""
         if self._benchmarks is None:
             raise ExportError("this format needs the benchmark's files, which are not available here")
         return self._benchmarks
@@ -223,6 +219,5 @@ FORMATS: tuple[ExportFormat, ...] = (
     FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy("native")),
     FolderFormat("golden-patch", "golden fixes as a patch, and a report for the maintainers", _lazy("golden_patch")),
 )
-"""All export formats. A new format needs a module and an entry here."""
 
 EXPORTERS: dict[str, ExportFormat] = {each.name: each for each in FORMATS}

@@ -94,7 +94,6 @@ _FIELD_FORMATTERS: dict[str, Callable[[Label], list[str]]] = {
     "automatic": _format_automatic_verdicts,
     "opinions": _format_opinions,
 }
-"""Formatters of the fields that are written as text instead of JSON, by field name."""
 
 
 def _encode_rows(rows: Iterable[Iterable[str]]) -> bytes:

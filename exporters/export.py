@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 
 TEMPORARY_SUFFIX = ".part"
-"""Suffix of unfinished files and folders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,7 @@ class OverwriteRules:
     """Which existing files an output may replace. Files in a folder `.fcreview` are never replaced."""
 
     force: bool = False
-    """Whether the output may replace other files."""
     inputs: Sequence[Path] = ()
-    """Files that are never replaced."""
     workspace: Path | None = None
     """The workspace folder, if its name is not `.fcreview` after links are resolved."""
 
@@ -54,7 +51,6 @@ class OverwriteRules:
         return cls(force, store.fetch_source_paths(), store.workspace.root)
 
     def check(self, path: Path) -> None:
-        """Raise ExportError if the output must not be written to this path."""
         target = Path(os.path.realpath(path))
         is_in_workspace = self.workspace is not None and target.is_relative_to(os.path.realpath(self.workspace))
         if is_in_workspace or WORKSPACE_FOLDER in {name.casefold() for name in target.parts}:
@@ -77,11 +73,8 @@ def _is_file(path: Path, status: os.stat_result) -> bool:
 
 @contextlib.contextmanager
 def new_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
-    """Write to a temporary file and rename it to `path` on success.
-
-    The permissions of an existing file are kept. A pipe or device is written directly. Raises ExportError if `path` is
-    a folder or the rules protect it.
-    """
+    """Write to a temporary file and rename it to `path` on success. The permissions of an existing file are kept. A
+    pipe or device is written directly. Raises ExportError if `path` is a folder or the rules protect it."""
     if path.is_dir():
         raise ExportError(f"{path} is a folder, but this format writes a file")
     rules.check(path)
@@ -118,11 +111,8 @@ def write_file(path: Path, content: bytes, rules: OverwriteRules) -> None:
 
 @contextlib.contextmanager
 def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
-    """Write to a temporary folder and rename it to `path` on success.
-
-    Raises ExportError unless `path` is absent or an empty folder outside the workspace, so that existing files are
-    neither mixed with new ones nor deleted.
-    """
+    """Write to a temporary folder and rename it to `path` on success. Raises ExportError unless `path` is absent or an
+    empty folder outside the workspace, so that existing files are neither mixed with new ones nor deleted."""
     if path.exists() and not path.is_dir():
         raise ExportError(f"{path} is a file, but this format writes a folder")
     if path.is_dir() and any(path.iterdir()):
@@ -214,11 +204,8 @@ class ExportOutput:
     """Where an export writes standard output, where it reports progress, and whether it may replace a file."""
 
     stdout: Callable[[Content], Sink] = standard_output
-    """Returns the receiver of bytes written to standard output."""
     on_progress: ProgressCallback | None = None
-    """Function to call with the progress. None if progress is not reported."""
     force: bool = False
-    """Whether to replace an existing file."""
 
 
 QUIET_OUTPUT = ExportOutput()

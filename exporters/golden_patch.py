@@ -32,14 +32,11 @@ from fcreview.safe_files import read_file
 from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 
 MAX_NAMED_MODELS = 12
-"""Maximum number of models listed per item."""
 
 
 def issue_text(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
-    """Return a Markdown report for the benchmark's maintainers.
-
-    `patch` is true if a patch of the dataset accompanies the report.
-    """
+    """Return a Markdown report for the benchmark's maintainers. `patch` is true if a patch of the dataset accompanies
+    the report."""
     categories: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
         categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
@@ -89,12 +86,9 @@ DatasetKey = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class _DatasetRuns:
-    """Runs of one dataset, and the golden fixes for it."""
-
     runs: list[RunRow] = field(default_factory=list)
     plans: list[RunPlan] = field(default_factory=list)
     fixes: dict[ItemName, Label] = field(default_factory=dict)
-    """Item -> label that contains the golden fix."""
 
 
 @dataclass(slots=True)
@@ -143,7 +137,6 @@ class ResolvedFix:
         )
 
     def as_json(self, root: Path) -> dict[str, Any]:
-        """Return the line of `changed.jsonl` for this fix."""
         return self._key | {
             "file": self.applied.path.relative_to(root).as_posix(),
             "old": self.applied.old,
@@ -272,10 +265,8 @@ NO_NEWLINE_MARK = b"\\ No newline at end of file\n"
 
 @dataclass(frozen=True, slots=True)
 class ChangedLines:
-    """A change: lines `new_start` to `new_end` of the new file replace lines `start` to `end` of the old file.
-
-    Lines count from 0, and the end line is exclusive.
-    """
+    """A change: lines `new_start` to `new_end` of the new file replace lines `start` to `end` of the old file. Lines
+    count from 0, and the end line is exclusive."""
 
     start: int
     end: int
@@ -284,10 +275,8 @@ class ChangedLines:
 
 
 def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
-    """Return a unified diff for `git apply` and `patch -p1`; empty if the contents are equal.
-
-    Lines stay bytes and end at line feeds only. `name` uses `/`.
-    """
+    """Return a unified diff for `git apply` and `patch -p1`; empty if the contents are equal. Lines stay bytes and end
+    at line feeds only. `name` uses `/`."""
     before, after = _split_lines(old), _split_lines(new)
     changes = list(_find_changes(before, after))
     if not changes:
@@ -331,10 +320,8 @@ def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change
 
 
 def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """Return the positions (old, new) after the difference, where both files continue with equal lines.
-
-    Files with equally many lines are compared line by line.
-    """
+    """Return the positions (old, new) after the difference, where both files continue with equal lines. Files with
+    equally many lines are compared line by line."""
     if len(old) == len(new) and at == there:
         end = at
         while end < len(old) and old[end] != new[end]:

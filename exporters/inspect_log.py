@@ -25,10 +25,8 @@ CHECK_TOLERANCE = 1e-9
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write the logs of the source's Inspect runs to the folder.
-
-    Raises ExportError if no run comes from an Inspect log.
-    """
+    """Write the logs of the source's Inspect runs to the folder. Raises ExportError if no run comes from an Inspect
+    log."""
     edit = source.benchmarks.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
     if not runs or edit is None:
@@ -94,11 +92,8 @@ def _make_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
 
 
 def check_copies(folder: Path) -> int:
-    """Read each copy with the package `inspect_ai`, and return the number of copies.
-
-    Raises ExportError if the package is missing or cannot read a copy, or if `inspect_ai` computes other results than
-    the copy contains.
-    """
+    """Read each copy with the package `inspect_ai`, and return the number of copies. Raises ExportError if the package
+    is missing or cannot read a copy, or if `inspect_ai` computes other results than the copy contains."""
     try:
         from inspect_ai.log import read_eval_log, recompute_metrics
     except ImportError as error:

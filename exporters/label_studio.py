@@ -24,7 +24,7 @@ from fcreview.model.wording import format_answer, parse_answer, scale_words
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
-"""Types of the controls by name. All other controls are text areas."""
+"""Control -> type. All other controls are text areas."""
 META_FIELDS = ("annotator", "act", "time", "blind", "bulk", "overrules", "prediction_hash", "golden_hash")
 OPINION_FIELDS = ("value", "fault", "tags", "note", "golden_fix")
 

@@ -29,8 +29,6 @@ PATH_LEVELS = 2
 
 @dataclass(slots=True)
 class _RewrittenRun:
-    """Files of one run after the rewrite."""
-
     plan: RunPlan
     summaries: list[Path] = field(default_factory=list)
     changed: list[RewrittenFile] = field(default_factory=list)
@@ -87,10 +85,8 @@ def _copy_file(path: Path, target: Path, content: bytes | None) -> None:
 
 
 def common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Return the folder to copy: the common parent of all results, scores, logs and nearby datasets.
-
-    It includes the folders whose names identify the runs.
-    """
+    """Return the folder to copy: the common parent of all results, scores, logs and nearby datasets. It includes the
+    folders whose names identify the runs."""
     own = _common_parent(
         path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _naming_folder(plan)]
     )

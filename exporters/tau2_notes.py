@@ -26,10 +26,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write a note for each review of an item of tau2-bench.
-
-    Raises ExportError if no run comes from tau2-bench.
-    """
+    """Write a note for each review of an item of tau2-bench. Raises ExportError if no run comes from tau2-bench."""
     runs = {run.run: run.info for run in source.runs if is_tau2(run.info)}
     if not runs:
         raise ExportError("no run comes from tau2-bench")
@@ -86,7 +83,6 @@ def make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
 
 
 def _describe(opinion: Opinion) -> str:
-    """Return the review as text. The viewer has no other place for verdicts."""
     parts = [] if opinion.verdict is None else [format_verdict(opinion.verdict, opinion.criterion)]
     parts += [opinion.criterion] if opinion.criterion != CORRECT else []
     parts += [f"on {opinion.target}"] if opinion.target != ITEM else []

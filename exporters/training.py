@@ -138,7 +138,6 @@ class _Reviewed:
     question: str = ""
     is_benchmark: bool = True
     is_model_wrong: bool = True
-    """Whether the reply of a failed item is really wrong."""
     is_wrong_for_corrected: bool = True
     """Whether the reply is wrong if it differs from a corrected golden answer."""
     title: str = ""
@@ -148,9 +147,7 @@ class _Reviewed:
 class _RowCounts:
     rows: int = 0
     benchmark: int = 0
-    """Number of rows that contain benchmark data."""
     corrected: int = 0
-    """Number of rows with golden calls that people corrected."""
     titles: Counter[str] = field(default_factory=Counter)
 
     def add(self, item: _Reviewed, *, is_corrected: bool) -> None:
@@ -161,11 +158,9 @@ class _RowCounts:
 
 
 def write_sft(source: ExportSource, out: Sink) -> None:
-    """Write a row for each item that passes. Golden calls that people corrected replace the model's reply.
-
-    A row is also written for an item that fails or has no review if the golden answer was corrected. If several rows
-    with corrected calls are equal, only the first is written.
-    """
+    """Write a row for each item that passes. Golden calls that people corrected replace the model's reply. A row is
+    also written for an item that fails or has no review if the golden answer was corrected. If several rows with
+    corrected calls are equal, only the first is written."""
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
@@ -264,11 +259,9 @@ def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
 
 
 def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the verdict that decides how an item is used, or None if there is none.
-
-    This is the annotators' verdict if enough annotators agree or a person adjudicated the item. Otherwise, with
-    `trust_rule`, it is the automatic verdict.
-    """
+    """Return the verdict that decides how an item is used, or None if there is none. This is the annotators' verdict if
+    enough annotators agree or a person adjudicated the item. Otherwise, with `trust_rule`, it is the automatic
+    verdict."""
     human = detail.row.human
     if isinstance(human, bool):
         current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
@@ -337,8 +330,6 @@ def _is_complete(message: ChatMessage) -> bool:
 
 @dataclass(slots=True)
 class _Pair:
-    """A right and a wrong reply to the same messages."""
-
     prompt: list[ChatMessage]
     chosen: ChatMessage
     rejected: ChatMessage
@@ -436,10 +427,8 @@ def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
 
 
 def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
-    """Return (conversation, golden calls as a reply that can replace the last message of the conversation).
-
-    None unless the item has one reply, at its end, and the golden calls are one step.
-    """
+    """Return (conversation, golden calls as a reply that can replace the last message of the conversation). None unless
+    the item has one reply, at its end, and the golden calls are one step."""
     messages = _without_logs(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:

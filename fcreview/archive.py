@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 SIGNATURE = b"PK\x03\x04"
 """First bytes of an archive with members."""
 MAX_RECORD_BYTES = 64 << 20
-"""Maximum size of a member that is read as a whole, in bytes."""
 
 
 class ArchiveError(ValueError):
@@ -31,7 +30,6 @@ def open_archive(file: BinaryIO) -> ZipFile:
 
 
 def open_member(archive: ZipFile, member: ZipInfo) -> MemberReader:
-    """Open a member for reading. Raises ArchiveError."""
     try:
         return MemberReader(archive.open(member))
     except Exception as error:
@@ -64,10 +62,8 @@ def read_record(file: BinaryIO, offset: int) -> bytes:
 
 
 def read_first_member(file: BinaryIO, name: bytes, limit: int) -> bytes | None:
-    """Return the first member if it has this name, without reading the archive's directory.
-
-    Returns None if it has another name, if it is larger than `limit` bytes, or if it cannot be read this way.
-    """
+    """Return the first member if it has this name, without reading the archive's directory. Returns None if it has
+    another name, if it is larger than `limit` bytes, or if it cannot be read this way."""
     header = file.read(30)
     if len(header) < 30 or not header.startswith(SIGNATURE):
         return None

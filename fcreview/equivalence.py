@@ -29,12 +29,10 @@ RULE_PHRASES = {
     "ignore case": "ignore-case",
     "x^2 is x**2": "power-notation",
 }
-"""Alternative phrase for a kind of rule -> kind."""
 RULE_GRAMMAR = (
     "number-equal, default-omittable, ignore-case, power-notation or `accept PREDICTED for GOLDEN`,"
     " then [in ARGUMENT] [of FUNCTION] [on BENCHMARK]"
 )
-"""Syntax of a rule, for messages."""
 _SCOPE_FIELDS = {"in": "argument", "of": "function", "on": "benchmark"}
 
 
@@ -50,17 +48,12 @@ class EquivalenceRule:
     benchmark: str = ""
     """Name of the benchmark that the rule is limited to, as in `--format`; empty for all."""
     function: str = ""
-    """Function that the rule is limited to; empty for all."""
     argument: str = ""
-    """Argument that the rule is limited to; empty for all."""
     given: Any = None
     """Predicted value that an `accept` rule accepts."""
     wanted: Any = None
-    """Golden value for which an `accept` rule accepts `given`."""
     who: str = ""
-    """Name of the annotator who accepted the rule."""
     date: str = ""
-    """Date on which the rule was accepted, ISO 8601."""
 
     def applies_to(self, function: str, argument: str) -> bool:
         return self.function in ("", function) and self.argument in ("", argument)
@@ -163,10 +156,7 @@ _OMITTED = ""
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
     """Whether a predicted value equals the golden value, exactly or under one of the rules. Nested values are compared
-    in the same way.
-
-    A field of a golden object is either a value or a list of accepted values.
-    """
+    in the same way. A field of a golden object is either a value or a list of accepted values."""
     if is_same_value(wanted, given) or any(_accepts(rule, wanted, given) for rule in rules):
         return True
     if depth >= _MAX_DEPTH:

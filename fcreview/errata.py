@@ -31,11 +31,8 @@ class Evidence:
     """Official verdicts of the available runs on an item. They were computed with the old golden answer."""
 
     runs: int = 0
-    """Number of runs that contain the item."""
     passed: int = 0
-    """Number of runs that pass the item."""
     failed: tuple[str, ...] = ()
-    """Models of the runs that fail the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +45,10 @@ class ErrataEntry:
     category: str
     id: str
     question_hash: str
-    """Hash of the question, from `hash_question`."""
     old: Any
     """Golden answer in the dataset; any JSON."""
     new: Any
-    """Corrected golden answer; any JSON."""
     question: str = ""
-    """Messages of the user, for readers of the file."""
     reasons: tuple[str, ...] = ()
     settled_by: tuple[str, ...] = ()
     """Names of the annotators who decided on the correction."""
@@ -66,11 +60,9 @@ class ErrataEntry:
     """Display name of the benchmark, such as `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)
     line: int = 0
-    """Line in the errata file, from 1."""
 
     @property
     def key(self) -> ErrataKey:
-        """Identity of the item."""
         return self.benchmark, self.generation, self.language, self.category, self.id
 
     def as_json(self) -> dict[str, Any]:
@@ -109,16 +101,13 @@ def _select_strings(value: Any) -> tuple[str, ...]:
 
 
 def hash_question(messages: Iterable[Message]) -> str:
-    """Hash the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text], ...]`.
-
-    The hash is the same in every run, because it does not cover the system message of the benchmark's runner.
-    """
+    """Hash the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text], ...]`. The hash
+    is the same in every run, because it does not cover the system message of the benchmark's runner."""
     opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(opening, 8)
 
 
 def join_user_messages(messages: Iterable[Message]) -> str:
-    """Join the user messages with blank lines."""
     return "\n\n".join(one.content for one in messages if one.role == "user")
 
 
@@ -133,15 +122,12 @@ class Errata:
     rules: tuple[EquivalenceRule, ...] = ()
     digest: str = ""
     date: str = ""
-    """Date of the errata file, ISO 8601."""
     who: str = ""
     path: str = ""
 
     def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
         """Select the entries for a benchmark and, with `rules`, its equivalence rules. Returns None if there are none.
-
-        The digest of the result covers only the selected part.
-        """
+        The digest of the result covers only the selected part."""
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
         selected_rules = tuple(rule for rule in self.rules if rules and rule.benchmark in ("", benchmark))
         if not entries and not selected_rules:
@@ -165,11 +151,8 @@ def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
 
 
 def parse_errata(raw: bytes, name: str = "") -> Errata:
-    """Parse the content of an errata file. `name` is the file's name, for messages.
-
-    Raises ErrataError, with the line number, if the content has a different format, was changed, or contains an item
-    twice.
-    """
+    """Parse the content of an errata file. `name` is the file's name, for messages. Raises ErrataError, with the line
+    number, if the content has a different format, was changed, or contains an item twice."""
     first, _, body = raw.partition(b"\n")
     header = _parse_object(first, f"{name}:1")
     if header.get("format") != FORMAT or header.get("version") != VERSION:
@@ -257,7 +240,6 @@ class MergedErrataFile:
     n_known: int
     """Number of corrections that both errata have. Their reasons and annotators are combined."""
     n_new_rules: int
-    """Number of rules that only the other errata have."""
     conflicts: tuple[ErrataKey, ...]
     """Items with different corrections, questions or old golden answers in the two errata. Your own entry is kept."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
-"""Exit codes of the program."""
 
 MALFORMED_DATA = (
     TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError, MemoryError

@@ -19,7 +19,6 @@ class RunPlan:
     results: list[Path]
     scores: list[Path] = field(default_factory=list)
     data: list[Path] = field(default_factory=list)
-    """Dataset files (questions, golden answers, function docs) that the run is joined with."""
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
     """Certainty of the importer, 0 to 1, that the files are of its benchmark. The highest value decides."""
@@ -36,7 +35,6 @@ class RunPlan:
     decoder: str = ""
     """Decoder for the model's replies, as chosen with `--decoder`; empty if the importer chooses."""
     errata: Errata | None = None
-    """Corrections of golden answers and equivalence rules that apply to the run."""
     version: int = 1
 
     @property
@@ -89,9 +87,7 @@ class AppliedGoldenFix:
     item: tuple[str, str]
     """(category, id) of the item whose golden answer was replaced."""
     path: Path
-    """The original dataset file."""
     old: Any
-    """Golden answer in the original file; JSON."""
     new: Any
 
 
@@ -105,7 +101,6 @@ class ReviewedVerdict:
     value: Any
     author: str
     time: str
-    """Time of the decision, ISO 8601."""
     reason: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
     """Annotators, agreement and event ids of the decision; JSON."""

@@ -24,7 +24,6 @@ from typing import Any, BinaryIO
 import orjson
 
 MAX_FILE_BYTES = 300 << 20
-"""Maximum size of a workspace file that is read into memory as a whole."""
 MAX_JOURNAL_BYTES = 4_000 << 20
 """Maximum size of a journal, about six million reviews by one annotator."""
 
@@ -42,21 +41,17 @@ class UnsafeFileError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFiles:
-    """The files below one folder. Every path is a path below `root`.
-
-    All methods except `remove` raise OSError on failure. They open a path from a descriptor of the folder and follow no
-    link below it. A file that is read or written in place must be a regular file with one link.
-    """
+    """The files below one folder. Every path is a path below `root`. All methods except `remove` raise OSError on
+    failure. They open a path from a descriptor of the folder and follow no link below it. A file that is read or
+    written in place must be a regular file with one link."""
 
     root: Path
     """The folder. It may be reached through links."""
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
-        """Open a file and return its descriptor. `O_CREAT` in `flags` creates a missing file.
-
-        Everyone who can read the folder of a new file can read the file. With `group_can_write`, everyone who can write
-        in the folder can also write the file.
-        """
+        """Open a file and return its descriptor. `O_CREAT` in `flags` creates a missing file. Everyone who can read the
+        folder of a new file can read the file. With `group_can_write`, everyone who can write in the folder can also
+        write the file."""
         with self._open_folder(path.parent) as folder:
             try:
                 descriptor = os.open(path.name, flags | _FILE_FLAGS, 0o600, dir_fd=folder)
@@ -90,11 +85,8 @@ class WorkspaceFiles:
         return value if isinstance(value, dict) else {}
 
     def write(self, path: Path, content: bytes, *, sync: bool = False, replace: bool = True) -> None:
-        """Write to a temporary file and rename it to `path`, so that readers never see half of the content.
-
-        With `sync`, the content is on disk when this returns. Without `replace`, raises FileExistsError if `path`
-        exists.
-        """
+        """Write to a temporary file and rename it to `path`, so that readers never see half of the content. With
+        `sync`, the content is on disk when this returns. Without `replace`, raises FileExistsError if `path` exists."""
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
             with contextlib.suppress(FileNotFoundError):
@@ -206,10 +198,8 @@ def _make_inner_folder(name: str, parent: int) -> None:
 
 
 def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
-    """Copy the permission bits in `mask` from the folder. The owner can always read and write.
-
-    Keeps the set-group-id bit, which decides the group of files created in a folder.
-    """
+    """Copy the permission bits in `mask` from the folder. The owner can always read and write. Keeps the set-group-id
+    bit, which decides the group of files created in a folder."""
     wanted = os.fstat(folder).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
@@ -240,10 +230,8 @@ def _sync_folder(descriptor: int) -> None:
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading.
-
-    Raises OSError for anything else, because a pipe would wait for a writer, and a device might never end.
-    """
+    """Open a regular file for reading. Raises OSError for anything else, because a pipe would wait for a writer, and a
+    device might never end."""
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
@@ -266,7 +254,6 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
 
 
 def check_regular_file(descriptor: int, name: str) -> None:
-    """Raise OSError unless the descriptor is a regular file."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         raise OSError(errno.EINVAL, "not a regular file", name)
 

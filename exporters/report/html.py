@@ -150,7 +150,6 @@ HEAD_LINES, UPRIGHT_HEAD_LINES = 3, 9
 """Number of lines for the head and the margins of a table, with horizontal and with upright column heads."""
 MIN_PAPER_ROWS = 2
 MAX_INDENT = 4
-"""Deepest indentation level in the style sheet."""
 MAX_LEVEL_HEADS = 12
 """Maximum number of columns of a heat map whose heads are not turned by 90 degrees."""
 MAX_PHONE_COLUMNS = 4

@@ -36,7 +36,6 @@ class Interval:
     bounds: tuple[float, float] | None = None
     """Ends of the interval if all undecided items fail, or all pass. None without undecided items."""
     n_undecided: int = 0
-    """Number of undecided items in the samples of the run."""
     is_bounds_headline: bool = False
     """Whether so many sampled items are undecided that the bounds replace the interval."""
 
@@ -53,7 +52,6 @@ class MetricRow:
     of: int | None = None
     """Number of verdicts that a source would have if it had one on every item (`Metric.total`)."""
     n: dict[MetricSource, int | None] = field(default_factory=dict)
-    """Number of verdicts by source."""
     values: dict[MetricSource, float | None] = field(default_factory=dict)
     open_disagreements: int = 0
     """Number of open disagreements on which the corrected value depends."""
@@ -78,12 +76,8 @@ def collect_metric_rows(
     lines: dict[MetricKey, MetricRow] = {}
     for source in sources:
         for one in figures(source):
-            line = lines.get(one.key)
-            if line is None:
-                line = MetricRow(
-                    one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total
-                )
-                lines[one.key] = line
+            row = MetricRow(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total)
+            line = lines.setdefault(one.key, row)
             line.values[source], line.n[source] = one.value, one.n
     return list(lines.values())
 

@@ -59,7 +59,6 @@ class Whisker:
 class TableRow:
     cells: Sequence[str]
     level: int = 0
-    """Indentation of the first cell."""
     graphic: Bar | Whisker | None = None
 
 
@@ -68,7 +67,6 @@ class Table:
     heads: Sequence[str]
     rows: Sequence[TableRow]
     right: frozenset[int] = frozenset()
-    """Indices of right-aligned columns."""
     graphic_at: int = 0
     """Index of the column before which HTML shows the graphics of rows; 0 if rows have none."""
     heat_from: int = 0
@@ -90,8 +88,6 @@ def make_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Seque
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One figure of the summary."""
-
     label: str
     value: str
     note: str
@@ -102,7 +98,6 @@ class Card:
 class ReportPage:
     title: str
     lead: Sequence[str]
-    """Paragraphs after the title."""
     cards: Sequence[Card]
     summary: Sequence[Section]
     details: Sequence[Section]
@@ -158,10 +153,8 @@ def _source_section(of: Calibration) -> Section:
 
 
 def _confusion_table(of: Calibration) -> Table:
-    """Return the confusion matrix: a row for each automatic verdict, a column for each human label.
-
-    For more than `MAX_MATRIX_LABELS` labels, returns a list of pairs instead.
-    """
+    """Return the confusion matrix: a row for each automatic verdict, a column for each human label. For more than
+    `MAX_MATRIX_LABELS` labels, returns a list of pairs instead."""
     if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
         pairs = {
             (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n
@@ -192,17 +185,11 @@ def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> S
         for each in figures if id(each) in kept
     ]  # fmt: skip
     rest = len(figures) - len(kept)
-    more = (
-        [
-            Paragraph(
-                f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
-            )
-        ]
-        if rest
-        else []
-    )
+    note = f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
     heads = [scope, "verdicts", "n", "selection", *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES)]
-    return Section(f"by {scope}", [make_table(heads, rows, (2, *range(4, len(heads)))), *more])
+    return Section(
+        f"by {scope}", [make_table(heads, rows, (2, *range(4, len(heads)))), *([Paragraph(note)] if rest else [])]
+    )
 
 
 def _error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
@@ -225,7 +212,6 @@ def _error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
 
 
 MAX_CLUSTERS = 20
-"""Maximum number of clusters shown per dataset."""
 NO_ERROR_TYPE = "no error type"
 
 
@@ -295,8 +281,6 @@ class RunReviewProgress:
 
 @dataclass(frozen=True, slots=True)
 class QueueSample:
-    """How a queue was sampled, and the progress of its annotators."""
-
     name: str
     created: str
     size: int
@@ -343,12 +327,8 @@ def sampling_section(queues: Sequence[QueueSample]) -> Section:
         for queue in queues
     ]  # fmt: skip
     heads = ["queue", "drawn", "from", "strata", "seed", "created"]
-    sample_sentence = (
-        format_count(len(queues), "queue was", "queues were") + " drawn at random."
-        if queues
-        else "No random sample was drawn."
-    )
-    text = Paragraph(f"{sample_sentence} {HAND_PICKED_NOTE}")
+    drawn = f"{format_count(len(queues), 'queue was', 'queues were')} drawn at random."
+    text = Paragraph(f"{drawn if queues else 'No random sample was drawn.'} {HAND_PICKED_NOTE}")
     return Section("Item selection", [text, make_table(heads, rows)] if rows else [text])
 
 
@@ -357,7 +337,6 @@ MAX_REASONS = 3
 """Maximum number of reasons per golden answer, the strongest first."""
 MAX_MODELS = 3
 MAX_QUESTION_LENGTH = 400
-"""Maximum length of a question, in characters."""
 
 
 def suspects_section(found: Sequence[Suspect]) -> Section:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MAX_CATEGORIES = 18
 """Maximum number of categories in the table of pass rates, those with the most items first."""
 MAX_REASONS = 6
-"""Maximum number of reasons for failures per dataset."""
 RATES_NOTE = (
     "Share of items that pass, in percent: by official verdict, or recomputed where a category has no complete "
     "official verdicts."
@@ -60,7 +59,6 @@ class RunPassCounts:
     stated: tuple[int, int] = (0, 0)
     """(passing items, all items) according to the headers of score files, in categories without result files."""
     disputed: int = 0
-    """Number of items with an open disagreement."""
     categories: Mapping[str, tuple[int, float | None]] = field(default_factory=dict)
     """Category -> (number of items, pass rate from 0 to 1, or None if it is not known)."""
     estimate: PassRateEstimate | None = None
@@ -78,8 +76,6 @@ class RunPassCounts:
 
 @dataclass(frozen=True, slots=True)
 class SuspectCounts:
-    """Numbers of questions with reasons to doubt the golden answer."""
-
     suspect: int
     confirmed: int
     """Number of suspect questions for which annotators decided on a fault of the benchmark."""

@@ -123,7 +123,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.]{2,}")
 MAX_BRACKET_TEXT = 100
 """Maximum length, in characters, of texts in which brackets must match. Longer texts are prose."""
 PARTIAL_STRENGTH = 0.5
-"""Strength of a conflict that only some of the accepted values have."""
 
 
 def find_function_doc_conflicts(evidence: QuestionEvidence) -> list[Reason]:

@@ -38,7 +38,6 @@ _NAMES_OF_FAMILY = {
     "cohere": ("command", "aya", "c4ai"),
     "nova": ("nova", "titan"),
 }
-"""Family -> first words of its model names."""
 _FAMILY_OF_NAME = {name: family for family, names in _NAMES_OF_FAMILY.items() for name in names}
 _WORD = re.compile(r"[a-z]+(?:\d(?=[-_.]|$))?")
 _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databricks", "cohere", "amazon", "microsoft")
@@ -58,29 +57,17 @@ def find_model_family(model: str) -> str:
 
 
 _UNITS = (
-    ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"),
-    ("m", "meter", "meters", "metre", "metres"),
-    ("cm", "centimeter", "centimeters"),
-    ("mile", "miles", "mi"),
-    ("ft", "foot", "feet"),
-    ("inch", "inches", "in"),
-    ("kg", "kilogram", "kilograms", "kgs"),
-    ("g", "gram", "grams"),
-    ("lb", "lbs", "pound", "pounds"),
-    ("oz", "ounce", "ounces"),
-    ("l", "liter", "liters", "litre", "litres"),
+    ("km", "kilometer", "kilometers", "kilometre", "kilometres", "kms"), ("m", "meter", "meters", "metre", "metres"),
+    ("cm", "centimeter", "centimeters"), ("mile", "miles", "mi"), ("ft", "foot", "feet"), ("inch", "inches", "in"),
+    ("kg", "kilogram", "kilograms", "kgs"), ("g", "gram", "grams"), ("lb", "lbs", "pound", "pounds"),
+    ("oz", "ounce", "ounces"), ("l", "liter", "liters", "litre", "litres"),
     ("celsius", "c", "centigrade", "degree celsius", "degrees celsius"),
     ("fahrenheit", "f", "degree fahrenheit", "degrees fahrenheit"),
-    ("s", "sec", "second", "seconds"),
-    ("min", "minute", "minutes"),
-    ("h", "hr", "hour", "hours"),
-    ("usd", "us dollar", "us dollars", "dollar", "dollars"),
-    ("eur", "euro", "euros"),
-    ("gbp", "british pound", "british pounds"),
-    ("jpy", "yen", "japanese yen"),
-    ("us", "usa", "united states", "united states of america", "america"),
-    ("uk", "united kingdom", "great britain"),
-)
+    ("s", "sec", "second", "seconds"), ("min", "minute", "minutes"), ("h", "hr", "hour", "hours"),
+    ("usd", "us dollar", "us dollars", "dollar", "dollars"), ("eur", "euro", "euros"),
+    ("gbp", "british pound", "british pounds"), ("jpy", "yen", "japanese yen"),
+    ("us", "usa", "united states", "united states of america", "america"), ("uk", "united kingdom", "great britain"),
+)  # fmt: skip
 _UNIT_OF_NAME = {name: group[0] for group in _UNITS for name in group}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ISO_DATE = re.compile(r"^(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})(?:T00:00(?::00)?Z?)?$")
@@ -93,7 +80,6 @@ _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
 """Number of nested list levels that are compared element by element."""
 MAX_LIST_LENGTH = 50
-"""Maximum length of lists that are compared in any order."""
 _MAX_TEXT_LENGTH = 400
 """Maximum length, in characters, of texts that are compared in all forms."""
 CASE_DIFFERS = "only case, spaces or punctuation differ"
@@ -281,10 +267,7 @@ ABSENT_RUN_BITS = 3.0
 
 @dataclass(frozen=True)
 class RunWeights:
-    """Weights of the runs that answered a question."""
-
     bits: Mapping[int, float]
-    """Run number -> weight, in bits."""
     n_families: int
     run_profiles: Mapping[int, RunProfile]
 
@@ -342,16 +325,12 @@ def smooth_rate(passed: int, known: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class SharedDifference:
-    """A difference from the golden answer and the runs that have it."""
-
     difference: AnswerDifference
     runs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GoldenArgument:
-    """An argument of a golden call, with its function docs."""
-
     call: Call
     name: str
     accept: AcceptedValues

@@ -39,8 +39,6 @@ def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
 
 @dataclass(frozen=True, slots=True)
 class DocumentedFormat:
-    """A format that function docs require."""
-
     name: str
     pattern: re.Pattern[str]
     """Regular expression that matches a part of every string in this format."""
@@ -95,14 +93,9 @@ def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
 
 
 class TextContent:
-    """Numbers and words that a text mentions.
-
-    Attributes:
-        text: The text, case-folded.
-        numbers: Numbers in digits or words.
-        scaled: The numbers in all units of `UNIT_SCALES`, rounded to 9 digits, as strings.
-        stems: First `STEM_LENGTH` letters of each word.
-    """
+    """Numbers and words that a text mentions. Attributes: text: The text, case-folded. numbers: Numbers in digits or
+    words. scaled: The numbers in all units of `UNIT_SCALES`, rounded to 9 digits, as strings. stems: First
+    `STEM_LENGTH` letters of each word."""
 
     __slots__ = ("numbers", "scaled", "stems", "text")
 
@@ -130,7 +123,6 @@ class TextContent:
 
 
 def find_numbers(text: str) -> set[float]:
-    """Find the numbers in a lower-case text, in digits or words."""
     numbers = {value for part in _NUMBER.findall(text) if (value := parse_number(part)) is not None}
     return numbers | {NUMBER_WORDS[word] for word in re.findall(r"[a-z]+", text) if word in NUMBER_WORDS}
 

@@ -31,8 +31,6 @@ def normalize_text(text: str) -> str:
 
 @dataclass(frozen=True)
 class AnswerDifference:
-    """A difference between a predicted answer and the golden answer."""
-
     turn: int
     golden_index: int
     """`Call.index` of the golden call, or -1 for a call that the golden answer does not have."""
@@ -40,9 +38,7 @@ class AnswerDifference:
     path: str
     """Path of the value in the arguments; empty if whole calls differ."""
     state: str
-    """Kind of difference, a `DiffState`."""
     predicted: Any
-    """Predicted value, or `NO_VALUE`."""
     golden: Any
     """Golden value, as `AcceptedValues` or a plain value, or `NO_VALUE`."""
 
@@ -134,9 +130,7 @@ class DistinctAnswer:
     passed: bool | None
     """Official verdict, else recomputed verdict, else judge verdict, else None."""
     has_verdict_conflict: bool = False
-    """Whether the official and the recomputed verdict differ."""
     is_readable: bool = True
-    """Whether all calls could be decoded."""
     differences: Sequence[AnswerDifference] = ()
     """Differences from the golden answer. Answers that call the same functions in the same way share the sequence."""
     items: list[int] = field(default_factory=list)
@@ -152,7 +146,6 @@ class AuditedQuestion:
     """Text of the messages up to the last user message."""
     golden: list[Call]
     functions: list[dict[str, Any]]
-    """Function docs as JSON."""
     group: str | None = None
     """Id of the conversation that contains the question; None if the question is not part of a conversation."""
     is_self_contained: bool = True
@@ -176,8 +169,6 @@ class AuditedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class RunProfile:
-    """Model and pass rates of a run."""
-
     model: str
     family: str
     pass_rate: float
@@ -188,7 +179,6 @@ class RunProfile:
     """Share of items on which the official and the recomputed verdict differ."""
     n_passed: int = 0
     n_verdicts: int = 0
-    """Number of items with a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +200,5 @@ class Reason:
     kind: str
     """Kind of reason, a key of `REASON_CHANCES`."""
     strength: float
-    """Strength of the evidence, 0 to 1."""
     text: str
-    """Unsanitized explanation."""
     alternative: AlternativeAnswer | None = None

@@ -134,7 +134,6 @@ def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
 PRIOR_REVIEWS = 4.0
 """Weight of the prior chance of a kind of reason, as a number of reviews."""
 BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
-"""Faults that confirm a suspicion."""
 
 
 def update_chances(
@@ -172,7 +171,6 @@ CONVENTION_SHARE = 0.1
 MIN_CONVENTION_ITEMS = 20
 """Minimum number of items with a property for the property to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05
-"""Minimum strength, from 0 to 1, of the reasons that are shown."""
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
 """Kinds of reasons that follow from golden answers and function docs, without the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
@@ -184,13 +182,10 @@ FAULT_TEXTS = {
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A question with its score and the reasons to suspect it."""
-
     question: AuditedQuestion
     score: float
     """Probability, 0 to 1, that at least one kind of reason is right."""
     reasons: Sequence[Reason]
-    """Reasons, strongest first."""
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
@@ -204,10 +199,8 @@ def rank_suspects(
     run_profiles: Mapping[int, RunProfile],
     report: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
-    """Score all questions, highest score first; equal scores keep their order.
-
-    `report` is called with the number of checked questions and of all questions. It may raise to cancel.
-    """
+    """Score all questions, highest score first; equal scores keep their order. `report` is called with the number of
+    checked questions and of all questions. It may raise to cancel."""
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)

@@ -45,7 +45,6 @@ MAX_COMPARED_PAIRS = 3600
 MIN_NAME_SIMILARITY = 0.8
 """Minimum similarity, from 0 to 1, of function names that count as two spellings of the same name."""
 MAX_NAME_LENGTH = 100
-"""Maximum number of characters of a function name that are compared."""
 
 IndexPairs = list[tuple[int, int]]
 """Pairs of (index in the golden calls, index in the predicted calls)."""
@@ -66,11 +65,9 @@ def align_turns(
 def align(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """Pair the golden and predicted calls of one turn and compare their arguments.
-
-    Returns pairs in golden order, then predicted calls without a partner. If `ordered`, partners have the same order on
-    both sides, for a benchmark that compares sequences.
-    """
+    """Pair the golden and predicted calls of one turn and compare their arguments. Returns pairs in golden order, then
+    predicted calls without a partner. If `ordered`, partners have the same order on both sides, for a benchmark that
+    compares sequences."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
             return [_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
@@ -98,11 +95,8 @@ def _can_replace(
     names: tuple[set[str], set[str]],
 ) -> bool:
     """Whether the calls at (golden, predicted) `indices` have the same function, or the predicted call replaces the
-    golden one.
-
-    `names` are the function names of both sides. If there are very many calls, only exactly equal names are compared
-    with the other calls.
-    """
+    golden one. `names` are the function names of both sides. If there are very many calls, only exactly equal names are
+    compared with the other calls."""
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
         return True

@@ -16,16 +16,11 @@ GROUPINGS = ("error type", "function", "argument", "category", "value", "decisiv
 the golden and the predicted value at the first difference. `decisive step` means the kind of the guessed step."""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
-    (BY_FUNCTION, BY_ARGUMENT),
-    (BY_ERROR_TYPE, BY_ARGUMENT),
-    (BY_ERROR_TYPE, BY_FUNCTION),
-    (BY_ERROR_TYPE, BY_FUNCTION),
-    (BY_FUNCTION, BY_ARGUMENT),
-    (BY_ERROR_TYPE, BY_FUNCTION),
-)
+    (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
+    (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
+)  # fmt: skip
 """For each of `GROUPINGS`, the two other groupings that subdivide its groups."""
 VALUE_ARROW = " -> "
-"""Text between a golden and a predicted value."""
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
 UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(not known)")
@@ -34,17 +29,14 @@ UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures that share three properties. The fields of all other properties are empty.
-
-    The shared properties are error type, function and argument; category or decisive step, error type and function; or
-    the golden and predicted values, function and argument.
-    """
+    """Failures that share three properties. The fields of all other properties are empty. The shared properties are
+    error type, function and argument; category or decisive step, error type and function; or the golden and predicted
+    values, function and argument."""
 
     error_type: str
     function: str | None
     argument: str | None
     count: int
-    """Number of items in the cluster."""
     examples: list[str]
     """Ids of a few items of the cluster."""
     where: str
@@ -54,7 +46,6 @@ class Cluster:
     failures do not share. A term by itself selects the items of all clusters with the same name."""
 
     difference: str = ""
-    """First difference of the cluster's first item."""
     step_reason: str = ""
     """Reason for the decisive step of the cluster's first item. Empty if not grouped by decisive step."""
     category: str | None = None
@@ -65,7 +56,6 @@ class Cluster:
     n_decisive: int = 0
     """Number of items with a guessed decisive step."""
     first_item: int | None = None
-    """Number of the cluster's first item."""
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -91,7 +81,6 @@ class ClusterGroup:
     """Clusters with the same name in one grouping."""
 
     term: str
-    """Filter term that selects the items of the group."""
     name: str | None
     clusters: list[Cluster] = field(default_factory=list)
 
@@ -188,9 +177,7 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
     """Explain the most frequent error type, or the decisive step, of a group. Empty if there is no explanation.
-
-    `value_error:string: string is not an accepted value`, with `mostly` before it if there are other error types.
-    """
+    `value_error:string: string is not an accepted value`, with `mostly` before it if there are other error types."""
     if grouping == BY_DECISIVE_STEP:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)

@@ -27,11 +27,9 @@ _Position = tuple[int, int, int]
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """Parse the calls in a message named `GOLDEN_CALL`. Returns an empty list for any other text.
-
-    A message contains `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such objects. Arguments become plain
-    JSON values, as in a predicted call.
-    """
+    """Parse the calls in a message named `GOLDEN_CALL`. Returns an empty list for any other text. A message contains
+    `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such objects. Arguments become plain JSON values, as in a
+    predicted call."""
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
@@ -64,10 +62,8 @@ def is_same_call(first: Call, second: Call) -> bool:
 
 
 class RepeatedCalls:
-    """Predicted and quoted calls of an item, for finding the earlier occurrence of a call.
-
-    Calls are indexed by content, because comparing each of thousands of calls with all others would be slow.
-    """
+    """Predicted and quoted calls of an item, for finding the earlier occurrence of a call. Calls are indexed by
+    content, because comparing each of thousands of calls with all others would be slow."""
 
     def __init__(self, item: Item) -> None:
         self._steps = number_steps(item)
@@ -80,10 +76,8 @@ class RepeatedCalls:
                 self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None.
-
-        A predicted call takes precedence over one that is quoted in the dialogue.
-        """
+        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None. A predicted
+        call takes precedence over one that is quoted in the dialogue."""
         key, position = _content_key(call), _call_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
@@ -114,7 +108,6 @@ def _value_key(value: Any, depth: int) -> Hashable:
 
 
 REASONING = "reasoning"
-"""`Message.name` of a model's reasoning."""
 
 
 @dataclass(slots=True)
@@ -125,7 +118,6 @@ class ChatMessage:
     calls: list[Call] = field(default_factory=list)
     """Calls that the message makes. If the role is `user`, a simulated user made them."""
     ids: list[str] = field(default_factory=list)
-    """A unique id for each call."""
     name: str | None = None
     call_id: str | None = None
     """Id of the call that a tool message answers; None if it is unknown."""
@@ -212,7 +204,6 @@ def _number_calls(messages: Sequence[ChatMessage]) -> None:
 
 
 _SCHEMA_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "int": "integer"}
-"""Python names of types in function docs -> JSON Schema types."""
 
 
 def tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -243,10 +234,8 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refused(result: str) -> bool:
-    """Whether a result reports that the call was refused.
-
-    tau-bench writes `Error: ...`, BFCL `{"error": ...}`, ACEBench `status: False`.
-    """
+    """Whether a result reports that the call was refused. tau-bench writes `Error: ...`, BFCL `{"error": ...}`,
+    ACEBench `status: False`."""
     return _REFUSAL.match(result) is not None
 
 
@@ -260,15 +249,12 @@ class Description:
     """Name and options of an object with an id, as results state them."""
 
     name: str = ""
-    """Name of the object; empty if no result states one."""
     options: tuple[str, ...] = ()
     """Values that distinguish the object from others of the same kind: `black`, `512GB`."""
 
 
 @dataclass(slots=True)
 class Descriptions:
-    """Descriptions of objects by id, collected from the results of calls."""
-
     by_id: dict[str, Description] = field(default_factory=dict)
 
     def add_results(self, results: Iterable[str]) -> None:

@@ -41,7 +41,6 @@ MIN_REPEATS = 3
 @dataclass(slots=True)
 class _PairedCall:
     message: int
-    """Number of the message, from 1."""
     call: Call
     pair: CallPair
     address: str
@@ -60,7 +59,6 @@ class _Paired:
     missing: list[CallPair] = field(default_factory=list)
     """Call pairs of the golden calls that were never made."""
     replies: list[tuple[int, ChatMessage]] = field(default_factory=list)
-    """(number from 1, message) of the model's messages."""
 
     def __post_init__(self) -> None:
         positions: dict[int, int] = {}

@@ -37,7 +37,6 @@ from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP
 
 GUESS = "guess from facts"
-"""`Verdict.by` of a decisive step."""
 READING_VERBS = frozenset({
     "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
     "show", "think", "verify", "view",
@@ -72,13 +71,10 @@ _PROPOSAL = re.compile(r"\b(?:confirm|would you like|shall i|should i|do you wan
 
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
-    """A guessed decisive step of a conversation."""
-
     message: int
     """Number of the message in `chat_messages`, from 1."""
     kind: str
     reason: str
-    """Why this is the decisive step, in one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,11 +268,8 @@ class _Facts:
 
     def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
         """Yield a step for each expected text: the message with a call that contains it, else the first reply with
-        another value of the same form, else the last reply.
-
-        Whole numbers have the same form if they have equally many digits. A number with decimals counts only if it is
-        in no result, because replies quote many prices.
-        """
+        another value of the same form, else the last reply. Whole numbers have the same form if they have equally many
+        digits. A number with decimals counts only if it is in no result, because replies quote many prices."""
         replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
         for text in missing_texts:
             wanted = text.lower().replace(",", "")
@@ -454,10 +447,8 @@ def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
 
 
 def _identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the values that identify objects: texts with a digit, except the ids of users and payment methods.
-
-    All actions contain the id of the user. Users name a payment method in words ("my card") and never state its id.
-    """
+    """Return the values that identify objects: texts with a digit, except the ids of users and payment methods. All
+    actions contain the id of the user. Users name a payment method in words ("my card") and never state its id."""
     return [
         value
         for name, each in arguments.items()

@@ -16,16 +16,9 @@ from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, GoldenObject
 from fcreview.model.json_value import MAX_DEPTH, TOO_DEEP_TEXT, abbreviate, child_path, to_json_text
 
 _TYPE_NAMES = {
-    str: "string",
-    int: "integer",
-    float: "float",
-    bool: "boolean",
-    type(None): "null",
-    list: "list",
-    tuple: "tuple",
-    dict: "object",
-    GoldenObject: "object",
-}
+    str: "string", int: "integer", float: "float", bool: "boolean", type(None): "null", list: "list", tuple: "tuple",
+    dict: "object", GoldenObject: "object",
+}  # fmt: skip
 
 
 def type_name(value: Any) -> str:
@@ -34,7 +27,6 @@ def type_name(value: Any) -> str:
 
 
 def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
-    """Describe a value of the wrong type: `type differs: string "5", golden integer 5`."""
     golden = (
         f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else f"none of {len(accepted)} accepted values"
     )
@@ -42,10 +34,8 @@ def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
 
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
-    """Describe a value that is not accepted: `value differs: 3, golden 5` or `none of 2 accepted values`.
-
-    The text names the difference if only the type, the case, white space or quotation marks differ.
-    """
+    """Describe a value that is not accepted: `value differs: 3, golden 5` or `none of 2 accepted values`. The text
+    names the difference if only the type, the case, white space or quotation marks differ."""
     if type_name(value) not in {type_name(one) for one in accepted}:
         return describe_type_difference(accepted, value)
     if len(accepted) > 1:
@@ -81,17 +71,13 @@ def _identity(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
     """Values that a benchmark treats as equal although they are not exactly equal. The default rules add no such
-    values.
-
-    Values that are equal only by these rules have the state `~`.
-    """
+    values. Values that are equal only by these rules have the state `~`."""
 
     normalise: Callable[[str], str] = _identity
     """Function that normalises a string. Strings are equal if their normalised texts are equal."""
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
-    """Whether a tuple equals a golden list."""
     is_same_name: Callable[[str, str], bool] = eq
     """Whether a golden and a predicted function name denote the same function. Such calls keep the state `=`."""
 
@@ -111,9 +97,7 @@ def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
 
 def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
     """Whether two values are exactly equal. 1, 1.0 and True are different at every depth, and NaN equals NaN.
-
-    `expected` can contain `GoldenObject`. Values nested deeper than `json_value.MAX_DEPTH` count as different.
-    """
+    `expected` can contain `GoldenObject`. Values nested deeper than `json_value.MAX_DEPTH` count as different."""
     kind = type(value)
     if type(expected) is not kind:
         return (
@@ -167,9 +151,7 @@ NORMALISED_WEIGHT = 0.1
 
 def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES) -> list[ArgumentDiff]:
     """Return the differences of two calls: first the golden arguments in golden order, then the unexpected arguments.
-
-    The path of a difference in the call as a whole is empty.
-    """
+    The path of a difference in the call as a whole is empty."""
     found: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
         found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))

@@ -20,7 +20,6 @@ from fcreview.model.json_value import abbreviate, abbreviate_golden, child_path,
 
 _BLANKS_AROUND_QUOTES = re.compile(r" *(['\"]) *")
 MAX_TEXT_LENGTH = 2000
-"""Length of a string, in characters, above which strings are not compared."""
 _MAX_NAMED_CHARACTERS = 3
 _LETTERS = dict(
     zip("аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι", "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi", strict=True)
@@ -82,11 +81,8 @@ class ArgumentRow:
     golden: str | None
     """Accepted values as JSON, joined with " or "; None without a golden value."""
     predicted: str | None
-    """Predicted value as JSON; None without a predicted value."""
     reason: str | None
-    """Reason for the difference; None if the values are equal."""
     optional: bool = False
-    """Whether the golden answer allows omitting the value."""
 
     @property
     def is_required_by_function(self) -> bool:
@@ -160,10 +156,7 @@ def find_values_at(
     golden: Any, predicted: Any, keys: Sequence[str | int], rules: ComparisonRules = EXACT_RULES
 ) -> tuple[Any, Any]:
     """Return the golden and the predicted value at a path inside an argument. The value is `NO_VALUE` for a side that
-    has none.
-
-    If several golden values are accepted, the path continues in the value closest to the prediction.
-    """
+    has none. If several golden values are accepted, the path continues in the value closest to the prediction."""
     for key in keys:
         if isinstance(golden, AcceptedValues):
             golden = find_closest_value(golden, predicted, rules)
@@ -188,7 +181,6 @@ MAX_VALUE_IN_LINE = 60
 """Maximum number of characters of each value in the text of a first difference."""
 
 MAX_VALUE_IN_CLUSTER = 120
-"""Maximum number of characters of a value by which failures are clustered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +193,7 @@ class FirstDifference:
     text: str | None = None
     """Description of the difference in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     golden: str | None = None
-    """Golden value of the argument; None if there is none."""
     predicted: str | None = None
-    """Predicted value of the argument; None if there is none."""
 
     def apply_to(self, item: Item) -> None:
         item.diff_function, item.diff_argument, item.first_difference = self.function, self.argument, self.text
@@ -211,10 +201,8 @@ class FirstDifference:
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
-    """Set the function and the argument in which the benchmark's checker reports the error.
-
-    The values of the first difference are kept if it is inside that argument, otherwise removed.
-    """
+    """Set the function and the argument in which the benchmark's checker reports the error. The values of the first
+    difference are kept if it is inside that argument, otherwise removed."""
     is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
     if function != item.diff_function or not is_inside:
         item.diff_golden = item.diff_predicted = None

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 ITEM = "item"
 RESPONSE = "response"
 WHOLE_TARGETS = (ITEM, RESPONSE)
-"""Targets that are not a turn, call or argument."""
 ADDRESS_FORMS = "item, response, turn:1, turn:1/call:2 or turn:1/call:2/arg:city"
-"""Examples of addresses, for help texts and messages."""
 
 _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?", re.DOTALL)
 

@@ -47,7 +47,6 @@ class VerdictsByAnnotator:
     verdicts: dict[str, Any]
     """Annotator -> verdict, "unsure" included. Adjudications are not included."""
     adjudication: Any = None
-    """Adjudicated verdict; None if there is none."""
     independent: dict[str, Any] = field(default_factory=dict)
     """Annotator -> verdict that follows from this annotator's own reviews only."""
 
@@ -86,11 +85,9 @@ def _is_current(opinion: Opinion) -> bool:
 
 
 def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion], context: RollUpContext) -> None:
-    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict.
-
-    An annotator who only confirms the benchmark's verdicts on parts gets no item verdict, unless another annotator
-    overrides one of the same verdicts: then the confirmation counts as the benchmark's verdict on the item.
-    """
+    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. An
+    annotator who only confirms the benchmark's verdicts on parts gets no item verdict, unless another annotator
+    overrides one of the same verdicts: then the confirmation counts as the benchmark's verdict on the item."""
     adjudicated = _verdicts_on_parts([o for o in parts if o.is_adjudication])
     if on_item.adjudication is None:
         on_item.adjudication = roll_up_parts(adjudicated, context)
@@ -110,11 +107,9 @@ def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion],
 def _complete_from_criteria(
     collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
 ) -> None:
-    """Add the verdicts that follow from verdicts on other criteria, so that they are compared with given verdicts.
-
-    A target and criterion on which nobody gave a verdict is added only if the annotators' verdicts on other criteria
-    lead to different verdicts, and annotators do not disagree on any of these other criteria.
-    """
+    """Add the verdicts that follow from verdicts on other criteria, so that they are compared with given verdicts. A
+    target and criterion on which nobody gave a verdict is added only if the annotators' verdicts on other criteria lead
+    to different verdicts, and annotators do not disagree on any of these other criteria."""
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
     for opinion in sorted(opinions, key=lambda o: o.time):
@@ -146,10 +141,8 @@ def _derive_by_annotator(
     question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
     """Return annotator -> verdict on the target and criterion `question`, derived from the annotator's other verdicts.
-
     If an annotator only confirms a verdict that another annotator overrides, the result for this annotator is the
-    automatic verdict.
-    """
+    automatic verdict."""
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_sources(context.benchmark, question, given)
     overriding = {
@@ -274,10 +267,8 @@ def _opinion_with_verdict(
 
 @dataclass(slots=True)
 class Decision:
-    """The combined reviews of all annotators on one target and criterion.
-
-    Each field is a column of the table `human_labels`, under the name in its metadata or its own name.
-    """
+    """The combined reviews of all annotators on one target and criterion. Each field is a column of the table
+    `human_labels`, under the name in its metadata or its own name."""
 
     target: str
     criterion: str
@@ -286,7 +277,6 @@ class Decision:
     decided_by: DecidedBy | None = None
     """How the verdict was decided. None if no annotator decided; the automatic verdict then counts."""
     mine: Any = field(default=None, metadata={"column": "you"})
-    """Verdict of the current annotator; None if they gave none."""
     fault: str | None = None
     """Fault that the adjudicator recorded; None for an adjudicated pass without a fault. Otherwise, the fault on which
     all annotators agree (all annotators of the majority if the majority decided), else "disputed"."""
@@ -295,7 +285,6 @@ class Decision:
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
-    """Names of annotators with a current opinion, sorted."""
     n_verdicts: int = 0
     """Number of annotators and adjudicators with a current verdict, "unsure" included."""
     stale: bool = False
@@ -305,13 +294,11 @@ class Decision:
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
     """Number of the targets and criteria in `n_part_verdicts` on which the current annotator has a verdict."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
-    """Whether the current annotator has a stale opinion."""
     mine_bulk: bool = field(default=False, metadata={"column": "your_bulk"})
     """Whether `mine` would be None without bulk reviews."""
     individual: Any = None
     """`human` as it would be without bulk reviews."""
     individual_by: DecidedBy | None = None
-    """`decided_by` as it would be without bulk reviews."""
 
 
 def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:
@@ -412,11 +399,9 @@ def has_seen_other_verdicts(
 def decide(
     opinions: Sequence[Opinion], context: RollUpContext, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> list[Decision]:
-    """Combine the opinions of all annotators on one item and its parts into decisions.
-
-    The decision on `item`/`correct` comes first and is always present. One decision for each other reviewed target and
-    criterion follows. `annotator` is the current annotator, whose verdict becomes `Decision.mine`.
-    """
+    """Combine the opinions of all annotators on one item and its parts into decisions. The decision on `item`/`correct`
+    comes first and is always present. One decision for each other reviewed target and criterion follows. `annotator` is
+    the current annotator, whose verdict becomes `Decision.mine`."""
     by_target = _group_by_target(opinions)
     if len(opinions) == 1 and ITEM_CORRECT in by_target and _is_current(opinions[0]):
         return [_decide_single(opinions[0], annotator)]

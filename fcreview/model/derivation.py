@@ -12,9 +12,7 @@ from fcreview.model.address import ITEM, RESPONSE, WHOLE_TARGETS
 from fcreview.model.review import CORRECT
 
 TargetCriterion = tuple[str, str]
-"""(target, criterion) of a verdict."""
 Metadata = Mapping[str, Any]
-"""`Extra.metadata` of an item."""
 Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
 """(given target and criterion, function of (its verdict, metadata) that returns the derived verdict or None)."""
 
@@ -94,10 +92,8 @@ _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertio
 def find_sources(
     benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
-    """Return the targets and criteria that can determine the verdict on `question`, in order of precedence.
-
-    `given` are the reviewed targets and criteria. They are needed for benchmarks whose items have different checks.
-    """
+    """Return the targets and criteria that can determine the verdict on `question`, in order of precedence. `given` are
+    the reviewed targets and criteria. They are needed for benchmarks whose items have different checks."""
     if benchmark != _PRODUCT_BENCHMARK:
         return [source for source, _ in _find_rules(benchmark, question)]
     if question not in (_REWARD, _ITEM_VERDICT):
@@ -152,10 +148,8 @@ def _is_number(value: Any) -> bool:
 def derive_verdict(
     benchmark: str, question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> Any:
-    """Return the verdict that follows from verdicts on other criteria, or None.
-
-    `verdicts` are the verdicts that contradict automatic verdicts. Nothing follows from a verdict that confirms one.
-    """
+    """Return the verdict that follows from verdicts on other criteria, or None. `verdicts` are the verdicts that
+    contradict automatic verdicts. Nothing follows from a verdict that confirms one."""
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_from_reward(question, verdicts, metadata)
     rules = _find_rules(benchmark, question)

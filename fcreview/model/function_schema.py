@@ -25,7 +25,6 @@ JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in name
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 """Keys under which the function docs of different model interfaces store the schema of the parameters."""
 NO_DEFAULT: Any = object()
-"""Value of `Parameter.default` for a parameter without a default."""
 
 
 class MalformedSchema(ValueError):
@@ -49,7 +48,6 @@ class Parameter:
     """Kind of JSON value, from `JSON_TYPES`; None if every value is allowed."""
     required: bool
     choices: tuple[Any, ...]
-    """Allowed values; empty if the schema has no `enum`."""
     default: Any
     """Default: a JSON value from the schema, text from the description, or `NO_DEFAULT`."""
     description: str
@@ -59,8 +57,6 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class FunctionSchema:
-    """A function doc with parsed parameters."""
-
     name: str
     parameters: Mapping[str, Parameter]
     lists_parameters: bool
@@ -75,10 +71,8 @@ def get_parameters_schema(document: Mapping[str, Any], keys: Sequence[str] = PAR
 def read_declared_parameters(
     document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
 ) -> DeclaredParameters:
-    """Return the properties and the required names that a function doc declares.
-
-    Malformed parts count as missing, or raise MalformedSchema with `strict`. See `PARAMETER_KEYS` for `keys`.
-    """
+    """Return the properties and the required names that a function doc declares. Malformed parts count as missing, or
+    raise MalformedSchema with `strict`. See `PARAMETER_KEYS` for `keys`."""
     schema = get_parameters_schema(document, keys)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
@@ -162,11 +156,9 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None if no schema has its name.
-
-    Dots and underscores count as equal, because model interfaces do not allow dots. A number after the name is ignored,
-    because early BFCL data numbers the calls of one function (`play 2`).
-    """
+    """Return the schema of a called function, or None if no schema has its name. Dots and underscores count as equal,
+    because model interfaces do not allow dots. A number after the name is ignored, because early BFCL data numbers the
+    calls of one function (`play 2`)."""
     for each in (name, _NUMBER_SUFFIX.sub("", name)):
         plain = each.replace(".", "_")
         for schema in schemas:

@@ -60,11 +60,8 @@ class Erratum:
 
 @dataclass(slots=True)
 class RecordedReview:
-    """A person's decision that the files of the run contain, such as an edited score.
-
-    The item screen shows the decision with author and reason. The decision counts as a review only after
-    `import-labels` has imported it.
-    """
+    """A person's decision that the files of the run contain, such as an edited score. The item screen shows the
+    decision with author and reason. The decision counts as a review only after `import-labels` has imported it."""
 
     source: str
     """Program that recorded the decision, such as `inspect`."""
@@ -217,14 +214,11 @@ class Message:
 
 @dataclass(slots=True)
 class AcceptedValues:
-    """Values that a golden answer accepts for one argument.
-
-    A value is plain JSON, or a `GoldenObject` at any depth if the fields of an object have alternatives too.
-    """
+    """Values that a golden answer accepts for one argument. A value is plain JSON, or a `GoldenObject` at any depth if
+    the fields of an object have alternatives too."""
 
     any_of: list[Any]
     optional: bool = False
-    """Whether the argument may be omitted."""
 
 
 @dataclass(slots=True)
@@ -236,8 +230,6 @@ class GoldenObject:
 
 @dataclass(slots=True)
 class Call:
-    """A golden or predicted function call."""
-
     side: Side
     name: str
     arguments: dict[str, Any] | None
@@ -280,10 +272,8 @@ class CallPair:
 
 @dataclass(slots=True)
 class Verdict:
-    """The verdict of one source on a target and criterion.
-
-    `value` is JSON: true or false, a number, a list of labels, or null if the source was asked and gave no answer.
-    """
+    """The verdict of one source on a target and criterion. `value` is JSON: true or false, a number, a list of labels,
+    or null if the source was asked and gave no answer."""
 
     source: SourceName
     value: Any
@@ -305,9 +295,7 @@ class ImportIssue:
     file: str
     line: int | None
     what: str
-    """Description of the problem, one line."""
     raw: str | None = None
-    """Beginning of the affected record."""
     item: str | None = None
     """Id of the affected item; None if the issue affects no single item."""
     severity: Literal["error", "warning", "notice"] = "warning"
@@ -322,7 +310,6 @@ class Item:
     group: str | None = None
     """Id of the conversation that has this and other items; None if there is none."""
     question: str = ""
-    """The question as one line, for lists."""
     messages: list[Message] = field(default_factory=list)
     golden: list[Call] = field(default_factory=list)
     predicted: list[Call] = field(default_factory=list)
@@ -332,7 +319,6 @@ class Item:
     """Docs of the available functions, as in the dataset. Many items may share the same list object."""
     official: bool | None = None
     rule: bool | None = None
-    """Recomputed verdict; None if there is none."""
     judge: bool | None = None
     error_type: str | None = None
     rule_error_type: str | None = None
@@ -343,7 +329,6 @@ class Item:
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency: float | None = None
-    """Latency in seconds, summed over all steps."""
     seconds: list[float] | None = None
     """Latency of each step in seconds; None if the source has only the sum."""
     setting: str | None = None
@@ -351,7 +336,6 @@ class Item:
     diff_function: str | None = None
     """Function of the first difference. Clusters are formed by (error_type, diff_function, diff_argument)."""
     diff_argument: str | None = None
-    """Argument path of the first difference."""
     first_difference: str | None = None
     """First difference from the golden answer, in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
     diff_golden: str | None = None
@@ -361,7 +345,6 @@ class Item:
     decisive_step: str | None = None
     """Kind of the guessed decisive step, such as `wrong_write`. None if there is no guess."""
     extra: Extra = field(default_factory=Extra)
-    """Optional data, such as the failing turn, a final answer and the benchmark's metadata."""
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
@@ -378,8 +361,6 @@ class Item:
 
 @dataclass(slots=True)
 class Run:
-    """The results of one model on one benchmark."""
-
     benchmark: str
     generation: str
     """Version of the benchmark, such as `V4`."""
@@ -417,10 +398,8 @@ class Run:
 
 
 def number_steps(item: Item) -> dict[tuple[int, int], int]:
-    """Number the steps of each turn that contain a message or a call: 1, 2, 3.
-
-    Benchmarks leave gaps between their own step numbers. The messages that open a turn (step -1) are not a step.
-    """
+    """Number the steps of each turn that contain a message or a call: 1, 2, 3. Benchmarks leave gaps between their own
+    step numbers. The messages that open a turn (step -1) are not a step."""
     used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
     used |= {(call.turn, call.step) for call in item.predicted}
     numbers: dict[tuple[int, int], int] = {}

@@ -57,11 +57,9 @@ def abbreviate_golden(value: Any, limit: int = 60) -> str:
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:
-    """Format a value on one line: `{"a": [1, 2.0, "3", true, null]}`.
-
-    Tuples are formatted as `(1, 2)`, non-finite numbers as `NaN` and `Infinity`, and accepted values as `"C" or "F"`.
-    An optional field has a question mark: `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn.
-    """
+    """Format a value on one line: `{"a": [1, 2.0, "3", true, null]}`. Tuples are formatted as `(1, 2)`, non-finite
+    numbers as `NaN` and `Infinity`, and accepted values as `"C" or "F"`. An optional field has a question mark:
+    `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn."""
     kind = type(value)
     if kind is str:
         return str(encode_basestring(value))
@@ -171,10 +169,8 @@ def parse_json(text: str | None) -> Any:
 
 
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Write JSON with sorted keys and without white space. `1`, `1.0` and `true` stay different.
-
-    `default` converts values that JSON does not have. Raises TypeError if a value cannot be written as JSON.
-    """
+    """Write JSON with sorted keys and without white space. `1`, `1.0` and `true` stay different. `default` converts
+    values that JSON does not have. Raises TypeError if a value cannot be written as JSON."""
     return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
 
 

@@ -36,7 +36,6 @@ class ScoredItem:
     category: str
     group: str | None
     valid: bool | None
-    """Verdict on the item; None if the source has none."""
     error_type: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     """Criterion -> verdict on the item or its response."""
@@ -59,7 +58,6 @@ class ScoredItem:
     seconds: tuple[float, ...] = ()
     """Seconds of each step of all items. An item without the times of its steps adds the seconds of the whole item."""
     setting: str | None = None
-    """Setting that the item was run under, as in `Item.setting`."""
     n_items: int = 1
     """Number of items that this object represents. An importer with `aggregates_rows` gets one object for all items of
     a category that every source scores alike, with summed tokens. The `id`, `metadata`, `group` and numbers of calls,
@@ -82,11 +80,8 @@ class ScoredItem:
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:
-    """Cache the result of a function on the item that it is called with.
-
-    An estimate computes a benchmark's metrics many hundred times from different combinations of the same items. Items
-    must not change after the first call.
-    """
+    """Cache the result of a function on the item that it is called with. An estimate computes a benchmark's metrics
+    many hundred times from different combinations of the same items. Items must not change after the first call."""
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
@@ -108,8 +103,6 @@ def chain_id(item: ScoredItem) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RunItems:
-    """A run with its items, scored by one source."""
-
     run: Run
     items: Sequence[ScoredItem]
 
@@ -131,9 +124,7 @@ class Metric:
     total: int | None = None
     """Number of verdicts that are needed to compute the metric over all items."""
     counted_noun: str = "items"
-    """Plural noun for what `n` and `total` count."""
     digits: int = 1
-    """Number of decimals that the benchmark prints."""
 
     @property
     def key(self) -> MetricKey:

@@ -23,7 +23,6 @@ Act = Literal["review", "retract", "adjudicate"]
 `adjudicate` is a review that resolves its target."""
 ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
 Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
-"""Who or what is to blame for a failure or a wrong verdict."""
 FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
 CORRECT = "correct"
 UNSURE = "unsure"
@@ -103,7 +102,6 @@ class Event(Annotation):
     prediction_hash: str = ""
     golden_hash: str = ""
     retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
-    """Id of the event that a `retract` event undoes."""
     blind: bool | None = field(default=None, metadata=_optional_metadata("flag"))
     """Whether other verdicts were hidden from the annotator. Only fcreview sets this field. None means unknown:
     retractions and old journals do not record it."""
@@ -116,7 +114,6 @@ class Event(Annotation):
     """Id of the bulk review that recorded the event: one verdict on all items of a cluster. None for an individual
     review. Only individual reviews count in agreement, calibration, estimates and self-agreement."""
     previous: str = ""
-    """`hash` of the previous event in the file; empty for the first event."""
     hash: str = ""
     """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without this field."""
     version: int = JOURNAL_VERSION
@@ -130,7 +127,6 @@ class Opinion(Annotation):
 
     annotator: str
     time: str = ""
-    """Time of the latest event, as in `Event.time`."""
     blind: bool | None = None
     """`Event.blind` of the event that set the verdict."""
     bulk: str | None = None

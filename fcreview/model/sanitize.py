@@ -19,9 +19,7 @@ import re
 import unicodedata
 
 MAX_MARKS = 4
-"""Maximum number of combining marks on one base character."""
 TAB_STOP = 4
-"""Distance between tab stops, in terminal cells."""
 
 # Characters in these ranges are assigned and visible, need no base, and have the same width on all terminals. Nearly
 # all text consists of them, and one search confirms that. In other text, only characters outside them are examined.

@@ -40,9 +40,7 @@ class Scale:
     numbers: tuple[float, float] | None = None
     """(lowest, highest) allowed number; None if no range of numbers is allowed."""
     whole_numbers: bool = False
-    """Whether a number must be a whole number."""
     labels: bool = False
-    """Whether a list of labels is allowed."""
     known_labels: tuple[str, ...] = ()
     """Labels that the screens offer. Any other label is allowed too."""
 
@@ -99,10 +97,8 @@ SCALES: dict[str, Scale] = {
     DECISIVE_STEP: Scale(numbers=(1, math.inf), whole_numbers=True),
     "dialog_act": Scale(labels=True, known_labels=DIALOG_ACTS),
 }
-"""Criterion -> scale, for the criteria that fcreview knows by name."""
 
 ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
-"""Criteria that are scored 0, 1 or 2."""
 TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
 """Criteria of remarks by a judge that are not verdicts on a call."""
@@ -154,10 +150,8 @@ SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
 
 
 def agreed_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the unanimous verdict of the annotators, "disputed" if they disagree, or None without verdicts.
-
-    An annotator who is unsure abstains. Lists of labels are compared as sets.
-    """
+    """Return the unanimous verdict of the annotators, "disputed" if they disagree, or None without verdicts. An
+    annotator who is unsure abstains. Lists of labels are compared as sets."""
     deciding = [*filter(decides, verdicts)]
     if not deciding:
         return None
@@ -194,21 +188,17 @@ class RollUpContext:
     needs: Sequence[Sequence[str]] | None = None
     """Lists of addresses; one part of each list must pass. See `Extra.needs`."""
     benchmark_item: bool | None = None
-    """The benchmark's verdict on the item; None if there is none."""
     benchmark: str = ""
     """Name of the benchmark. Its rules derive verdicts from other criteria."""
     automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
     """Automatic verdicts on the item and its parts, for derived verdicts."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    """`Extra.metadata` of the item, for derived verdicts."""
 
 
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
     """Return the item verdict that follows from an annotator's verdicts on its parts, or None if none follows.
-
     `verdicts` maps addresses to verdicts. A verdict that only confirms the benchmark's verdict does not count, because
-    the benchmark's verdict on the item already includes it. Parts without a review keep the benchmark's verdict.
-    """
+    the benchmark's verdict on the item already includes it. Parts without a review keep the benchmark's verdict."""
     benchmark = context.benchmark_parts
     overriding = {
         address: verdict for address, verdict in verdicts.items() if not same_verdict(verdict, benchmark.get(address))
@@ -236,11 +226,9 @@ def roll_up_benchmark(context: RollUpContext) -> bool | None:
 
 
 def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two annotators' verdicts on parts (address -> verdict) exclude each other.
-
-    Verdicts exclude each other if they differ on one part, or if one annotator passes a call or turn that contains a
-    part which the other annotator fails.
-    """
+    """Whether two annotators' verdicts on parts (address -> verdict) exclude each other. Verdicts exclude each other if
+    they differ on one part, or if one annotator passes a call or turn that contains a part which the other annotator
+    fails."""
     return any(
         (first_address == second_address and not same_verdict(first_verdict, second_verdict))
         or _contains_failure(first_address, first_verdict, second_address, second_verdict)
@@ -324,11 +312,8 @@ AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
 
 
 def find_first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
-    """Return {source, by, value} of the automatic verdict that counts, if an annotator's verdict contradicts it.
-
-    The first source of `SCORING_ORDER` with a value counts. Returns None if the annotator's verdict contradicts
-    nothing.
-    """
+    """Return {source, by, value} of the automatic verdict that counts, if an annotator's verdict contradicts it. The
+    first source of `SCORING_ORDER` with a value counts. Returns None if the annotator's verdict contradicts nothing."""
     if not decides(verdict):
         return None
     for source in SCORING_ORDER:

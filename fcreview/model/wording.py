@@ -42,10 +42,8 @@ def parse_answer(criterion: str, word: str) -> Any:
 
 def describe_scale_error(criterion: str, value: Any) -> str | None:
     """Describe why a criterion's scale does not allow a verdict. Returns None if the scale allows the verdict or the
-    criterion has no scale.
-
-    A list is also valid on yes/no criteria, because HammerBench lists the hallucinated arguments.
-    """
+    criterion has no scale. A list is also valid on yes/no criteria, because HammerBench lists the hallucinated
+    arguments."""
     scale = SCALES.get(criterion)
     if scale is None or any(type(verdict) is type(value) and verdict == value for verdict in scale.words.values()):
         return None
@@ -57,7 +55,6 @@ def describe_scale_error(criterion: str, value: Any) -> str | None:
 
 
 COLUMN_GAP = 2
-"""Number of blanks between the columns of a table."""
 
 
 def compute_column_widths(
@@ -68,11 +65,9 @@ def compute_column_widths(
     cells: int | None = None,
     least: Sequence[int] = (),
 ) -> list[int]:
-    """Compute the width of each column, in cells, so that its title and its texts fit.
-
-    `widest` limits every column except the last. A table wider than `cells` loses cells in its last column first, then
-    in the widest one. No column gets narrower than its title or its entry in `least`. Texts must be sanitized.
-    """
+    """Compute the width of each column, in cells, so that its title and its texts fit. `widest` limits every column
+    except the last. A table wider than `cells` loses cells in its last column first, then in the widest one. No column
+    gets narrower than its title or its entry in `least`. Texts must be sanitized."""
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
     if widest is not None:
@@ -90,9 +85,7 @@ def compute_column_widths(
 
 def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] = ()) -> list[str]:
     """Clip or pad the sanitized texts of a row to the column widths, and put the column gap before all but the first.
-
-    `right` contains the indices of columns to align right, such as numbers.
-    """
+    `right` contains the indices of columns to align right, such as numbers."""
     cells = enumerate(zip(texts, sizes, strict=True))
     return [" " * (COLUMN_GAP * (at > 0)) + pad(text, size, right=at in right) for at, (text, size) in cells]
 
@@ -193,11 +186,9 @@ _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for 
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe an error type in one line; empty if it is unknown.
-
-    `value_error:string` gives `string is not an accepted value`. The whole type is looked up first, then the part after
-    the last colon, then the part before the first. Each of several types joined by ` + ` is described.
-    """
+    """Describe an error type in one line; empty if it is unknown. `value_error:string` gives `string is not an accepted
+    value`. The whole type is looked up first, then the part after the last colon, then the part before the first. Each
+    of several types joined by ` + ` is described."""
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]
@@ -225,11 +216,9 @@ class HeaderAccuracy:
 
     passed: int
     total: int
-    """Number of scored items."""
 
     @property
     def message(self) -> str:
-        """Text of the notice about the header and the missing results."""
         share = f"{100 * self.passed / self.total:.2f} %"
         counts = f"{self.passed} of {self.total}"
         return f"the score file states {share} ({counts}); without results, only failed items are known"
@@ -249,7 +238,6 @@ def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccura
 
 
 NO_VALUE = "–"
-"""Text for an unknown value."""
 NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. Pass --data DIR."
 
 
@@ -285,18 +273,14 @@ def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) 
 
 
 def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = NO_VALUE) -> str:
-    """Format the rate of recomputed verdicts. If some items have none, only their number is shown: `– (61 of 1,000)`.
-
-    A rate over part of the items would mislead: without a dataset, only failed items can be recomputed.
-    """
+    """Format the rate of recomputed verdicts. If some items have none, only their number is shown: `– (61 of 1,000)`. A
+    rate over part of the items would mislead: without a dataset, only failed items can be recomputed."""
     return format_rate(passed, known) if known in (0, n_items) else f"{unknown} ({known:,} of {n_items:,})"
 
 
 def format_official_rate(passed: int, known: int, n_items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
-    """Format the official rate as `format_rate_of_known` does.
-
-    Without results, only the headers of the score files state a rate: `86.0 % stated`.
-    """
+    """Format the official rate as `format_rate_of_known` does. Without results, only the headers of the score files
+    state a rate: `86.0 % stated`."""
     if known or not stated_of:
         return format_rate_of_known(passed, known, n_items)
     return f"{format_rate(stated_pass, stated_of)} stated"

@@ -164,7 +164,6 @@ RESAMPLES = 1000
 SEED = 0
 INTERVAL_PERCENTILES = (2.5, 97.5)
 _MAX_WEIGHTS = 2_000_000
-"""Maximum number of weights in memory at a time."""
 
 
 class BootstrapEstimate(NamedTuple):
@@ -230,7 +229,6 @@ class RatingTable:
     cells: IntArray
     """Indexes into `label_keys`, or `NO_LABEL`, of shape (patterns, annotators)."""
     multiplicity: IntArray
-    """Number of units of each pattern."""
 
     def count_labels(self) -> IntArray:
         """Return the number of annotators who chose each label, of shape (patterns, label_keys)."""
@@ -266,15 +264,12 @@ def compute_agreement(
 def build_rating_groups(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> list[RatingGroup]:
-    """Select the labels among the ratings and group them by each scope."""
     labels = build_labels(ratings)
     return [group for scope in scopes for group in group_ratings(labels, scope, given)]
 
 
 @dataclass(frozen=True, slots=True)
 class _CoefficientRequest:
-    """A coefficient to compute from some patterns of a table."""
-
     metric: CoefficientName
     annotators: tuple[str, ...]
     patterns: IntArray
@@ -358,14 +353,11 @@ class SelfAgreement:
     n: int
     """Number of targets with two labels; "unsure" is not a label."""
     percent: float | None
-    """Share of equal labels, 0 to 1."""
     percent_low: float | None
-    """Lower end of the 95 % bootstrap interval; None for a single target."""
     percent_high: float | None
     kappa: float | None
     """Cohen's kappa of first and second labels; None if undefined."""
     kappa_low: float | None
-    """Lower end of the 95 % bootstrap interval; None for a single target."""
     kappa_high: float | None
 
 

@@ -61,7 +61,6 @@ def is_fault_disagreement(disagreement: Disagreement) -> bool:
 
 
 def format_majority(disagreement: Disagreement) -> str:
-    """Format the majority verdict, which is shown and not applied."""
     if is_fault_disagreement(disagreement):
         return FAULT_UNRESOLVED
     if disagreement.majority is None:
@@ -89,7 +88,6 @@ class Rating:
     """An annotator's current verdict on one target of an item, on one criterion."""
 
     item: int
-    """Number of the item, the same for all its ratings."""
     key: ItemKey
     target: str
     criterion: str
@@ -97,7 +95,6 @@ class Rating:
     value: Any
     fault: Fault | None = None
     blind: bool | None = None
-    """Whether other verdicts were hidden; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +118,7 @@ class RatingGroup:
     given: BlindStatus
     scope: AgreementScope
     benchmark: str | None
-    """Name of the benchmark; None in the scope `overall`."""
     category: str | None
-    """Name of the category; None except in the scope `category`."""
     criterion: str
     ratings: Sequence[Rating]
 
@@ -137,14 +132,11 @@ class AgreementCoefficient:
 
     scope: AgreementScope
     benchmark: str | None
-    """Name of the benchmark; None in the scope `overall`."""
     category: str | None
-    """Name of the category; None except in the scope `category`."""
     criterion: str
     level: MeasurementLevel
     metric: CoefficientName
     annotators: tuple[str, ...]
-    """The two annotators of a pair, or all annotators of the group."""
     value: float | None
     """1 is perfect agreement, 0 agreement by chance; `percent` is a share, 0 to 1. None if undefined."""
     low: float | None
@@ -154,7 +146,6 @@ class AgreementCoefficient:
     """Number of units with two labels or more. For a pair of annotators, only units that both labelled count. For
     `fleiss`, only units with the same number of labels count."""
     n_labels: int
-    """Number of labels on the units in `n_units`."""
     given: BlindStatus
 
 
@@ -240,18 +231,13 @@ SCOPE_HEADINGS: dict[AgreementScope, str] = {
     "overall": "overall", "benchmark": "by benchmark", "category": "by category"
 }  # fmt: skip
 BLIND_STATUS_LABELS: dict[BlindStatus, str] = {
-    "blind": "blind reviews",
-    "seen": "reviews that were not blind",
-    "unknown": "reviews with unknown blind status",
-    "all": "all reviews, blind or not",
-}
+    "blind": "blind reviews", "seen": "reviews that were not blind",
+    "unknown": "reviews with unknown blind status", "all": "all reviews, blind or not",
+}  # fmt: skip
 COEFFICIENT_LABELS: dict[CoefficientName, str] = {
-    "percent": "% agreement",
-    "fleiss": "Fleiss' kappa",
-    "alpha": "Krippendorff's alpha",
-    "ac1": "Gwet's AC1",
+    "percent": "% agreement", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha", "ac1": "Gwet's AC1",
     "cohen": "Cohen's kappa",
-}
+}  # fmt: skip
 
 
 def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:

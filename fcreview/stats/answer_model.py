@@ -53,9 +53,7 @@ class CriterionAnswers:
     human: Sequence[Any]
     """Answer of the annotators; None if there is no answer or annotators disagree."""
     is_reviewed: Sequence[bool]
-    """Whether an annotator answered, even if annotators disagree."""
     is_random: Sequence[bool]
-    """Whether the answer was given as part of a random sample."""
     is_selection_unknown: Sequence[bool]
     """Whether it is unknown how the answered item was selected, as in `ItemStatus.is_selection_unknown`."""
 
@@ -165,7 +163,6 @@ class _AnswerPool:
     """Possible right answers to items of a kind, weighted differently in each draw."""
 
     observed: Sequence[Any]
-    """Human answers to items of the kind."""
     atoms: Sequence[Any]
     """Answers from the prior, `PRIOR_ATOMS` for each draw."""
     cumulative_weights: FloatArray
@@ -231,7 +228,6 @@ def classify_answer(answer: Any, scale: Scale) -> str:
 
 
 def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
-    """Return two answers at opposite ends of a scale."""
     if scale.numbers is not None:
         return scale.numbers
     if scale.labels:

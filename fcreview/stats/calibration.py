@@ -35,18 +35,14 @@ class VerdictPair:
     source: str
     """Source of the automatic verdict: `official`, `rule` or `judge`."""
     judge: str | None
-    """Name of the judge; None for the other sources."""
     criterion: str
     automatic: Any
     human: Any
     is_random: bool
-    """Whether the item is part of a random sample."""
     benchmark: str
     category: str
     tier: str | None = None
-    """Tier of the checker, if the verdict names it."""
     error: str | None = None
-    """Error type of the item; None if it has none."""
     function: str | None = None
     """Function of the item's first difference; None if it has none."""
 
@@ -91,7 +87,6 @@ class CalibrationMeasure:
     low: float | None
     high: float | None
     interval: IntervalMethod
-    """Method of the 95 % interval."""
     n: int
     """Number of verdict pairs in the denominator."""
 
@@ -284,7 +279,6 @@ def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[Calibrat
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
-    """Compute the confusion matrix and the measures of one group."""
     cells = _confusion_cells(group.pairs)
     return Calibration(
         scope=group.scope,

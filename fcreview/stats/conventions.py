@@ -23,10 +23,8 @@ class Trial:
     """One attempt at a task, with the facts that conventions treat differently. Each item is a trial."""
 
     item: str
-    """Id of the item."""
     task: str
     passed: bool
-    """Whether the trial is a success. False without a verdict."""
     ending: Ending = "graded"
     """`error`: the trial ended with an error and without a verdict. `not run`: an infrastructure error or a missing
     score, which is no evidence about the model."""
@@ -47,7 +45,6 @@ class TrialTable:
 class Convention:
     name: str
     rule: str
-    """Description of the convention."""
     not_run: Treatment
     errors: Treatment
     trials: Denominator = "run"
@@ -56,7 +53,6 @@ class Convention:
     by_task: bool = False
     """Whether accuracy is the mean of the pass rates of tasks, instead of the pass rate of all trials."""
     has_repeats: bool = True
-    """Whether the tool can run a task several times."""
 
 
 CONVENTIONS: Mapping[str, Convention] = {each.name: each for each in (
@@ -84,9 +80,7 @@ class ConventionRow:
     value: float | None
     """Share from 0 to 1; None if the convention does not define the figure for this run."""
     n: int
-    """Number of trials that count."""
     n_tasks: int
-    """Number of tasks that count."""
     is_own: bool
     """Whether the run's own tool computes the figure this way."""
     note: str
@@ -114,7 +108,6 @@ class RunConventions:
     """Item id -> numbers of the items with this id in the store."""
 
     def find_items(self, row: ConventionRow) -> tuple[int, ...]:
-        """Return the store numbers of the items of a row."""
         return tuple(number for item_id in row.items for number in self.numbers.get(item_id, ()))
 
 
@@ -124,9 +117,7 @@ Tasks = dict[str, list[bool]]
 
 def compare_conventions(table: TrialTable) -> list[ConventionRow]:
     """Compute accuracy and pass^k by each convention. The first row of a figure is by the run's own convention.
-
-    Conventions with the same value are combined in one row, so a run without errors has one row per figure.
-    """
+    Conventions with the same value are combined in one row, so a run without errors has one row per figure."""
     names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
     names = [name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)]
     merged: dict[tuple[str, str], ConventionRow] = {}
@@ -152,11 +143,8 @@ def _figure_key(figure: str) -> tuple[int, int]:
 
 
 def _merge(first: ConventionRow, second: ConventionRow) -> ConventionRow:
-    names = f"{first.convention}, {second.convention}"
     items = first.items if first.is_own else tuple(dict.fromkeys((*first.items, *second.items)))
-    return ConventionRow(
-        first.figure, names, first.rule, first.value, first.n, first.n_tasks, first.is_own, first.note, items
-    )
+    return replace(first, convention=f"{first.convention}, {second.convention}", items=items)
 
 
 def find_spreads(rows: Iterable[ConventionRow]) -> list[Spread]:
@@ -263,11 +251,9 @@ def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _find_differently_counted(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of items that cause a difference from the run's own convention.
-
-    These are the trials that only one of the two conventions counts. If the conventions divide by different numbers,
-    the trials of tasks with fewer trials than others are included.
-    """
+    """Yield the ids of items that cause a difference from the run's own convention. These are the trials that only one
+    of the two conventions counts. If the conventions divide by different numbers, the trials of tasks with fewer trials
+    than others are included."""
     own = CONVENTIONS[table.own]
     if convention == own:
         return

@@ -56,7 +56,6 @@ class EstimationInput:
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
-    """Human answers on criteria other than pass and fail."""
 
 
 EstimationMethod = Literal[
@@ -194,26 +193,20 @@ intervals contain the true value too rarely at some rates (Brown, Cai and DasGup
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
 """Percentiles for metrics that weigh categories unevenly (docs/coverage.md has the measurements)."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
-"""Unit -> one percentage point in this unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricEstimate:
-    """Estimate of one metric, in the unit of the metric."""
-
     table: str
     level: int
     name: str
     unit: MetricUnit
     digits: int
     automatic: float | None
-    """Value computed from automatic verdicts only."""
     corrected: float | None
     """Value computed from human verdicts where there are any, else from automatic verdicts."""
     estimated: float | None
-    """Estimated value for all items; None without an interval."""
     low: float | None
-    """Lower end of the 95 % interval; None without an interval."""
     high: float | None
     n_random: int
     """Number of items reviewed in a random sample, in the categories that the metric depends on."""
@@ -225,7 +218,6 @@ class MetricEstimate:
     criteria: tuple[str, ...] = ()
     """Criteria that the metric depends on; empty if it depends on item verdicts."""
     n_undecided: int = 0
-    """Number of undecided items in all samples of the run."""
     bounds: tuple[float, float] | None = None
     """Ends of the interval if all undecided items fail, or all pass. None without undecided items."""
     is_bounds_headline: bool = False
@@ -244,7 +236,6 @@ class MetricDraws:
     population: Population
     posterior: PosteriorDraws
     values: Mapping[MetricKey, FloatArray]
-    """Values of each metric, one per draw."""
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
         """Build the variance models. The weight of a cell is the change of the metric by one more passing item."""
@@ -393,11 +384,7 @@ def _estimate_metrics(run: EstimationInput, half_width: float, seed: int) -> Ite
             estimate = _estimate_from_answers(by_answers[key], n_random, n_items - n_known, width)
         estimated, low, high, needed = estimate
         yield MetricEstimate(
-            table=metric.table,
-            level=metric.level,
-            name=metric.name,
-            unit=metric.unit,
-            digits=metric.digits,
+            *(metric.table, metric.level, metric.name, metric.unit, metric.digits),
             automatic=automatic[key].value if key in automatic else None,
             corrected=known,
             estimated=estimated,
@@ -436,13 +423,11 @@ class ExtensionGoal:
 
     key: MetricKey
     half_width: float
-    """Half-width of the interval, in the unit of the metric."""
     sample_index: int
     """Index of the extended sample in each `ItemStatus.stratum`."""
     pending: Collection[int]
     """Positions of drawn items without a human verdict. They are reviewed first and are not drawn again."""
     max_items: int | None = None
-    """Maximum number of items to draw."""
 
 
 @dataclass(frozen=True, slots=True)

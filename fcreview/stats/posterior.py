@@ -85,9 +85,7 @@ class Cells:
     """Cells of a population. Each array has one entry per cell."""
 
     pool: IntArray
-    """Number of the cell's pool."""
     reviewed: IntArray
-    """Number of reviewed items of the random sample."""
     passed: IntArray
     """Number of reviewed items of the random sample that pass."""
     unreviewed: IntArray
@@ -110,8 +108,6 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:
-    """Posterior draws of the outcome of unreviewed items."""
-
     passes: IntArray
     """Number of passing unreviewed items, (draws, cells). Evenly weighted metrics use the first `n_pooled` draws."""
     mean_rate: FloatArray
@@ -231,7 +227,6 @@ Stratum = tuple[str | None, ...]
 AutomaticOutcome = bool | str | None
 """Automatic verdict of an item, or for other criteria the kind of its automatic answer (`classify_answer`)."""
 RunCategory = tuple[int, str]
-"""(index of a run, name of a category)"""
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
 """Result of the reviews of a drawn item. `not reviewed` means that no annotator has reached the item yet."""
@@ -251,7 +246,6 @@ class ItemStatus:
     stratum: Stratum | None = None
     """Stratum in each random sample; None if no sample could draw the item."""
     inclusion_probability: float = 0.0
-    """Probability that at least one sample drew the item."""
     is_random: bool = False
     """Whether the human verdict was given as part of a random sample. A human verdict from outside the sample counts
     for its own item, but does not inform the estimate of unreviewed items."""
@@ -279,8 +273,6 @@ class ItemStatus:
 
 @dataclass(frozen=True, slots=True)
 class CellKey:
-    """Properties that all items of a cell share."""
-
     automatic: AutomaticOutcome
     stratum: Stratum
     category: str
@@ -306,9 +298,7 @@ class Population:
     unsampled: Sequence[int]
     """Positions of the items without a human verdict that no sample could draw."""
     n_known: int
-    """Number of items with a human verdict."""
     n_random: int
-    """Number of items with a human verdict from a random sample."""
 
 
 def build_population(statuses: Sequence[ItemStatus]) -> Population:
@@ -359,14 +349,11 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
 
 @dataclass(frozen=True, slots=True)
 class VarianceModel:
-    """Variance of a metric, divided among the cells of a population."""
-
     cells: Cells
     posterior: PosteriorDraws
     weights: FloatArray
     """For each cell, the increase of the metric if one more item passes."""
     variance: float
-    """Variance of the metric in the posterior draws."""
 
     def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
         """Compute the variance of each cell after 0 to `steps` further reviews, of shape (cells, steps + 1)."""

@@ -43,7 +43,6 @@ class ItemOutcome(NamedTuple):
     """An item with one source's verdict. It is a tuple, because a comparison of hundreds of runs has many of them."""
 
     item: int
-    """Number of the item in the store."""
     question_key: QuestionKey
     group: str | None
     question: str
@@ -85,10 +84,8 @@ class AlignedRuns:
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match items that have the same key and question. Repeated items of a run are matched in order.
-
-    The versions of runs may differ, and so may their benchmarks: a log of another program can contain BFCL items.
-    """
+    """Match items that have the same key and question. Repeated items of a run are matched in order. The versions of
+    runs may differ, and so may their benchmarks: a log of another program can contain BFCL items."""
     question_keys = {outcome.question_key for run in runs for outcome in run}
     generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
     ignored = {"generation": ""} if len(generations) > 1 else {}
@@ -210,7 +207,6 @@ class RateDifference:
 
     value: float | None
     low: float | None
-    """Lower end of the 95 % interval (`INTERVAL_METHOD`)."""
     high: float | None
     p: float | None
     """Two-sided p-value (`TEST_METHOD`)."""
@@ -223,7 +219,6 @@ def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
 
 
 def compute_difference(counts: PairedCounts) -> RateDifference:
-    """Compute the difference of the pass rates with its interval and p-value."""
     if not counts.n:
         return RateDifference(None, None, None, None)
     low, high = tango_interval(counts.only_a, counts.only_b, counts.n)
@@ -281,7 +276,6 @@ class ComparisonGroup:
     """Counts of the pairs of one category, or of all pairs of items."""
 
     category: str | None
-    """Category; None for all items."""
     counts: PairedCounts
     difference: RateDifference
     n_pairs: int
@@ -299,8 +293,6 @@ class ComparisonGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """Comparison of two runs, or of two sources of verdicts on one run."""
-
     overall: ComparisonGroup
     categories: list[ComparisonGroup]
     """Categories that have pairs, in dataset order."""
@@ -432,14 +424,10 @@ def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) 
 
 @dataclass(frozen=True, slots=True)
 class RankedRun:
-    """A run with its rank and pass rate."""
-
     run: int
-    """Index of the run among the compared runs."""
     rank: int
     """Rank from 1; runs with the same rate have the same rank."""
     passed: int
-    """Number of items that the run passes."""
     known: int
     """Number of items with verdicts of all runs or, without such items, with a verdict of this run."""
 
@@ -465,10 +453,7 @@ class MatrixItem:
 
 @dataclass(frozen=True, slots=True)
 class RunMatrix:
-    """Verdicts of many runs on many items."""
-
     ranking: list[RankedRun]
-    """Runs, best first."""
     items: list[MatrixItem]
     """Items by share of passing runs, smallest first, then by number of verdicts, largest first."""
     n_shared: int

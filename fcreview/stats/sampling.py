@@ -36,9 +36,7 @@ class Stratum:
     """A stratum of a population, and the number of its items that a sample contains."""
 
     name: str
-    """Name; `UNSTRATIFIED` in a sample without strata."""
     size: int
-    """Number of items in the population."""
     drawn: int
 
     @property
@@ -76,13 +74,10 @@ def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) 
 
 
 UNSTRATIFIED = ""
-"""Name of the only stratum of a sample that is not stratified."""
 
 
 @dataclass(frozen=True, slots=True)
 class StratifiedSample:
-    """A random sample and its strata."""
-
     strata: list[Stratum]
     items: list[str]
     """Sorted contents of the drawn items."""
@@ -125,7 +120,6 @@ class ShareOptions:
 
     annotators: Sequence[str]
     overlap: int = 0
-    """Number of items that all annotators review."""
     repeats: int = 0
     """Number of items that each annotator reviews twice."""
     seed: int = 0

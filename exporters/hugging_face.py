@@ -29,23 +29,13 @@ def write(source: ExportSource, folder: Path) -> None:
 def dataset_card(source: ExportSource) -> str:
     """Return the dataset card. It states the number of labels, so they must be written first."""
     runs = source.runs
-    lines = [
-        "---",
-        "pretty_name: Labels of function-calling runs",
-        "tags:",
-        *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review")),
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-        "  - split: train",
-        f"    path: {DATA_FILE}",
-        "dataset_info:",
-        "  features:",
-        *(f"  {line}" for line in _struct_features(source.label_field_types)),
-        "---",
-        "",
-        "# Labels of function-calling runs",
-        "",
+    lines = ["---", "pretty_name: Labels of function-calling runs"]
+    lines += ["tags:", *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review"))]
+    lines += ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILE}"]
+    lines += ["dataset_info:", "  features:"]
+    lines += [f"  {line}" for line in _struct_features(source.label_field_types)]
+    lines += ["---", "", "# Labels of function-calling runs", ""]
+    lines += [
         f"{format_count(source.counts['label'], 'label')}. Each row is one target: the official, recomputed and",
         "judge verdicts (`automatic`), the annotators' reviews (`opinions`) and the effective verdict (`effective`,",
         "`decided_by`).",

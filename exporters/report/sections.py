@@ -358,6 +358,7 @@ def suspects_section(found: Sequence[Suspect]) -> Section:
 
 def _suspect_row(suspect: Suspect) -> list[str]:
     case, other = suspect.question, suspect.alternative
+    text = " ".join(case.text.split())
     who = (
         f" ({', '.join(other.models[:MAX_MODELS])}{', ...' if len(other.models) > MAX_MODELS else ''})" if other else ""
     )
@@ -367,9 +368,5 @@ def _suspect_row(suspect: Suspect) -> list[str]:
         f"{case.n_failing} of {len(case.runs)}",
         "; ".join(reason.text for reason in suspect.reasons[:MAX_REASONS]),
         f"{other.answer}{who if other.models else ''}" if other else "",
-        _shorten_question(" ".join(case.text.split())),
+        text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …",
     ]
-
-
-def _shorten_question(text: str) -> str:
-    return text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …"

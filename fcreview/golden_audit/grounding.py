@@ -116,10 +116,10 @@ class TextContent:
         words = _WORD.findall(folded)
         if folded in self.text or not words:
             return True
-        return any(word[:STEM_LENGTH] in self.stems or self._shares_letters(word) for word in words)
-
-    def _shares_letters(self, word: str) -> bool:
-        return not word.isascii() and any(word[at : at + 2] in self.text for at in range(len(word) - 1))
+        if any(word[:STEM_LENGTH] in self.stems for word in words):
+            return True
+        pairs = (word[at : at + 2] for word in words if not word.isascii() for at in range(len(word) - 1))
+        return any(pair in self.text for pair in pairs)
 
 
 def find_numbers(text: str) -> set[float]:

@@ -105,9 +105,7 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
     if step is None and only_effect:
         step = _unexpected_write(paired)
     step = step or _missing_call(paired, only_effect=only_effect)
-    if (
-        step is None and only_effect
-    ):  # A reading call had other arguments and so another result, which may have led to the later calls.
+    if step is None and only_effect:  # A reading call with other arguments may have led to the later calls.
         step = next(_wrong_calls(paired, only_effect=False), None)
     return step
 
@@ -146,9 +144,8 @@ def _unexpected_write(paired: _Paired) -> DecisiveStep | None:
     """Return the first call that changes something and has no golden call. Refused calls change nothing."""
     for each in paired.calls:
         if each.pair.golden is None and not each.refused and _changes_state(each.call):
-            is_again = any(
-                is_same_call(other.call, each.call) for other in paired.calls if other.message < each.message
-            )
+            earlier = (other.call for other in paired.calls if other.message < each.message)
+            is_again = any(is_same_call(call, each.call) for call in earlier)
             what = "was already called with the same arguments" if is_again else "changes data"
             reason = f"{each.call.name} {what}, and no unpaired golden call remains."
             return DecisiveStep(each.message, "wrong_write", reason)

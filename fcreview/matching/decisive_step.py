@@ -116,11 +116,8 @@ def add_step(item: Item, step: DecisiveStep | None) -> None:
     """Add a guessed step to an item as a recomputed verdict. Its error type is the kind of step."""
     if step is not None:
         item.decisive_step = step.kind
-        item.verdicts.append(
-            Verdict(
-                "rule", step.message, criterion=DECISIVE_STEP, error_type=step.kind, rationale=step.reason, by=GUESS
-            )
-        )
+        facts = {"error_type": step.kind, "rationale": step.reason, "by": GUESS}
+        item.verdicts.append(Verdict("rule", step.message, criterion=DECISIVE_STEP, **facts))
 
 
 def is_reading(name: str) -> bool:
@@ -211,29 +208,23 @@ class _Facts:
         similar = self._most_similar(write.call)
         if similar is None:
             return f"{write.call.name} changes data, and no golden action calls it."
-        differing = [
-            name
-            for name in dict.fromkeys((*_plain(similar), *(write.call.arguments or {})))
-            if not _is_same(_plain(similar).get(name), (write.call.arguments or {}).get(name))
-        ]
+        given, wanted = write.call.arguments or {}, _plain(similar)
+        differing = [name for name in {**wanted, **given} if not _is_same(wanted.get(name), given.get(name))]
         if not differing:
             return f"{write.call.name} was called again with the arguments of an earlier golden action."
-        name = differing[0]
-        name, given, wanted = _innermost(name, (write.call.arguments or {}).get(name), _plain(similar).get(name))
-        return f"{write.call.name} has {name} {abbreviate(given)}, but the golden action has {abbreviate(wanted)}."
+        name, own, golden = _innermost(differing[0], given.get(differing[0]), wanted.get(differing[0]))
+        return f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has {abbreviate(golden)}."
 
     def _most_similar(self, call: Call) -> Call | None:
         """Return the golden action of the same function with the most equal arguments, missing ones first."""
-        candidates = [
-            (
-                index not in self.done,
-                sum(_is_same(v, (call.arguments or {}).get(k)) for k, v in _plain(each).items()),
-                each,
-            )
-            for index, each in enumerate(self.golden)
-            if each.name == call.name
-        ]
-        return max(candidates, key=lambda each: each[:2])[2] if candidates else None
+        given = call.arguments or {}
+
+        def similarity(index: int) -> tuple[bool, int]:
+            equal = sum(_is_same(value, given.get(name)) for name, value in _plain(self.golden[index]).items())
+            return index not in self.done, equal
+
+        same_function = [index for index, each in enumerate(self.golden) if each.name == call.name]
+        return self.golden[max(same_function, key=similarity)] if same_function else None
 
     def _blame_user(self, write: _Write) -> DecisiveStep | None:
         """Return the user's message that led to a wrong write, if the user stated the wrong arguments."""
@@ -262,9 +253,8 @@ class _Facts:
                 if numbers in golden:
                     continue
                 if any(_is_near(numbers, each) for each in golden):
-                    yield DecisiveStep(
-                        number, "wrong_calculation", "The numbers differ from those of the golden calculation."
-                    )
+                    reason = "The numbers differ from those of the golden calculation."
+                    yield DecisiveStep(number, "wrong_calculation", reason)
 
     def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
         """Yield a step for each expected text: the message with a call that contains it, else the first reply with
@@ -311,9 +301,8 @@ class _Facts:
         for write in self.handovers:
             asked = next((words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set())
             if not asked & HANDOVER_WORDS:
-                yield DecisiveStep(
-                    write.message, "early_end", f"{write.call.name} is called, but {name} is not called before it."
-                )
+                reason = f"{write.call.name} is called, but {name} is not called before it."
+                yield DecisiveStep(write.message, "early_end", reason)
                 return
         yield self._forgotten_action(name)
 
@@ -324,9 +313,8 @@ class _Facts:
         known = [each for each in wanted if user.descriptions.is_known(each)]
         named = max((number for each in wanted for number in user.find_mentions(each)), default=None)
         if named is None and known and user.turns:
-            return DecisiveStep(
-                user.turns[0][0], "user_omission", f"The user never states the values that {name} needs."
-            )
+            reason = f"The user never states the values that {name} needs."
+            return DecisiveStep(user.turns[0][0], "user_omission", reason)
         replies = [number for number, message in enumerate(self.messages, 1) if message.role == "assistant"]
         reply = next((number for number in replies if named is not None and number > named), replies[-1])
         return DecisiveStep(reply, "missing_action", f"{name} is never called.")
@@ -338,9 +326,8 @@ class _Facts:
             return None
         user, proposal = (self.messages[n - 1] for n in earlier)
         is_rejected = user.role == "user" and _RETRACTION.search(user.content)
-        return (
-            earlier[0] if is_rejected and proposal.role == "assistant" and _PROPOSAL.search(proposal.content) else None
-        )
+        is_proposal = proposal.role == "assistant" and _PROPOSAL.search(proposal.content)
+        return earlier[0] if is_rejected and is_proposal else None
 
 
 class _UserTurns:
@@ -369,9 +356,8 @@ class _UserTurns:
         mentions = [self.find_mentions(each) for each in wrong]
         if not wrong or not all(mentions):
             return None
-        return DecisiveStep(
-            max(numbers[0] for numbers in mentions), "user_choice", "The user states values that no golden action has."
-        )
+        last = max(numbers[0] for numbers in mentions)
+        return DecisiveStep(last, "user_choice", "The user states values that no golden action has.")
 
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
         """Return the last message with the wrong payment method, if nothing else is wrong."""
@@ -379,9 +365,8 @@ class _UserTurns:
             kind = {word for word in words(each.replace("_", " ")) if not word.isdigit()}
             numbers = [number for number, text in self.turns if kind and kind <= words(text)]
             if each not in wanted and numbers:
-                return DecisiveStep(
-                    numbers[0], "user_choice", "The user chooses a payment method that no golden action has."
-                )
+                reason = "The user chooses a payment method that no golden action has."
+                return DecisiveStep(numbers[0], "user_choice", reason)
         return None
 
     def find_omission(self, given: Sequence[str], omitted: Sequence[str]) -> DecisiveStep | None:
@@ -391,9 +376,8 @@ class _UserTurns:
             return None
         for number, text in self.turns:
             if all(self.descriptions.is_named(each, words(text)) for each in named):
-                return DecisiveStep(
-                    number, "user_choice", "The user does not name all objects that a golden action needs."
-                )
+                reason = "The user does not name all objects that a golden action needs."
+                return DecisiveStep(number, "user_choice", reason)
         return None
 
 

@@ -77,12 +77,8 @@ _ANY_NUMBER = Scale(numbers=(-math.inf, math.inf))
 _ZERO_TO_TWO = Scale(words={"0": 0, "1": 1, "2": 2, **ABSTENTIONS})
 
 DIALOG_ACTS = (
-    "agent_function_calling",
-    "agent_inform_user",
-    "agent_seek_information",
-    "agent_reject_request",
-    "agent_other",
-)
+    "agent_function_calling", "agent_inform_user", "agent_seek_information", "agent_reject_request", "agent_other"
+)  # fmt: skip
 """Dialog acts of CONFETTI (Figure 5 of its paper)."""
 
 SCALES: dict[str, Scale] = {

@@ -487,13 +487,8 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
     """Return the model as if the pending items had been reviewed and passed at the rate of their cell."""
     cells = model.cells
-    later = Cells(
-        cells.pool,
-        cells.reviewed + n_pending,
-        cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64),
-        cells.unreviewed - n_pending,
-        cells.inclusion_probability,
-    )
+    passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
+    later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)
     before, after = (float(model.compute_cell_variances(each).sum()) for each in (cells, later))
     variance = model.variance * (after / before if before > 0 else 1.0)
     return VarianceModel(later, model.posterior, model.weights, variance)

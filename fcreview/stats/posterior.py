@@ -337,14 +337,8 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
         known_outside_sample=np.array(list(map(len, outside)), dtype=np.int64),
         passed_outside_sample=count_passed(outside),
     )
-    return Population(
-        keys,
-        cells,
-        unreviewed,
-        unsampled,
-        n_known=sum(each.human is not None for each in statuses),
-        n_random=sum(each.is_random for each in statuses),
-    )
+    n_known = sum(each.human is not None for each in statuses)
+    return Population(keys, cells, unreviewed, unsampled, n_known, sum(each.is_random for each in statuses))
 
 
 @dataclass(frozen=True, slots=True)

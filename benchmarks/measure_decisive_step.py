@@ -15,7 +15,7 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.tau.version1 import _read_item, _read_messages, find_outputs
-from fcreview.matching.conversation import chat_messages
+from fcreview.matching.conversation import build_chat_messages
 from fcreview.matching.decisive_step import _is_equal, find_decisive_step, is_reading
 from fcreview.model.item import Item
 from fcreview.stats.intervals import wilson_interval
@@ -26,13 +26,13 @@ N_DEVELOPMENT = 19
 def guess(item: Item, entry: Any) -> int | None:
     outputs = [each for each in entry["info"]["task"].get("outputs") or () if isinstance(each, str)]
     was_said = find_outputs(outputs, _read_messages(entry["traj"]))
-    step = find_decisive_step(chat_messages(item), item.golden, [text for text in was_said if not was_said[text]])
+    step = find_decisive_step(build_chat_messages(item), item.golden, [text for text in was_said if not was_said[text]])
     return step.message if step else None
 
 
 def baseline(item: Item) -> int | None:
     """Return the model's first writing call that differs from all golden actions."""
-    for number, message in enumerate(chat_messages(item), 1):
+    for number, message in enumerate(build_chat_messages(item), 1):
         for call in message.calls:
             if not is_reading(call.name) and not any(_is_equal(golden, call) for golden in item.golden):
                 return number

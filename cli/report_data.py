@@ -18,14 +18,14 @@ from fcreview.exporters.report.metrics import (
     Interval,
     Intervals,
     MetricRow,
+    build_metric_table,
     collect_metric_rows,
     describe_sample,
-    figure_table,
     format_denominator,
     format_disagreements,
     format_estimate,
-    present_sources,
-    shown_value,
+    get_displayed_value,
+    select_metric_sources,
 )
 from fcreview.exporters.report.sections import (
     MAX_CLUSTERS,
@@ -282,7 +282,7 @@ def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
     if any(line.open_disagreements for line in part.metrics):
         blocks.append(Paragraph(DISAGREEMENTS_NOTE))
     for title in dict.fromkeys(line.table for line in part.metrics):
-        blocks.append(figure_table(title, [line for line in part.metrics if line.table == title], intervals))
+        blocks.append(build_metric_table(title, [line for line in part.metrics if line.table == title], intervals))
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
     return Section(f"{name}: {part.fields['model']}", blocks)
 
@@ -383,7 +383,7 @@ def format_metric_lines(
     yield format_run_heading(fields["run"], names, fields["n_items"])
     if any(line.open_disagreements for line in metrics):
         yield DISAGREEMENTS_NOTE
-    sources = present_sources(metrics)
+    sources = select_metric_sources(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
         part = [line for line in metrics if line.table == table]
         found = {line.key: intervals[line.key] for line in part if line.key in intervals}
@@ -391,7 +391,7 @@ def format_metric_lines(
         cells = [
             [
                 "  " * line.level + cell_text(line.name),
-                *(format_metric_value(shown_value(line, source), line.unit, line.digits) for source in sources),
+                *(format_metric_value(get_displayed_value(line, source), line.unit, line.digits) for source in sources),
                 *([format_disagreements(line)] if disputed else []),
                 *([format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
                 _format_remarks(line, found.get(line.key)),

@@ -127,7 +127,7 @@ class ExportSource:
             raise ExportError("this format needs the benchmark's files, which are not available here")
         return self._benchmarks
 
-    def tell(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         """Print one line about the written files, if the caller shows such lines."""
         if self._benchmarks is not None:
             self._benchmarks.print_message(text)

@@ -195,7 +195,7 @@ class FormatError(ExportError):
     exit_code = EXIT_USAGE_ERROR
 
 
-def standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass another function
+def get_standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass another function
     return sys.stdout.buffer
 
 
@@ -203,7 +203,7 @@ def standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass 
 class ExportOutput:
     """Where an export writes standard output, where it reports progress, and whether it may replace a file."""
 
-    stdout: Callable[[Content], Sink] = standard_output
+    stdout: Callable[[Content], Sink] = get_standard_output
     on_progress: ProgressCallback | None = None
     force: bool = False
 

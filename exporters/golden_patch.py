@@ -34,7 +34,7 @@ from fcreview.store.rows import ItemDetail, QueueRow, RunRow
 MAX_NAMED_MODELS = 12
 
 
-def issue_text(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
+def format_issue_report(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
     """Return a Markdown report for the benchmark's maintainers. `patch` is true if a patch of the dataset accompanies
     the report."""
     categories: dict[tuple[str, str], list[ErrataEntry]] = {}
@@ -384,7 +384,9 @@ def write(source: ExportSource, folder: Path) -> None:
         )
     lines = (orjson.dumps(each.as_json(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))
-    (folder / "issue.md").write_text(issue_text([each.to_errata_entry() for each in fixes], patch=True), "utf-8")
+    (folder / "issue.md").write_text(
+        format_issue_report([each.to_errata_entry() for each in fixes], patch=True), "utf-8"
+    )
     source.benchmarks.print_message(f"apply golden.patch in {root} with git apply or patch -p1")
     source.counts = {"golden answer": len(fixes), "dataset file": len(files.dataset)}
 

@@ -23,10 +23,10 @@ def write(source: ExportSource, folder: Path) -> None:
 
     (folder / DATA_FILE).parent.mkdir()
     write_parquet(folder / DATA_FILE, source.label_field_types, source.label_lines())
-    (folder / "README.md").write_text(dataset_card(source), "utf-8")
+    (folder / "README.md").write_text(build_dataset_card(source), "utf-8")
 
 
-def dataset_card(source: ExportSource) -> str:
+def build_dataset_card(source: ExportSource) -> str:
     """Return the dataset card. It states the number of labels, so they must be written first."""
     runs = source.runs
     lines = ["---", "pretty_name: Labels of function-calling runs"]

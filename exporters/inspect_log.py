@@ -37,7 +37,7 @@ def write(source: ExportSource, folder: Path) -> None:
         plan = replace(source.benchmarks.find_plan(run.info), run=run.info)
         for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
             if not isinstance(each, RewrittenFile):
-                source.tell(f"{run.info.model}: cannot be written: {each.description} ({each.count:,})")
+                source.print_note(f"{run.info.model}: cannot be written: {each.description} ({each.count:,})")
                 continue
             target = _unused(folder, each.path)
             target.write_bytes(each.content)

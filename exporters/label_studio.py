@@ -20,7 +20,7 @@ import orjson
 from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT
-from fcreview.model.wording import format_answer, parse_answer, scale_words
+from fcreview.model.wording import format_answer, get_scale_words, parse_answer
 from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
@@ -46,7 +46,7 @@ def label_to_task(label: Label) -> dict[str, Any]:
     given_labels = {str(each) for value in values if isinstance(value, list) for each in value}
     shown = {
         "text": _task_text(label),
-        "choices": _choice_options(scale_words(criterion)),
+        "choices": _choice_options(get_scale_words(criterion)),
         "labels": _choice_options(sorted(given_labels)),
     }
     return {

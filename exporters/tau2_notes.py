@@ -46,7 +46,7 @@ def write(source: ExportSource, folder: Path) -> None:
                 path.write_text(json.dumps(note, indent=2, ensure_ascii=False) + "\n", "utf-8")
                 n_notes += 1
     if n_lost:
-        source.tell(f"{n_lost} reviews of simulations without id or trial cannot be written as notes")
+        source.print_note(f"{n_lost} reviews of simulations without id or trial cannot be written as notes")
     source.counts.clear()
     source.counts["note"] = n_notes
 

@@ -28,7 +28,7 @@ import orjson
 from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.exporters.golden_patch import fix_authors
 from fcreview.matching.align import align
-from fcreview.matching.conversation import ChatMessage, chat_messages, tool_definitions
+from fcreview.matching.conversation import ChatMessage, build_chat_messages, tool_definitions
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT
@@ -177,7 +177,7 @@ def write_sft(source: ExportSource, out: Sink) -> None:
             seen.add(digest)
         out.write(_encode(item, content, options, is_corrected=bool(corrected)))
         counts.add(item, is_corrected=bool(corrected))
-    _finish(source, "sft", counts)
+    _finish_export(source, "sft", counts)
 
 
 def write_preferences(source: ExportSource, out: Sink) -> None:
@@ -206,10 +206,10 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
             n_pairs[key] += 1
             out.write(body)
             counts.add(pair.wrong, is_corrected=is_corrected)
-    _finish(source, "preference", counts)
+    _finish_export(source, "preference", counts)
 
 
-def _finish(source: ExportSource, name: str, counts: _RowCounts) -> None:
+def _finish_export(source: ExportSource, name: str, counts: _RowCounts) -> None:
     """Set the counts of the export to the number of rows, set the card, and warn about benchmark data."""
     source.counts.clear()
     source.counts["row"] = counts.rows
@@ -217,7 +217,7 @@ def _finish(source: ExportSource, name: str, counts: _RowCounts) -> None:
         return
     source.make_card = lambda file: _make_card(file, name, source.selection.training, counts)
     if counts.benchmark:
-        source.tell(
+        source.print_note(
             f"warning: {counts.benchmark:,} of {format_count(counts.rows, 'row')} contain benchmark data."
             " A model trained on them has seen the test set."
         )
@@ -255,7 +255,7 @@ def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
             # A correction may belong to the same question in another run only.
             is_own = detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
             if passes is not None or (correction is not None and is_own):
-                yield _reduce(detail, passes, correction)
+                yield _build_reviewed(detail, passes, correction)
 
 
 def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
@@ -274,9 +274,9 @@ def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
     return verdict if isinstance(verdict, bool) else None
 
 
-def _reduce(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None) -> _Reviewed:
+def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: CorrectedGolden | None) -> _Reviewed:
     item, run = detail.item, detail.run
-    messages = chat_messages(item)
+    messages = build_chat_messages(item)
     names = {str(each.get("name")).replace(".", "_"): str(each.get("name")) for each in item.functions}
     for message in messages:  # models with native calls write `a_b` for the name `a.b`
         message.calls = [replace(call, name=names.get(call.name, call.name)) for call in message.calls]
@@ -368,12 +368,12 @@ def _pairs_of(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
     wrong = [each for each in items if each.passes is False and each.is_model_wrong]
     for one, other in product(right, wrong):
         if one is not other and (kind == "trials" or one.run != other.run):
-            pair = _first_difference(one, other, kind)
+            pair = _pair_first_difference(one, other, kind)
             if pair is not None:
                 yield pair
 
 
-def _first_difference(right: _Reviewed, wrong: _Reviewed, kind: str) -> _Pair | None:
+def _pair_first_difference(right: _Reviewed, wrong: _Reviewed, kind: str) -> _Pair | None:
     """Pair the first replies that differ. None if another message differs first, or a reply is incomplete."""
     prompt: list[ChatMessage] = []
     for one, other in zip(_without_logs(right.messages), _without_logs(wrong.messages), strict=False):

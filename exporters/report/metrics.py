@@ -90,12 +90,12 @@ def format_disagreements(line: MetricRow) -> str:
     return f"{line.open_disagreements:,} · {low} to {high}"
 
 
-def present_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
+def select_metric_sources(lines: Sequence[MetricRow]) -> tuple[MetricSource, ...]:
     """Return the sources that have a column. Errata have one only if they were applied."""
     return METRIC_SOURCES_WITH_ERRATA if any("errata" in line.values for line in lines) else METRIC_SOURCES
 
 
-def shown_value(line: MetricRow, source: MetricSource) -> float | None:
+def get_displayed_value(line: MetricRow, source: MetricSource) -> float | None:
     """Return the value to display. None if only some items, which are not representative, could be recomputed."""
     n = line.n.get(source)
     partial = source in ("rule", "errata") and n is not None and line.of is not None and n < line.of
@@ -110,10 +110,10 @@ def format_denominator(line: MetricRow) -> str:
     return format_count(line.of, line.counted.removesuffix("s")) + (f" ({', '.join(fewer)})" if fewer else "")
 
 
-def figure_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
+def build_metric_table(title: str, lines: Sequence[MetricRow], intervals: Intervals) -> Table:
     """Return a table of published metrics, with columns of open disagreements and estimates if there are any."""
     estimated = any(line.key in intervals for line in lines)
-    sources = present_sources(lines)
+    sources = select_metric_sources(lines)
     disputed = any(line.open_disagreements for line in lines)
     more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
     heads = [title, *map(source_label, sources), *more, "over"]
@@ -129,7 +129,7 @@ def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Interval
     }
     return [
         line.name,
-        *(_format_value(shown_value(line, source), line) for source in sources),
+        *(_format_value(get_displayed_value(line, source), line) for source in sources),
         *(optional[head] for head in more),
         "; ".join(filter(None, (format_denominator(line), line.note, describe_sample(found, line) if found else ""))),
     ]

@@ -129,7 +129,7 @@ class ChatMessage:
     """Whether the benchmark supplied this reply, as an earlier golden call."""
 
 
-def chat_messages(item: Item) -> list[ChatMessage]:
+def build_chat_messages(item: Item) -> list[ChatMessage]:
     """Return the messages of an item. The instruction to a simulated user is omitted, because no model saw it."""
     user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
     messages: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)

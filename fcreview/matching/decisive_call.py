@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.matching.conversation import ChatMessage, chat_messages, is_refused, is_same_call
+from fcreview.matching.conversation import ChatMessage, build_chat_messages, is_refused, is_same_call
 from fcreview.matching.decisive_step import DecisiveStep, add_step, is_reading
 from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
 from fcreview.model.address import call_address
@@ -100,7 +100,7 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
     """Return the decisive step of a failed conversation, or None if there are no facts."""
     if not item.pairs:
         return None
-    paired = _Paired(item, turn, chat_messages(item))
+    paired = _Paired(item, turn, build_chat_messages(item))
     step = next(_wrong_calls(paired, only_effect=only_effect), None)
     if step is None and only_effect:
         step = _unexpected_write(paired)
@@ -112,7 +112,9 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
 
 def find_loop(item: Item) -> DecisiveStep | None:
     """Return the step at which the model began to repeat the last call of a stopped conversation, or None."""
-    calls = [(n, call) for n, each in enumerate(chat_messages(item), 1) if not each.is_given for call in each.calls]
+    calls = [
+        (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
+    ]
     count = 1
     while count < len(calls) and is_same_call(calls[-count - 1][1], calls[-1][1]):
         count += 1

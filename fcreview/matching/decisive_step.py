@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.matching.conversation import ChatMessage, Descriptions, chat_messages, is_refused, words
+from fcreview.matching.conversation import ChatMessage, Descriptions, build_chat_messages, is_refused, words
 from fcreview.model.item import AcceptedValues, Call, Item, Verdict
 from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP
@@ -72,7 +72,7 @@ _PROPOSAL = re.compile(r"\b(?:confirm|would you like|shall i|should i|do you wan
 @dataclass(frozen=True, slots=True)
 class DecisiveStep:
     message: int
-    """Number of the message in `chat_messages`, from 1."""
+    """Number of the message in `build_chat_messages`, from 1."""
     kind: str
     reason: str
 
@@ -109,7 +109,7 @@ def find_decisive_step(
 
 def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
     fails = item.official is False or (item.official is None and item.rule is False)
-    add_step(item, find_decisive_step(chat_messages(item), item.golden, missing_texts) if fails else None)
+    add_step(item, find_decisive_step(build_chat_messages(item), item.golden, missing_texts) if fails else None)
 
 
 def add_step(item: Item, step: DecisiveStep | None) -> None:

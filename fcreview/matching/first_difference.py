@@ -30,7 +30,7 @@ _MARKS = dict(zip("‘’‚′“”„″‐‑‒–—−⁄∕×…", "''''
 _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
-def confusable_skeleton(text: str) -> str:
+def make_confusable_skeleton(text: str) -> str:
     """Convert a text to one script, quote, dash and blank, so that texts that look equal become equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
@@ -44,7 +44,7 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
     """
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
-    if confusable_skeleton(golden) != confusable_skeleton(predicted):
+    if make_confusable_skeleton(golden) != make_confusable_skeleton(predicted):
         return None
     opcodes = SequenceMatcher(None, golden, predicted, autojunk=False).get_opcodes()
     _, golden_start, golden_end, start, end = next(each for each in opcodes if each[0] != "equal")

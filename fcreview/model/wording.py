@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from fcreview.model.metric import MetricUnit
 
 
-def scale_words(criterion: str) -> dict[str, Any]:
+def get_scale_words(criterion: str) -> dict[str, Any]:
     """Return word -> verdict for a criterion. A criterion without a scale has the words pass and fail."""
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
 def format_answer(criterion: str, value: Any) -> str:
     """Return the word for a verdict, such as `pass` or `2`, or JSON text if the scale has none."""
-    for word, verdict in scale_words(criterion).items():
+    for word, verdict in get_scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
     return to_json_text(value)
@@ -31,7 +31,7 @@ def format_answer(criterion: str, value: Any) -> str:
 
 def parse_answer(criterion: str, word: str) -> Any:
     """Return the verdict for a result of `format_answer`. Raises ValueError for any other text."""
-    words = scale_words(criterion)
+    words = get_scale_words(criterion)
     if word in words:
         return words[word]
     try:

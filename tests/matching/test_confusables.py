@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.matching.first_difference import MAX_TEXT_LENGTH, confusable_skeleton, describe_hidden_difference
+from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_difference, make_confusable_skeleton
 
 
 @pytest.mark.parametrize(
@@ -45,4 +45,4 @@ def test_of_equal_texts_and_of_those_that_look_different_nothing_is_said(golden:
 
 def test_long_texts_are_not_looked_through() -> None:
     assert describe_hidden_difference("a " * MAX_TEXT_LENGTH, "a  " * MAX_TEXT_LENGTH) is None
-    assert confusable_skeleton(" а\u200b б") == "a б"
+    assert make_confusable_skeleton(" а\u200b б") == "a б"

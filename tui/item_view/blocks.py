@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from fcreview.matching.conversation import RepeatedCalls, chat_messages
+from fcreview.matching.conversation import RepeatedCalls, build_chat_messages
 from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, number_steps
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
@@ -245,7 +245,7 @@ class IndexedItem:
     def _message_numbers(self) -> dict[int, int]:
         if not self.is_trajectory or self.only_last_turn_judged:
             return {}
-        chat = enumerate(chat_messages(self.item), 1)
+        chat = enumerate(build_chat_messages(self.item), 1)
         return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
 
     def message_number(self, part: Message | Call | None) -> int | None:

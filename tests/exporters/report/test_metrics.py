@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.exporters.report.metrics import Interval, collect_metric_rows, figure_table
+from fcreview.exporters.report.metrics import Interval, build_metric_table, collect_metric_rows
 from fcreview.model.metric import Metric, MetricSource
 
 
@@ -18,20 +18,20 @@ def figures(source: MetricSource) -> list[Metric]:
 
 def test_a_table_has_the_three_sources_and_over_how_many() -> None:
     lines = [line for line in collect_metric_rows(figures) if line.table == "accuracy"]
-    found = figure_table("accuracy", lines, {})
+    found = build_metric_table("accuracy", lines, {})
     assert list(found.heads) == ["accuracy", "official", "recomputed", "corrected", "over"]
     assert list(found.rows[0].cells) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
 
 
 def test_what_is_recomputed_of_a_part_has_no_number() -> None:
-    row = figure_table("accuracy", collect_metric_rows(figures)[:2], {}).rows[1]
+    row = build_metric_table("accuracy", collect_metric_rows(figures)[:2], {}).rows[1]
     assert row.cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 90); a note"]
     assert row.level == 1
 
 
 def test_an_estimate_has_a_column() -> None:
     lines = collect_metric_rows(figures)[:2]
-    found = figure_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
+    found = build_metric_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
     assert list(found.heads)[1:] == ["official", "recomputed", "corrected", "estimated accuracy, 95 % CI", "over"]
     assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
     assert found.rows[0].cells[4] == ""
@@ -40,7 +40,7 @@ def test_an_estimate_has_a_column() -> None:
 def test_the_range_of_undecided_items_replaces_the_interval_if_it_is_the_headline() -> None:
     line = collect_metric_rows(figures)[1]
     few, many = (
-        figure_table("accuracy", [line], {line.key: Interval(75.3, 72.9, 77.7, 120, (71.8, 79.0), 5, headline)})
+        build_metric_table("accuracy", [line], {line.key: Interval(75.3, 72.9, 77.7, 120, (71.8, 79.0), 5, headline)})
         for headline in (False, True)
     )
     assert [few.rows[0].cells[4], many.rows[0].cells[4]] == ["75.3 % [72.9, 77.7]", "71.8 to 79.0 %"]

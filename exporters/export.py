@@ -220,16 +220,11 @@ def export(
     selection: LabelSelection | None = None,
     benchmarks: BenchmarkServices | None = None,
 ) -> dict[str, int]:
-    """Write the items of a view. Returns noun -> number of rows: {"label": 5}.
+    """Write the items of a view to a file or folder, or to standard output for `-`. Returns noun -> number of rows:
+    {"label": 5}.
 
-    Args:
-        out: a file or folder, written only when complete, or `-` for standard output.
-        selection: the labels and fields to write; default: all labels.
-        benchmarks: importer functions, for formats that write benchmark files.
-
-    Raises: ExportError: the target cannot be written or is protected, or the format needs a folder and the target is a
-    file, or the reverse. FilterError: the view's filter is invalid. StoreError: the store cannot be read, for example
-    in blind mode.
+    Raises ExportError if the target is protected, cannot be written or does not suit the format, FilterError for an
+    invalid filter, and StoreError if the store cannot be read, for example in blind mode.
     """
     from fcreview.store.labels.read import ALL_LABELS
     from fcreview.store.rows import View

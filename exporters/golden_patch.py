@@ -320,8 +320,8 @@ def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change
 
 
 def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """Return the positions (old, new) after the difference, where both files continue with equal lines. Files with
-    equally many lines are compared line by line."""
+    """Return the positions (old, new) where both files continue with equal lines. Files with equally many lines are
+    compared line by line."""
     if len(old) == len(new) and at == there:
         end = at
         while end < len(old) and old[end] != new[end]:

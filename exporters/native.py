@@ -36,11 +36,8 @@ class _RewrittenRun:
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write the benchmark files of the source's runs to the folder.
-
-    Raises: ExportError: the benchmark's files cannot be written. OSError: a file of the run is missing or is not a
-    regular file. Copying a device would fill the disk.
-    """
+    """Write the benchmark files of the source's runs to the folder. Raises ExportError, and OSError if a file is
+    missing or is not a regular file. Copying a device would fill the disk."""
     runs = [_rewrite_run(source, run.run, source.benchmarks.find_plan(run.info)) for run in source.runs]
     if not runs:
         raise ExportError("no run to export")

@@ -158,9 +158,8 @@ class _RowCounts:
 
 
 def write_sft(source: ExportSource, out: Sink) -> None:
-    """Write a row for each item that passes. Golden calls that people corrected replace the model's reply. A row is
-    also written for an item that fails or has no review if the golden answer was corrected. If several rows with
-    corrected calls are equal, only the first is written."""
+    """Write a row for each item that passes or has a corrected golden answer, which replaces the model's reply. Of
+    equal rows with corrected calls, only the first is written."""
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
@@ -259,9 +258,8 @@ def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
 
 
 def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
-    """Return the verdict that decides how an item is used, or None if there is none. This is the annotators' verdict if
-    enough annotators agree or a person adjudicated the item. Otherwise, with `trust_rule`, it is the automatic
-    verdict."""
+    """Return the verdict that decides how an item is used, or None: the annotators' verdict if enough of them agree or
+    a person adjudicated the item, otherwise, with `trust_rule`, the automatic verdict."""
     human = detail.row.human
     if isinstance(human, bool):
         current = [each for each in detail.opinions if (each.target, each.criterion) == ITEM_CORRECT and not each.stale]
@@ -427,8 +425,8 @@ def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
 
 
 def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
-    """Return (conversation, golden calls as a reply that can replace the last message of the conversation). None unless
-    the item has one reply, at its end, and the golden calls are one step."""
+    """Return (conversation, golden calls as a reply that can replace its last message). None unless the item has one
+    reply, at its end, and the golden calls are one step."""
     messages = _without_logs(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:

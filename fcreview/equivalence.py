@@ -155,8 +155,8 @@ _OMITTED = ""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value, exactly or under one of the rules. Nested values are compared
-    in the same way. A field of a golden object is either a value or a list of accepted values."""
+    """Whether a predicted value equals the golden value, exactly or under one of the rules, at every level of nesting.
+    A field of a golden object is either a value or a list of accepted values."""
     if is_same_value(wanted, given) or any(_accepts(rule, wanted, given) for rule in rules):
         return True
     if depth >= _MAX_DEPTH:

@@ -96,13 +96,13 @@ def issue(
     Example: fcreview errata issue errata.jsonl -o issue.md
     """
     from fcreview.exporters.export import OverwriteRules, write_file
-    from fcreview.exporters.golden_patch import issue_text
+    from fcreview.exporters.golden_patch import format_issue_report
 
     errata = load_errata(file)
     if not errata.entries:
         problem = "contains only rules: there is no golden answer to report to the maintainers"
         raise CommandError(f"{sanitize(str(file))} {problem}")
-    text = issue_text(list(errata.entries.values()), patch=False)
+    text = format_issue_report(list(errata.entries.values()), patch=False)
     if out is None:
         emit(text)
     else:

@@ -19,7 +19,7 @@ from fcreview.cli.report_data import (
     format_metric_lines,
 )
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.exporters.report.metrics import Intervals, MetricRow, present_sources
+from fcreview.exporters.report.metrics import Intervals, MetricRow, select_metric_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads
 
@@ -163,7 +163,7 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *,
 
 
 def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
-    sources = present_sources(metrics)
+    sources = select_metric_sources(metrics)
     for line in metrics:
         fields = asdict(line)
         values, n = fields.pop("values"), fields.pop("n")

@@ -45,9 +45,8 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 
 @lru_cache(1 << 12)
 def find_model_family(model: str) -> str:
-    """Return the family of a model. Examples: `gpt` for `gpt-4o-2024-08-06-FC`, `llama` for
-    `meta-llama_Meta-Llama-3-70B-Instruct`. The name of an unknown family is the first word of the model's name that
-    does not name the company: `functionary` for `meetkai/functionary-small`."""
+    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. The name of an unknown family is the first word
+    that does not name the company: `functionary` for `meetkai/functionary-small`."""
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:

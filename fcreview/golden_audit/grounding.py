@@ -93,9 +93,8 @@ def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
 
 
 class TextContent:
-    """Numbers and words that a text mentions. Attributes: text: The text, case-folded. numbers: Numbers in digits or
-    words. scaled: The numbers in all units of `UNIT_SCALES`, rounded to 9 digits, as strings. stems: First
-    `STEM_LENGTH` letters of each word."""
+    """Numbers and words that a text mentions. `scaled` has the numbers in all units of `UNIT_SCALES`, as strings of 9
+    digits, and `stems` the first `STEM_LENGTH` letters of each word."""
 
     __slots__ = ("numbers", "scaled", "stems", "text")
 

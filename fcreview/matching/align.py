@@ -66,8 +66,7 @@ def align(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
     """Pair the golden and predicted calls of one turn and compare their arguments. Returns pairs in golden order, then
-    predicted calls without a partner. If `ordered`, partners have the same order on both sides, for a benchmark that
-    compares sequences."""
+    calls without a golden call. If `ordered`, partners have the same order on both sides."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
             return [_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
@@ -95,8 +94,7 @@ def _can_replace(
     names: tuple[set[str], set[str]],
 ) -> bool:
     """Whether the calls at (golden, predicted) `indices` have the same function, or the predicted call replaces the
-    golden one. `names` are the function names of both sides. If there are very many calls, only exactly equal names are
-    compared with the other calls."""
+    golden one. `names` has the function names of both sides. Of very many calls, only equal names are compared."""
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
         return True
@@ -218,11 +216,10 @@ def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
 
 
 def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
-    """Assign a column to each row at the least total cost. There must be at least as many columns as rows.
+    """Assign a column to each row at the least total cost, for at least as many columns as rows.
 
-    The Hungarian method with shortest augmenting paths adds one row at a time and reassigns earlier rows along the
-    cheapest path to a free column. `row_price` and `column_price` are the dual variables, and `owner` is the row that a
-    column is assigned to.
+    The Hungarian method adds one row at a time and reassigns earlier rows along the cheapest path to a free column.
+    `row_price` and `column_price` are the dual variables; `owner` is the row of a column.
     """
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns

@@ -29,9 +29,8 @@ UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures that share three properties. The fields of all other properties are empty. The shared properties are
-    error type, function and argument; category or decisive step, error type and function; or the golden and predicted
-    values, function and argument."""
+    """Failures that share error type, function and argument; or category or decisive step, error type and function; or
+    the values, function and argument. All other properties are empty."""
 
     error_type: str
     function: str | None
@@ -130,12 +129,9 @@ def _group_by_name(clusters: Iterable[Cluster], grouping: int) -> dict[str | Non
 
 
 def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -> str:
-    """Describe where most items of a group fail.
-
-    `100 irrelevance_error:decoder_success · 86 functions` is the most frequent error type, `23 get_weather · city` the
-    most frequent function with its only argument. `9 city · 5 functions` is an argument of several functions that is
-    more frequent than any function. `40 functions` means that no two items have the same name.
-    """
+    """Describe where most items of a group fail: `100 irrelevance_error:decoder_success · 86 functions` for an error
+    type, `23 get_weather · city` for a function with one argument, `9 city · 5 functions` for a more frequent argument
+    of several functions. `40 functions` means that no two items share a name."""
     outer, inner = SUBDIVISIONS[grouping]
     informative = select_named_clusters(group.clusters, grouping)
     if len(informative) == 1:
@@ -176,8 +172,8 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 
 def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
-    """Explain the most frequent error type, or the decisive step, of a group. Empty if there is no explanation.
-    `value_error:string: string is not an accepted value`, with `mostly` before it if there are other error types."""
+    """Explain the most frequent error type of a group: `value_error:string: string is not an accepted value`, after
+    `mostly` if there are others; or the decisive step. Empty if there is no explanation."""
     if grouping == BY_DECISIVE_STEP:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)

@@ -62,8 +62,7 @@ def is_same_call(first: Call, second: Call) -> bool:
 
 
 class RepeatedCalls:
-    """Predicted and quoted calls of an item, for finding the earlier occurrence of a call. Calls are indexed by
-    content, because comparing each of thousands of calls with all others would be slow."""
+    """Predicted and quoted calls of an item, indexed by content, for finding the earlier occurrence of a call."""
 
     def __init__(self, item: Item) -> None:
         self._steps = number_steps(item)
@@ -76,8 +75,8 @@ class RepeatedCalls:
                 self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None. A predicted
-        call takes precedence over one that is quoted in the dialogue."""
+        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None. Predicted
+        calls take precedence over quoted ones."""
         key, position = _content_key(call), _call_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]

@@ -86,12 +86,9 @@ class _Paired:
 
 
 def add_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> None:
-    """Add the decisive step of a failed item as a recomputed verdict, if the facts suggest one.
-
-    Args: item: the item, with its verdicts and call pairs. turn: the turn, from 0, that failed; None if only the whole
-    conversation is known to fail. only_effect: whether the benchmark compares states, so that calls that change nothing
-    do not count.
-    """
+    """Add the decisive step of a failed item, with verdicts and pairs, as a recomputed verdict if the facts suggest
+    one. `turn` is the failed turn, from 0, or None if it is unknown. With `only_effect`, the benchmark compares states,
+    so calls that change nothing do not count."""
     if item.official is False or (item.official is None and item.rule is False):
         add_step(item, find_decisive_call(item, turn, only_effect=only_effect))
 

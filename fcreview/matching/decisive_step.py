@@ -91,11 +91,8 @@ class _Write:
 def find_decisive_step(
     messages: Sequence[ChatMessage], golden: Sequence[Call], missing_texts: Sequence[str] = ()
 ) -> DecisiveStep | None:
-    """Return the decisive step of a failed conversation, or None if there are no facts.
-
-    Args: messages: the conversation. golden: the golden actions, in their order. missing_texts: expected texts that are
-    in no reply of the model.
-    """
+    """Return the decisive step of a failed conversation, or None if there are no facts. The golden actions are in their
+    order, and `missing_texts` are expected texts that no reply contains."""
     if not any(message.role == "assistant" for message in messages) or not (golden or missing_texts):
         return None
     facts = _Facts(messages, golden)
@@ -258,8 +255,11 @@ class _Facts:
 
     def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
         """Yield a step for each expected text: the message with a call that contains it, else the first reply with
-        another value of the same form, else the last reply. Whole numbers have the same form if they have equally many
-        digits. A number with decimals counts only if it is in no result, because replies quote many prices."""
+        another value of the same form, else the last reply.
+
+        Whole numbers have the same form if they have equally many digits. A number with decimals must be in no result,
+        because replies quote many prices.
+        """
         replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
         for text in missing_texts:
             wanted = text.lower().replace(",", "")

@@ -93,12 +93,9 @@ class ArgumentRow:
 def build_argument_rows(
     golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: ComparisonRules = EXACT_RULES
 ) -> list[ArgumentRow]:
-    """Build the argument table of a call pair: rows in golden order, then the unexpected arguments.
-
-    The nested values that differ follow their argument. If the pair lacks one call, all rows have the state `-` (no
-    predicted call) or `+` (no golden call). An omitted optional argument has the state `=` and no predicted value.
-    `diff` is the `CallPair.diff` of the pair.
-    """
+    """Build the argument table of a call pair with this `CallPair.diff`: rows in golden order, each with the nested
+    values that differ, then the unexpected arguments. Without one call, all rows have the state `-` or `+`. An omitted
+    optional argument has the state `=` and no predicted value."""
     wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
     by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
@@ -212,11 +209,8 @@ def set_difference_location(item: Item, function: str | None, argument: str | No
 def find_first_difference(
     pairs: Sequence[CallPair], golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES
 ) -> FirstDifference:
-    """Describe the first pair whose state is neither `=` nor `~`. The result is empty if there is none.
-
-    Texts: `location "Hangzhou, CN" (golden "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`,
-    `get_news called (golden get_weather)`, `a call that cannot be decoded (golden get_weather)`.
-    """
+    """Describe the first pair whose state is neither `=` nor `~`: `location "Hangzhou, CN" (golden "Hangzhou, China")`,
+    `days 3 (not in golden)`, `get_weather not called`, `get_news called (golden get_weather)`."""
     for pair in pairs:
         if pair.state == "-":
             return FirstDifference(pair.name, None, f"{pair.name} not called")

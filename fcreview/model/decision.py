@@ -52,11 +52,10 @@ class VerdictsByAnnotator:
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
-    """Collect the current verdicts on an item and its parts.
+    """Collect the current verdicts on an item and its parts, `item`/`correct` always first.
 
-    `item`/`correct` is always present and comes first. If an annotator has no deciding verdict on the item, the
-    annotator's verdicts on its parts roll up to an item verdict if they can. If an annotator has no deciding verdict on
-    another reviewed criterion, the annotator's verdicts on other criteria determine the verdict if they can.
+    Annotators without a deciding verdict on the item get one from their verdicts on parts, and annotators without one
+    on another reviewed criterion from their verdicts on other criteria, where such a verdict follows.
     """
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
@@ -399,9 +398,8 @@ def has_seen_other_verdicts(
 def decide(
     opinions: Sequence[Opinion], context: RollUpContext, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> list[Decision]:
-    """Combine the opinions of all annotators on one item and its parts into decisions. The decision on `item`/`correct`
-    comes first and is always present. One decision for each other reviewed target and criterion follows. `annotator` is
-    the current annotator, whose verdict becomes `Decision.mine`."""
+    """Combine the opinions of all annotators on one item into decisions: always one on `item`/`correct`, then one for
+    each other reviewed target and criterion. The verdict of `annotator` becomes `Decision.mine`."""
     by_target = _group_by_target(opinions)
     if len(opinions) == 1 and ITEM_CORRECT in by_target and _is_current(opinions[0]):
         return [_decide_single(opinions[0], annotator)]

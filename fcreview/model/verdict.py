@@ -222,9 +222,8 @@ def roll_up_benchmark(context: RollUpContext) -> bool | None:
 
 
 def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two annotators' verdicts on parts (address -> verdict) exclude each other. Verdicts exclude each other if
-    they differ on one part, or if one annotator passes a call or turn that contains a part which the other annotator
-    fails."""
+    """Whether two annotators' verdicts on parts (address -> verdict) exclude each other: on one part, or because one
+    annotator passes a call or turn that contains a part which the other annotator fails."""
     return any(
         (first_address == second_address and not same_verdict(first_verdict, second_verdict))
         or _contains_failure(first_address, first_verdict, second_address, second_verdict)
@@ -308,8 +307,8 @@ AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
 
 
 def find_first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
-    """Return {source, by, value} of the automatic verdict that counts, if an annotator's verdict contradicts it. The
-    first source of `SCORING_ORDER` with a value counts. Returns None if the annotator's verdict contradicts nothing."""
+    """Return {source, by, value} of the first automatic verdict in `SCORING_ORDER` if an annotator's verdict
+    contradicts it, else None."""
     if not decides(verdict):
         return None
     for source in SCORING_ORDER:

@@ -41,9 +41,8 @@ def parse_answer(criterion: str, word: str) -> Any:
 
 
 def describe_scale_error(criterion: str, value: Any) -> str | None:
-    """Describe why a criterion's scale does not allow a verdict. Returns None if the scale allows the verdict or the
-    criterion has no scale. A list is also valid on yes/no criteria, because HammerBench lists the hallucinated
-    arguments."""
+    """Describe why a criterion's scale does not allow a verdict, or return None. A list is also valid on yes/no
+    criteria, because HammerBench lists the hallucinated arguments."""
     scale = SCALES.get(criterion)
     if scale is None or any(type(verdict) is type(value) and verdict == value for verdict in scale.words.values()):
         return None
@@ -186,9 +185,8 @@ _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for 
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe an error type in one line; empty if it is unknown. `value_error:string` gives `string is not an accepted
-    value`. The whole type is looked up first, then the part after the last colon, then the part before the first. Each
-    of several types joined by ` + ` is described."""
+    """Describe one or several error types joined by ` + `; empty if one is unknown. `value_error:string` gives `string
+    is not an accepted value`. A type is looked up as a whole, then by its last part, then by its first."""
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]

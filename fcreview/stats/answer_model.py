@@ -59,14 +59,9 @@ class CriterionAnswers:
 
 
 class AnswerModel:
-    """Model of the right answers on one criterion of a run's items.
-
-    Attributes: criterion: Name of the criterion. automatic: Automatic answer of each item, None without one. scale:
-    Scale of the answers, None if answers cannot be drawn. human_answers: Human answers. statuses: Status of each item,
-    with the kind of its automatic answer as outcome. n_unanswered: Number of reviewed items of the sample without an
-    answer on this criterion. If there are any, the answered items may have been chosen on purpose, so they are not a
-    random sample. population: Cells of the items.
-    """
+    """Model of the right answers on one criterion of a run's items. `scale` is None if answers cannot be drawn, and
+    `statuses` have the kind of the automatic answer as outcome. If reviewed items of the sample have no answer
+    (`n_unanswered`), the answered ones may have been chosen on purpose, so they are not a random sample."""
 
     def __init__(
         self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
@@ -184,9 +179,8 @@ class _AnswerPool:
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """For each item, describe the other answers of its chain: `others are 0` if at least one of them is 0, `others
-    count` if none is 0, and an empty text without a chain. The error rate depends on this context: annotators find more
-    wrong zeros in chains that are otherwise right, and the zero alone then determines the product of the chain."""
+    """For each item, describe the other answers of its chain: `others are 0` if one of them is, `others count` if none
+    is, and an empty text without a chain. Wrong zeros are more frequent in chains that are otherwise right."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):

@@ -251,9 +251,8 @@ def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _find_differently_counted(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of items that cause a difference from the run's own convention. These are the trials that only one
-    of the two conventions counts. If the conventions divide by different numbers, the trials of tasks with fewer trials
-    than others are included."""
+    """Yield the ids of the trials that only one of a convention and the run's own convention counts. If both divide by
+    different numbers, trials of tasks with fewer trials than others are included."""
     own = CONVENTIONS[table.own]
     if convention == own:
         return

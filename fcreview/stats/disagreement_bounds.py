@@ -32,9 +32,8 @@ class OpenDisagreements:
 def bound_metrics(
     items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> dict[MetricKey, OpenDisagreements]:
-    """Compute the bounds of each metric that depends on an open disagreement. `items` are the corrected items of one or
-    several runs. The metrics are computed twice for each kind of disagreement, to find the metrics that depend on this
-    kind."""
+    """Compute the bounds of each metric that depends on an open disagreement, from the corrected items of one or
+    several runs. The metrics are computed twice for each kind of disagreement."""
     kinds = Counter(_kind_of(item, question) for part in items for item in part for question in item.disputed)
     if not kinds:
         return {}

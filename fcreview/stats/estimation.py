@@ -320,16 +320,9 @@ def _assume_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[Item
 
 
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
-    """Estimate each metric of a run that is a share, a percentage or a score.
-
-    Undecided items of the sample are estimated like the other items with the same automatic verdict. The bounds show
-    how much the undecided items can change the metric.
-
-    Args:
-        run: Items with their reviews.
-        half_width: Half-width of the interval in percentage points for which `needed` is computed.
-        seed: Random seed.
-    """
+    """Estimate each metric that is a share, a percentage or a score. `needed` is for an interval of this half-width in
+    percentage points. Undecided items are estimated like other items with the same automatic verdict. The bounds show
+    how much they can change the metric."""
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
         yield from _estimate_metrics(run, half_width, seed)
@@ -473,13 +466,12 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
 def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
     """Merge the cells of each group. The items of a group are drawn with equal probability."""
     cells = model.cells
-    merged = Cells(
-        pool=np.array([cells.pool[group[0]] for group in groups], dtype=np.int64),
-        reviewed=np.array([cells.reviewed[group].sum() for group in groups], dtype=np.int64),
-        passed=np.array([cells.passed[group].sum() for group in groups], dtype=np.int64),
-        unreviewed=np.array([cells.unreviewed[group].sum() for group in groups], dtype=np.int64),
-        inclusion_probability=np.ones(len(groups)),
+    pool = np.array([cells.pool[group[0]] for group in groups], dtype=np.int64)
+    reviewed, passed, unreviewed = (
+        np.array([values[group].sum() for group in groups], dtype=np.int64)
+        for values in (cells.reviewed, cells.passed, cells.unreviewed)
     )
+    merged = Cells(pool, reviewed, passed, unreviewed, inclusion_probability=np.ones(len(groups)))
     weights = [float(np.average(model.weights[group], weights=cells.unreviewed[group] + 1e-9)) for group in groups]
     return VarianceModel(merged, draw_posterior(merged), np.array(weights), model.variance)
 

@@ -22,6 +22,7 @@ from fcreview.tui.actions import (
     PROMPT_ACTIONS,
     PROMPT_HELP_ACTIONS,
     TAG_ACTIONS,
+    Action,
 )
 from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
 from fcreview.tui.text.layout import DOCUMENT_START
@@ -69,13 +70,7 @@ class FaultScreen(BottomDialog[Fault | None]):
     def compose(self) -> ComposeResult:
         yield LineBlock(id="fault")
 
-    def on_mount(self) -> None:
-        self._draw()
-
     def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
         """Show the question and all letters on one line, or on two lines if they do not fit."""
         hints, cells = key_hints(self), self.app.size.width
         question: Line = (
@@ -86,9 +81,6 @@ class FaultScreen(BottomDialog[Fault | None]):
         letters = key_hints_line(hints, room, len(hints))
         fits = line_width(letters) <= room
         self.query_one(LineBlock).show([(*question, *letters)] if fits else [question, key_hints_line(hints, cells, 0)])
-
-    def action_take(self, fault: Fault) -> None:
-        self.dismiss(fault)
 
 
 class ConfirmScreen(BottomDialog[bool]):
@@ -103,9 +95,6 @@ class ConfirmScreen(BottomDialog[bool]):
     def compose(self) -> ComposeResult:
         yield LineBlock()
 
-    def on_mount(self) -> None:
-        self.on_resize()
-
     def on_resize(self) -> None:
         """Show the question on as many lines as it needs, with the keys on the last line."""
         cells = self.app.size.width
@@ -116,17 +105,20 @@ class ConfirmScreen(BottomDialog[bool]):
         keys = key_hints_line(hints, cells - line_width(rows[-1]), len(hints))
         self.query_one(LineBlock).show([*rows[:-1], (*rows[-1], *keys)])
 
-    def action_take(self, answer: bool) -> None:
-        self.dismiss(answer)
-
 
 class SafeTextArea(TextArea):
-    """Multi-line input that sanitizes what it draws."""
+    """Multi-line input that sanitizes what it draws. It does not insert the keys of its own actions."""
+
+    ACTIONS: ClassVar[Sequence[Action]] = ()
 
     cursor_blink = reactive(False, init=False)
 
     def render_line(self, y: int) -> Strip:
         return sanitize_strip(super().render_line(y))
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in keys_for(self.app, self.ACTIONS):
+            event.prevent_default()  # the text area must not insert the key; the binding still handles it
 
 
 MIN_NAME_WIDTH = 5
@@ -136,11 +128,8 @@ MIN_NAME_WIDTH = 5
 class NoteBox(SafeTextArea):
     """Text box of the note dialog. Pasted text keeps its line breaks."""
 
+    ACTIONS = NOTE_ACTIONS
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(NOTE_ACTIONS)
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key in keys_for(self.app, NOTE_ACTIONS):
-            event.prevent_default()  # the text area must not insert the key; the binding still handles it
 
     def action_new_line(self) -> None:
         """Move down, or start a new line if the cursor is in the last line."""

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from textual import events
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.widgets import TextArea
 
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, key_hints, keys_for, make_bindings
+from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.item_dialogs import CheckedText, check_text, initial_text, line_and_column, recheck_runs
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import ReviewSubject
@@ -49,11 +48,8 @@ class GoldenCorrection:
 class GoldenTextArea(SafeTextArea):
     """Text area with the golden answer as JSON."""
 
+    ACTIONS = GOLDEN_TEXT_ACTIONS
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(GOLDEN_TEXT_ACTIONS)
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key in keys_for(self.app, GOLDEN_TEXT_ACTIONS):
-            event.prevent_default()
 
 
 class GoldenScreen(GuardedModalScreen[GoldenCorrection | None]):

@@ -109,9 +109,6 @@ class CopyScreen(BottomDialog[str | None]):
         hints = key_hints_line(key_hints(self), self.app.size.width - line_width(title), 1)
         self.query_one(LineBar).show((*title, *hints))
 
-    def action_take(self, kind: str) -> None:
-        self.dismiss(kind)
-
 
 def text_to_copy(kind: str, block_text: str, cursor: Cursor, folder: Path | None) -> str:
     """Return a text to copy.
@@ -228,9 +225,9 @@ class OverrideReasonScreen(BottomDialog[int | None]):
         hints = [*((key, reason) for key, reason in reasons if key), *key_hints(self)]
         self.query_one(LineBar).show((*title, *key_hints_line(hints, self.app.size.width - line_width(title), 1)))
 
-    def action_take(self, number: int) -> None:
-        if number <= len(self._reasons):
-            self.dismiss(number)
+    def action_take(self, answer: int | None) -> None:
+        if answer is not None and answer <= len(self._reasons):
+            self.dismiss(answer)
 
 
 def ask_override_reason(view: ItemView, session: Session) -> None:

@@ -242,3 +242,6 @@ class BottomDialog(GuardedModalScreen[T]):
     BottomDialog LineBar, BottomDialog LineBlock { background: $background; }
     BottomDialog > Vertical { height: auto; width: 1fr; background: $background; border-top: solid $border; }
     """
+
+    def action_take(self, answer: T) -> None:
+        self.dismiss(answer)

@@ -111,6 +111,7 @@ def parse_run(content: bytes) -> LakeRun:
     value = orjson.loads(content)
     run = LakeRun(dict(value["row"]), list(value["sources"]), _parse_files(value))
     valid = _has_types(run.row, _RUN_TYPES) and all(_has_types(source, _SOURCE_TYPES) for source in run.sources)
+    valid &= "items.parquet" in run.files
     if not valid or not 0 < run.number < 1 << _RUN_BITS or not all(isinstance(tag, str) for tag in run.row["tags"]):
         raise ValueError("invalid run")
     return run

@@ -38,6 +38,7 @@ def loaded(program: str, environ: dict[str, str] | None = None) -> set[str]:
         ("fcreview.cli.app", set()),
         ("fcreview.importers.registry", set()),
         ("fcreview.store.workspace", set()),
+        ("fcreview.cli.commands.open", {"typer"}),
         ("fcreview.tui.app", {"textual", "rich"}),
     ],
 )

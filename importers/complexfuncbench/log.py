@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_list, as_object
 
@@ -73,19 +73,31 @@ class EvaluationLog:
     """Descriptions of the records that could not be parsed."""
 
 
-def split_records(text: str) -> Iterator[str]:
-    """Yield the log records without their headers. A line without a header belongs to the record above it."""
-    current: list[str] | None = None
+class LogRecord(NamedTuple):
+    """A record of the log. The lines before the first record have an empty header."""
+
+    header: str
+    lines: list[str]
+
+    @property
+    def text(self) -> str:
+        """The record without its header."""
+        return "\n".join([self.lines[0][len(self.header) :], *self.lines[1:]])
+
+
+def split_log(text: str) -> Iterator[LogRecord]:
+    """Yield the records of a log. A line without a header belongs to the record above it."""
+    record: LogRecord | None = None
     for line in text.split("\n"):
-        match = RECORD_HEADER.match(line)
-        if match:
-            if current is not None:
-                yield "\n".join(current)
-            current = [line[match.end() :]]
-        elif current is not None:
-            current.append(line)
-    if current is not None:
-        yield "\n".join(current)
+        header = RECORD_HEADER.match(line)
+        if header or record is None:
+            if record is not None:
+                yield record
+            record = LogRecord(header.group() if header else "", [line])
+        else:
+            record.lines.append(line)
+    if record is not None:
+        yield record
 
 
 def parse_literal(text: str) -> Any:
@@ -109,7 +121,7 @@ def parse_log(text: str) -> EvaluationLog:
     """Parse the last attempt in a log."""
     log = EvaluationLog()
     comparison: LoggedComparison | None = None
-    for record in split_records(text):
+    for record in (each.text for each in split_log(text) if each.header):
         head, _, body = record.partition("\n")
         turn = log.turns[-1] if log.turns else None
         if head.startswith("Test Example "):

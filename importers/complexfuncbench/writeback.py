@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from fcreview.importers.common.writeback import (
     ANNOTATOR_REASON,
@@ -48,11 +48,11 @@ from fcreview.importers.complexfuncbench.leaderboard import (
     read_reviewed_calls,
 )
 from fcreview.importers.complexfuncbench.log import (
-    RECORD_HEADER,
     EvaluationLog,
     LoggedComparison,
     apply_outcome_line,
     parse_log,
+    split_log,
 )
 from fcreview.importers.complexfuncbench.read import pair_calls, read_dataset
 from fcreview.model.address import RESPONSE, parse_address
@@ -67,7 +67,6 @@ FIX_FIELD = "function_calls"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, or None."""
     if error := check_fix_fields(golden_fix, FIX_FIELD):
         return error
     steps = golden_fix[FIX_FIELD]
@@ -122,16 +121,10 @@ JUDGE_REASON = "verdict of an annotator"
 def override_log(
     text: str, record: JsonObject, sample: JsonObject | None, overrides: Mapping[str, bool]
 ) -> tuple[str, set[str]]:
-    """Return a log with the overridden call verdicts written into it.
+    """Write overridden verdicts on calls (address -> whether the call is accepted) into a log.
 
-    Args:
-        text: the log.
-        record: the sample's result record.
-        sample: the sample's dataset record.
-        overrides: address of a call -> whether it is accepted.
-
-    Returns:
-        The new log, and the addresses of the overridden calls that the log does not contain.
+    `record` and `sample` are the sample's result record and dataset record. Returns the new log, and the addresses of
+    the overridden calls that the log does not contain.
     """
     log, predicted_path, golden_path = parse_log(text), read_predicted_path(record), read_golden_path(sample)
     verdicts = derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)
@@ -159,33 +152,8 @@ def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict
     return positions
 
 
-class _LogRecord(NamedTuple):
-    """A record of the log with its header, or the lines before the first record."""
-
-    header: str
-    lines: list[str]
-
-    @property
-    def text(self) -> str:
-        return "\n".join([self.lines[0][len(self.header) :], *self.lines[1:]])
-
-
-def _split_log(text: str) -> Iterator[_LogRecord]:
-    record: _LogRecord | None = None
-    for line in text.split("\n"):
-        header = RECORD_HEADER.match(line)
-        if header or record is None:
-            if record is not None:
-                yield record
-            record = _LogRecord(header.group() if header else "", [line])
-        else:
-            record.lines.append(line)
-    if record is not None:
-        yield record
-
-
 def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition, bool]) -> str:
-    records = list(_split_log(text))
+    records = list(split_log(text))
     attempts = [index for index, record in enumerate(records) if record.text.startswith("Test Example ")]
     last_attempt = max(attempts, default=0)
     lines: list[str] = []

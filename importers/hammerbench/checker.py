@@ -101,13 +101,10 @@ class SnapshotCheck:
 
 
 def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str) -> SnapshotCheck:
-    """Check a prediction against the golden call.
+    """Check a prediction (`call`, or None if it is text; `raw` as logged) against the golden call.
 
-    Args:
-        call: the parsed prediction, or None if it is text.
-        raw: the prediction as logged.
-        label: `{"name", "arguments"}`, or the expected refusal as text. In that case only `rejected` can be true.
-        language: `en` or `zh`.
+    `label` is `{"name", "arguments"}`, or the expected refusal as text. In that case only `rejected` can be true.
+    `language` is `en` or `zh`.
     """
     golden_arguments = as_object(as_object(label).get("arguments"))
     name_ok = call is not None and isinstance(label, dict) and call.get("name") == label.get("name")

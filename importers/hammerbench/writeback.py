@@ -84,7 +84,6 @@ CALL_ROLE = "function call"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, or None."""
     if should_decline(item.category, golden_fix if item.golden else ""):
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
@@ -224,14 +223,8 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None) -> bool:
     """Return whether the files can represent an override.
 
-    The function name counts only in the first snapshot. The evaluator ignores the judge if the argument names are not
-    the golden ones.
-
-    Args:
-        item: a snapshot.
-        key: the overridden verdict.
-        name_ok: whether the first snapshot of the conversation has the golden function, by the rewritten file. If not,
-            no snapshot passes. None without a file.
+    The function name counts only in the first snapshot: `name_ok` is its verdict in the rewritten file, or None without
+    a file. If it is false, no snapshot passes. The evaluator ignores the judge if argument names are not golden.
     """
     target, criterion = key
     if target != ITEM:

@@ -120,9 +120,7 @@ def is_log(path: Path) -> bool:
     try:
         with open_file(path) as file:
             start = file.read(1 << 16)
-            if start.startswith(SIGNATURE):
-                return _has_log_members(file, start)
-            return _starts_as_log(start)
+            return _has_log_members(file, start) if start.startswith(SIGNATURE) else _starts_as_log(start)
     except (OSError, ValueError):
         return False
 
@@ -230,8 +228,7 @@ def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
             sample = LogSample({}, EventFacts(), str(path), line, member.header_offset, max(member.compress_size, 1))
             try:
                 if member.file_size <= MAX_WHOLE_BYTES:
-                    whole = open_member(archive, member).read(MAX_WHOLE_BYTES + 1)
-                    yield _fill_sample(sample, whole)
+                    yield _fill_sample(sample, open_member(archive, member).read(MAX_WHOLE_BYTES + 1))
                 else:
                     yield _stream_sample(sample, JsonStream(open_member(archive, member).read))
             except (ArchiveError, JsonStreamError) as error:
@@ -418,18 +415,13 @@ def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0)
 
 def _parse(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
     """Parse JSON. Raises JsonStreamError."""
-    value: Any = None
-    problems: list[ImportIssue] = []
-    parsed = False
-    for part in parse_record(text, str(path), line, 0):
-        if isinstance(part, JsonRecord):
-            value, parsed = part.value, True
-        else:
-            problems.append(part)
-    if not parsed:
+    parts = list(parse_record(text, str(path), line, 0))
+    problems = [part for part in parts if isinstance(part, ImportIssue)]
+    records = [part for part in parts if isinstance(part, JsonRecord)]
+    if not records:
         raise JsonStreamError(problems[0].what if problems else "no JSON value")
     issues += [issue for issue in problems if issue.severity != "error"]
-    return value
+    return records[0].value
 
 
 def _parse_object(text: bytes, path: Path, issues: list[ImportIssue]) -> dict[str, Any]:

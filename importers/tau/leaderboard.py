@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import comb
 from typing import Any
 
-from fcreview.importers.common.records import is_integer
+from fcreview.importers.common.records import as_object, is_integer
 from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
 from fcreview.importers.tau.read import PLANNED_TRIALS
 from fcreview.importers.tau.reward import ERROR_TYPES, is_success, read_number
@@ -60,22 +60,17 @@ def pass_hat_metrics(successes: Sequence[tuple[int, int]], max_k: int, trials: i
     metrics = []
     for k in range(1, max_k + 1 if successes else 1):
         value = sum(comb(n, k) / comb(trials or total, k) for n, total in successes) / len(successes)
-        metrics.append(
-            Metric("pass^k", f"pass^{k}", value, n=len(successes), total=len(successes), counted_noun="tasks", digits=4)
-        )
+        n_tasks = len(successes)
+        metrics.append(Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks", digits=4))
     return metrics
 
 
 def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     known = [item for item in items if get_success(item) is not None]
-    trials = count_trials(known)
+    trials = len({str(item.metadata.get("trial")) for item in known})
     metrics = _average_reward(known, len(items))
     metrics += pass_hat_metrics(list(count_successes(known).values()), trials, trials)
     return [*metrics, *_mean_cost(items, "user cost"), *_outcome_metrics(items)]
-
-
-def count_trials(items: Iterable[ScoredItem]) -> int:
-    return len({str(item.metadata.get("trial")) for item in items})
 
 
 def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
@@ -159,17 +154,14 @@ def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
 
 
 def _authentication(item: ScoredItem) -> str:
-    if "authentication" not in item.metadata:
-        return "not checked"
-    status = item.metadata["authentication"]
-    return status if status in ("succeeded", "failed") else "not needed"
+    status = item.metadata.get("authentication", "not checked")
+    return status if status in ("succeeded", "failed", "not checked") else "not needed"
 
 
 def _review_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     counts: Counter[str] = Counter()
     for item in items:
-        found = item.metadata.get("errors found by the review")
-        counts.update(found if isinstance(found, dict) else {})
+        counts.update(as_object(item.metadata.get("errors found by the review")))
     return [Metric("errors found by reviews", name, count, "count", 1) for name, count in counts.most_common()]
 
 

@@ -19,7 +19,7 @@ from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, 
 from fcreview.importers.acebench.decode import decode_for_display
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
-from fcreview.importers.common.records import Undecodable, shorten_question
+from fcreview.importers.common.records import Undecodable, as_list, shorten_question
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.derivation import MILESTONES_MET
@@ -39,6 +39,7 @@ from fcreview.model.json_value import to_plain_json
 from fcreview.safe_files import read_file
 
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
+JsonObject = dict[str, Any]
 MAX_STATE_DIFFERENCES = 40
 """Maximum number of differing values of an end state that are listed. Further differences are only counted."""
 MAX_STATE_DEPTH = 12
@@ -79,7 +80,9 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
         else:
             odd_lines.append(number)
     for message in messages:
-        message.content = _repair_spaced_error(message.content.rstrip())
+        message.content = message.content.rstrip()
+        if _SPACED_ERROR.match(message.content):  # the official runner puts spaces between the letters of an error
+            message.content = re.sub(r"(.) ", r"\1", message.content + " ").rstrip()
     return messages, odd_lines
 
 
@@ -89,13 +92,6 @@ def _split_row(line: str) -> list[str] | None:
     if not line.startswith("|") or len(parts) < 6:
         return None
     return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
-
-
-def _repair_spaced_error(content: str) -> str:
-    """Remove the spaces that the official runner puts between the letters of an error message."""
-    if _SPACED_ERROR.match(content):
-        return re.sub(r"(.) ", r"\1", content + " ").rstrip()
-    return content
 
 
 def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
@@ -185,12 +181,9 @@ def _find_value_differences(
         for name in {**golden, **predicted}:
             values = golden.get(name, ABSENT), predicted.get(name, ABSENT)
             yield from _find_value_differences(f"{path}.{name}", *values, depth + 1)
-    elif (
-        depth < MAX_STATE_DEPTH
-        and isinstance(golden, list)
-        and isinstance(predicted, list)
-        and len(golden) == len(predicted)
-    ):
+        return
+    are_lists = depth < MAX_STATE_DEPTH and isinstance(golden, list) and isinstance(predicted, list)
+    if are_lists and len(golden) == len(predicted):
         for index, values in enumerate(zip(golden, predicted, strict=True)):
             yield from _find_value_differences(f"{path}[{index}]", *values, depth + 1)
     else:
@@ -198,11 +191,7 @@ def _find_value_differences(
 
 
 def fill_item(
-    item: Item,
-    result: dict[str, Any],
-    question: dict[str, Any] | None,
-    answer: dict[str, Any] | None,
-    history: Path | None,
+    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history: Path | None
 ) -> None:
     """Fill an item of an agent category from its result, question and golden records and its dialogue history."""
     text = str((question or {}).get("question", ""))
@@ -213,7 +202,7 @@ def fill_item(
         item.messages = [Message(0, -1, "user", text)]
     if initial := (question or {}).get("initial_config"):
         item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
-    process = [str(part) for part in result["process"]] if isinstance(result.get("process"), list) else []
+    process = [str(part) for part in as_list(result.get("process"))]
     steps = _add_conversation(item, history) if history is not None else []
     if len(steps) != len(process):
         steps = list(range(len(process)))

@@ -74,6 +74,10 @@ def normalise(text: str) -> str:
     return text.translate(_NORMALISATION).lower()
 
 
+def _normalise_value(value: Any) -> Any:
+    return normalise(value) if isinstance(value, str) else value
+
+
 COMPARISON_RULES = ComparisonRules(normalise=normalise)
 """Rules for the displayed diff. The checker is more lenient and accepts strings that contain the golden string."""
 
@@ -134,8 +138,7 @@ def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -
 
 
 def _check_list(name: str, value: Any, golden: Any) -> CheckFailure:
-    ours = [normalise(part) if isinstance(part, str) else part for part in value]
-    theirs = [normalise(part) if isinstance(part, str) else part for part in golden]
+    ours, theirs = list(map(_normalise_value, value)), list(map(_normalise_value, golden))
     return None if ours == theirs else ("value_error:list/tuple", f"{name}: {value!r} differs from {golden!r}")
 
 
@@ -163,9 +166,7 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
             if failure:
                 return failure
             continue
-        left = str(normalise(ours) if isinstance(ours, str) else ours)
-        right = str(normalise(theirs) if isinstance(theirs, str) else theirs)
-        if right not in left:
+        if str(_normalise_value(theirs)) not in str(_normalise_value(ours)):
             return "value_error", f"{path}: {ours!r} does not contain {theirs!r}"
     return None
 

@@ -36,11 +36,8 @@ def parse_file_name(path: Path) -> tuple[str, str] | None:
 
 def folder_language(path: Path) -> str | None:
     """Return `en` or `zh`, the ending of the nearest folder name with such an ending. Records have no language."""
-    for part in reversed(path.parts[:-1]):
-        match = LANGUAGE_SUFFIX.search(part)
-        if match:
-            return match[1]
-    return None
+    matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
+    return next((match[1] for match in matches if match), None)
 
 
 def model_and_folder(path: Path) -> tuple[str, Path]:
@@ -94,12 +91,9 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         found.claimed.add(path)
         model, folder = model_and_folder(path)
         key = (model, folder_language(path) or "")
-        kind = parsed[1]
-        files_by_run[key][kind].append(path)
-        if kind == "result":
+        files_by_run[key][parsed[1]].append(path)
+        if parsed[1] == "result" or key not in model_folders:
             model_folders[key] = folder
-        else:
-            model_folders.setdefault(key, folder)
     for (model, language), files_by_kind in files_by_run.items():
         model_folder = model_folders[model, language]
         if not files_by_kind["result"]:

@@ -9,7 +9,7 @@ from typing import Any
 from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.checker import CheckOutcome
 from fcreview.importers.acebench.decode import decode_for_display, decode_reply
-from fcreview.importers.common.records import Undecodable, last_question
+from fcreview.importers.common.records import Undecodable, as_object, last_question, list_objects
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.function_schema import read_declared_parameters
@@ -59,7 +59,7 @@ def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
 
 def _describe_required_reply(phrase: str, golden: Any) -> str:
     lines = [f"must contain: {phrase}"]
-    for name, words in golden.items() if isinstance(golden, dict) else ():
+    for name, words in as_object(golden).items():
         listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)
         lines.append(f"must mention for {name}: {listed}")
     return "\n".join(lines)
@@ -81,7 +81,7 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
             Call("predicted", name, arguments, turn, 0, index)
             for index, (name, arguments) in enumerate(decode_for_display(reply))
         ]
-    alternatives = [each for each in (golden if isinstance(golden, list) else [golden]) if isinstance(each, dict)]
+    alternatives = list_objects(golden if isinstance(golden, list) else [golden])
     if alternatives:
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
     if len(alternatives) > 1:
@@ -117,7 +117,7 @@ def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], 
         required = read_declared_parameters(docs.get(name, {})).required or ()
         accepted = {
             argument: AcceptedValues([value], name in docs and argument not in required)
-            for argument, value in (arguments if isinstance(arguments, dict) else {}).items()
+            for argument, value in as_object(arguments).items()
         }
         calls.append(Call("golden", name, accepted, turn, 0, index))
     return calls

@@ -17,10 +17,11 @@ from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
 from fcreview.importers.common.golden_corrections import CategoryCorrections
-from fcreview.importers.common.jsonl import JsonRecord, read_objects_with_id, read_records
+from fcreview.importers.common.jsonl import read_objects_with_id, read_records
 from fcreview.importers.common.records import (
     FailureList,
     Undecodable,
+    as_object,
     check_counts,
     count_failures,
     fill_safely,
@@ -121,20 +122,15 @@ def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues
             _load_scores(file, inputs, plan, issues)
     for file in plan.scores:
         if parse_file_name(file) == (category, "process"):
-            entries = [record.value for record in _load_records(file, issues) if isinstance(record.value, dict)]
-            inputs.process_entries = {
-                name: value for entry in entries for name, value in entry.items() if isinstance(value, dict)
-            }
+            inputs.process_entries = {}
+            for record in read_records(file):
+                if isinstance(record, ImportIssue):
+                    issues.append(record)
+                else:
+                    entries = as_object(record.value).items()
+                    inputs.process_entries |= {name: value for name, value in entries if isinstance(value, dict)}
             _check_process_entries(file, inputs, issues)
     return inputs
-
-
-def _load_records(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
-    for record in read_records(path):
-        if isinstance(record, JsonRecord):
-            yield record
-        else:
-            issues.append(record)
 
 
 def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
@@ -227,7 +223,9 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         position = inputs.position_of(item_id)
         agent.fill_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
-        _reject_agent_erratum(item, item_id, inputs.corrections)
+        if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
+            # Such an erratum does not state whether it corrects the end state or the milestones.
+            item.extra.erratum = inputs.corrections.reject_entry(entry, AGENT_NOT_CORRECTED).erratum
         add_decisive_call(item, only_effect=True)
     else:
         _fill_reply_item(item, result, question, answer, inputs)
@@ -236,11 +234,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 
 
 def _fill_reply_item(
-    item: Item,
-    result: dict[str, Any],
-    question: dict[str, Any] | None,
-    answer: dict[str, Any] | None,
-    inputs: CategoryInputs,
+    item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
     """Fill an item of a normal or special category, with the corrected golden answer if errata contain one.
 
@@ -313,16 +307,6 @@ def _check_agent_fix(golden_fix: JsonObject) -> str | None:
     if is_nested or is_string_list(milestones):
         return None
     return f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
-
-
-def _reject_agent_erratum(item: Item, item_id: str, corrections: CategoryCorrections | None) -> None:
-    """Reject an erratum for an agent item.
-
-    Such an erratum does not state whether it corrects the end state or the milestones.
-    """
-    entry = corrections.entries.get(item_id) if corrections else None
-    if corrections is not None and entry is not None:
-        item.extra.erratum = corrections.reject_entry(entry, AGENT_NOT_CORRECTED).erratum
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:

@@ -24,7 +24,7 @@ from fcreview.importers.acebench.normal import OTHER_ANSWERS, parse_golden_calls
 from fcreview.importers.acebench.read import CategoryInputs, check_golden_fix, load_category_inputs
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import FailureList, Undecodable
+from fcreview.importers.common.records import FailureList, Undecodable, as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
 from fcreview.model.address import ITEM
 from fcreview.model.item import Call, Item, Run
@@ -199,7 +199,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
     """Recompute the verdict with another golden answer. Returns None for agent items and without a record."""
-    reply, golden = record.get("result") if isinstance(record, dict) else None, golden_fix.get(GROUND_TRUTH)
+    reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):
         return None
     if item.category.startswith("special"):
@@ -213,6 +213,6 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001
     answer = golden_fix.get(GROUND_TRUTH)
-    answers = [each for each in (answer if isinstance(answer, list) else [answer]) if isinstance(each, dict)]
+    answers = list_objects(answer if isinstance(answer, list) else [answer])
     is_normal = item.category.startswith("normal")
     return parse_golden_calls(answers[0], item.functions) if is_normal and answers else []

@@ -54,7 +54,6 @@ _FILE_SIGNATURES = {
 }  # fmt: skip
 _BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_NINETEEN_DIGITS = b"0" * 19
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
 """An integer that may need more than 64 bits (63 if negative), which orjson would read as a float."""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
@@ -152,7 +151,7 @@ def parse_record(
 
 
 def _has_long_integer(body: bytes) -> bool:
-    return _NINETEEN_DIGITS in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
+    return b"0" * 19 in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
 
 
 def _skip_long_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:

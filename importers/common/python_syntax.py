@@ -63,7 +63,8 @@ def _compute_node(node: ast.expr, budget: list[int]) -> Any:
         return tuple(_compute_node(part, budget) for part in node.elts)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLABLE_FUNCTIONS:
         return _compute_call(node.func.id, node, budget)
-    raise UnsupportedArithmetic(f"unsupported arithmetic with {_describe_node(node)}")
+    what = f"the name {node.id}" if isinstance(node, ast.Name) else f"a node of type {type(node).__name__}"
+    raise UnsupportedArithmetic(f"unsupported arithmetic with {what}")
 
 
 def _compute_call(name: str, node: ast.Call, budget: list[int]) -> Any:
@@ -94,16 +95,10 @@ def _check_sequence_length(op: ast.operator, left: Any, right: Any) -> None:
         sequence, times = (left, right) if isinstance(left, SEQUENCE_TYPES) else (right, left)
         if isinstance(times, int) and len(sequence) * max(times, 0) > MAX_SEQUENCE_LENGTH:
             raise UnsupportedArithmetic("the value of a repetition is too long")
-    elif (
-        isinstance(left, SEQUENCE_TYPES)
-        and isinstance(right, SEQUENCE_TYPES)
-        and len(left) + len(right) > MAX_SEQUENCE_LENGTH
-    ):
+        return
+    are_sequences = isinstance(left, SEQUENCE_TYPES) and isinstance(right, SEQUENCE_TYPES)
+    if are_sequences and len(left) + len(right) > MAX_SEQUENCE_LENGTH:
         raise UnsupportedArithmetic("the value of a concatenation is too long")
-
-
-def _describe_node(node: ast.expr) -> str:
-    return f"the name {node.id}" if isinstance(node, ast.Name) else f"a node of type {type(node).__name__}"
 
 
 def has_brackets_deeper_than(text: str, limit: int) -> bool:

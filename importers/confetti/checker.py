@@ -25,6 +25,7 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
+from fcreview.importers.common.records import as_list, as_object
 from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
@@ -97,11 +98,10 @@ def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
 def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
     counts = count_confusions(pairs)
     table, note = "dialog acts confused", "turns without a common label; a turn counts once for each pair of labels"
-    metrics = []
-    for golden, predicted in permutations(DIALOG_ACTS, 2):
-        name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
-        metrics.append(Metric(table, name, counts[golden, predicted], "count", 1, note))
-    return metrics
+    names = {
+        pair: f"{SHORT_LABELS[pair[0]]} taken for {SHORT_LABELS[pair[1]]}" for pair in permutations(DIALOG_ACTS, 2)
+    }
+    return [Metric(table, name, counts[pair], "count", 1, note) for pair, name in names.items()]
 
 
 def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
@@ -192,20 +192,16 @@ def _wrap_object_fields(value: Any) -> Any:
 def make_golden_calls(answer: Any, turn: int) -> list[Call]:
     """Return the golden calls of an answer. In an object argument, each field has its own list of accepted values."""
     calls: list[Call] = []
-    for call in answer if isinstance(answer, list) else []:
-        for name, arguments in call.items():
-            values = {key: [_make_golden_value(each) for each in accepted] for key, accepted in arguments.items()}
-            accepted_values = {key: AcceptedValues(accepted) for key, accepted in values.items()}
-            calls.append(Call("golden", name, accepted_values, turn, 0, len(calls)))
+    for name, arguments in (entry for call in as_list(answer) for entry in call.items()):
+        accepted = {key: AcceptedValues(list(map(_make_golden_value, values))) for key, values in arguments.items()}
+        calls.append(Call("golden", name, accepted, turn, 0, len(calls)))
     return calls
 
 
 def _make_golden_value(value: Any) -> Any:
-    return (
-        GoldenObject({key: AcceptedValues([inner]) for key, inner in value.items()})
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return GoldenObject({key: AcceptedValues([inner]) for key, inner in value.items()})
+    return value
 
 
 CALL_START = re.compile(r"\s*([A-Za-z_]\w*(?:\.\w+)+)\(")
@@ -254,8 +250,7 @@ def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[st
         acts_by_dialog[get_dialog_id(act["dialog_id"])].append(act)
     positions: dict[str, ChainPosition] = {}
     for dialog, records in calls_by_dialog.items():
-        dialog_positions = _find_dialog_positions(records, acts_by_dialog.get(dialog, []))
-        positions.update(dialog_positions or {})
+        positions |= _find_dialog_positions(records, acts_by_dialog.get(dialog, [])) or {}
     return positions
 
 
@@ -264,8 +259,7 @@ def _find_dialog_positions(
 ) -> dict[str, ChainPosition] | None:
     start, positions = 0, {}
     for act in acts:
-        reply = act.get("ground_truth_content")
-        names = [name for name in map(parse_call_name, reply if isinstance(reply, list) else []) if name]
+        names = [name for name in map(parse_call_name, as_list(act.get("ground_truth_content"))) if name]
         turn_records = records[start : start + len(names)]
         if [_golden_function_name(record) for record in turn_records] != names:
             return None
@@ -276,9 +270,8 @@ def _find_dialog_positions(
 
 
 def _golden_function_name(record: dict[str, Any]) -> str | None:
-    golden = record.get("ground_truth")
-    first = golden[0] if isinstance(golden, list) and golden else None
-    return next(iter(first), None) if isinstance(first, dict) else None
+    golden = as_list(record.get("ground_truth"))
+    return next(iter(as_object(golden[0])), None) if golden else None
 
 
 SCORE_DECIMALS = 4
@@ -296,16 +289,12 @@ def token_f1(golden: str, predicted: str) -> float:
     """
     if golden == predicted:
         return 1.0
-    predicted_words, golden_words = Counter(_split_words(predicted)), Counter(_split_words(golden))
+    predicted_words, golden_words = (Counter(re.findall(r"\w+", text.lower())) for text in (predicted, golden))
     shared = sum((predicted_words & golden_words).values())
     if not shared:
         return 0.0
     precision, recall = shared / sum(predicted_words.values()), shared / sum(golden_words.values())
     return 2 * precision * recall / (precision + recall)
-
-
-def _split_words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.lower())
 
 
 def compute_parameter_scores(

@@ -13,7 +13,13 @@ from typing import Any
 
 from fcreview.importers.common.discovery import report_missing_scores
 from fcreview.importers.common.jsonl import read_objects_with_id
-from fcreview.importers.common.records import FailureList, check_counts, load_failure_list, load_records_by_id
+from fcreview.importers.common.records import (
+    FailureList,
+    as_object,
+    check_counts,
+    load_failure_list,
+    load_records_by_id,
+)
 from fcreview.importers.confetti.checker import ChainPosition, find_chain_positions
 from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -163,6 +169,5 @@ def find_failing_item(entry: dict[str, Any], category: str) -> str:
     This is the id in the entry's prompt. Without one, it is made from the entry's `id`, which is the line number in the
     dataset, from 1.
     """
-    prompt, position = entry.get("prompt"), entry["id"]
-    prompt_id = prompt.get("id") if isinstance(prompt, dict) else None
+    prompt_id, position = as_object(entry.get("prompt")).get("id"), entry["id"]
     return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))

@@ -64,9 +64,8 @@ def get_soft_score(item: ScoredItem) -> float | None:
     if not is_overridden or item.has_own_verdict(ITEM, SOFT_SCORE_CRITERION) or FIXED_SCORE_KEY in item.metadata:
         return float(value)
     scores = {target: score for target, criterion, score in item.part_verdicts if criterion == SOFT_SCORE_CRITERION}
-    return (
-        compute_soft_score(True, scores) if all(isinstance(score, (int, float)) for score in scores.values()) else None
-    )
+    is_complete = all(isinstance(score, (int, float)) for score in scores.values())
+    return compute_soft_score(True, scores) if is_complete else None
 
 
 def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:

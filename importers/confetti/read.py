@@ -13,7 +13,16 @@ from typing import Any
 
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import fill_safely, find_missing_records, last_question, read_function_docs
+from fcreview.importers.common.records import (
+    as_list,
+    as_object,
+    fill_safely,
+    find_missing_records,
+    is_integer,
+    last_question,
+    list_objects,
+    read_function_docs,
+)
 from fcreview.importers.confetti.checker import (
     ACT_CRITERION,
     FIXED_SCORE_KEY,
@@ -113,18 +122,15 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
         for parameter, score in argument_scores.items()
     ]
     if score_record is not None:
-        item.verdicts.append(
-            Verdict("official", score_record.get("soft_score"), criterion="soft_score", by="soft score file")
-        )
-        scores = score_record.get("param_scores")
-        scores = scores if isinstance(scores, dict) else {}
+        official = score_record.get("soft_score")
+        item.verdicts.append(Verdict("official", official, criterion="soft_score", by="soft score file"))
+        scores = as_object(score_record.get("param_scores"))
         name_matches = bool(score_record.get("function_match", name_matches))
         if name_matches and not _is_mean_of_arguments(score_record.get("soft_score"), scores):
             item.extra.metadata[FIXED_SCORE_KEY] = "the official soft score is not the mean of the argument scores"
         for parameter, score in scores.items():
-            item.verdicts.append(
-                Verdict("official", score, _argument_address(turn, 0, parameter), "soft_score", by="soft score file")
-            )
+            address = _argument_address(turn, 0, parameter)
+            item.verdicts.append(Verdict("official", score, address, "soft_score", by="soft score file"))
     if not name_matches:
         item.extra.metadata[FIXED_SCORE_KEY] = "not exactly one call of the golden function"
 
@@ -147,9 +153,8 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
         return
     judge_name, recorded_rationale = str(judge_record.get("judge_model") or "judge"), judge_record.get("rationale")
     rationale = str(recorded_rationale) if recorded_rationale is not None else None
-    flags = judge_record.get("hallucinated_parameters")
-    flags = flags if isinstance(flags, list) else []
-    flagged_by_call = [[str(name) for name in names] if isinstance(names, list) else [] for names in flags]
+    flags = as_list(judge_record.get("hallucinated_parameters"))
+    flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
     flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
     item.verdicts.append(Verdict("judge", flagged_names, criterion="hallucinated", rationale=rationale, by=judge_name))
     golden_name = item.golden[0].name if item.golden else None
@@ -224,8 +229,9 @@ def _fill_item(
         item.issues.append(ImportIssue(item.file, item.line, f"{record_id} has no golden answer", item=item.id))
     item.question = last_question(item.messages)
     item.functions = read_function_docs(question.get("function"))
-    item.tokens_in = _int_or_none(record.get("input_token_count"))
-    item.tokens_out = _int_or_none(record.get("output_token_count"))
+    tokens_in, tokens_out = record.get("input_token_count"), record.get("output_token_count")
+    item.tokens_in = tokens_in if is_integer(tokens_in) else None
+    item.tokens_out = tokens_out if is_integer(tokens_out) else None
     item.latency = record["latency"] if isinstance(record.get("latency"), (int, float)) else None
     if category == CALLS_CATEGORY:
         fill_call_item(item, record.get("result"), answer, record_id, records)
@@ -250,8 +256,7 @@ def _fill_dialog_act_item(
     if judge_record is None:
         item.rule_note = "no labels by a judge to compare with the golden labels"
         return
-    labels = judge_record.get("predicted_dialog_acts")
-    labels = [str(label) for label in labels] if isinstance(labels, list) else []
+    labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
     judge_name = str(judge_record.get("judge_model") or "judge")
     judge_reply = judge_record.get("response")
     judge_text = str(judge_reply) if judge_reply is not None else None
@@ -277,9 +282,7 @@ def read_messages(question: Any) -> list[Message]:
     """Read the dialogue of a question. A user message begins a turn. Content that is not text becomes JSON."""
     messages: list[Message] = []
     turn, step = -1, 0
-    for entry in question if isinstance(question, list) else []:
-        if not isinstance(entry, dict):
-            continue
+    for entry in list_objects(question):
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         content_type = entry.get("content_type")
@@ -304,10 +307,5 @@ def _add_official_verdict(item: Item, category: str, record_id: str, records: Ru
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
     error = entry.get("error") if entry else None
     rationale = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
-    item.verdicts.append(
-        Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by="score file")
-    )
-
-
-def _int_or_none(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by="score file")
+    item.verdicts.append(verdict)

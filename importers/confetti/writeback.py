@@ -15,6 +15,7 @@ from typing import Any
 
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
+from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
 from fcreview.importers.confetti import checker, discovery
 from fcreview.importers.confetti.discovery import RunRecords
@@ -40,7 +41,7 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
     new_record = dict(record)
     if "valid" in new_record and isinstance(item.overrides.get(ITEM_CORRECT), bool):
         new_record["valid"] = item.overrides[ITEM_CORRECT]
-    scores = dict(new_record["param_scores"]) if isinstance(new_record.get("param_scores"), dict) else {}
+    scores = dict(as_object(new_record.get("param_scores")))
     overrides = item.overrides.items()
     overridden_scores = {target: value for (target, each), value in overrides if each == SOFT_SCORE_CRITERION}
     for name in scores:
@@ -67,10 +68,9 @@ def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonOb
     if not isinstance(old_lists, list) or not is_overridden:
         return record
     flags = get_hallucination_flags(item)
-    actions = record.get("predicted_actions")
-    actions = actions if isinstance(actions, list) else []
+    actions = as_list(record.get("predicted_actions"))
     calls = [target for target, criterion, _ in item.part_verdicts if criterion == "name_matches"]
-    new_lists = [list(names) if isinstance(names, list) else [] for names in old_lists]
+    new_lists = [list(as_list(names)) for names in old_lists]
     for position, (call, names) in enumerate(zip(calls, new_lists, strict=False)):
         argument_names = _argument_names_by_path(actions[position]) if position < len(actions) else {}
         for target, flagged in flags.items():
@@ -113,10 +113,10 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         return error
     golden_answer = golden_fix[FIX_FIELD]
     if item.category != discovery.CALLS_CATEGORY:
-        labels = golden_answer if isinstance(golden_answer, list) else []
+        labels = as_list(golden_answer)
         is_valid = labels and all(label in DIALOG_ACTS for label in labels)
         return None if is_valid else f"{FIX_FIELD} must be a list of {', '.join(DIALOG_ACTS)}"
-    calls = golden_answer if isinstance(golden_answer, list) else []
+    calls = as_list(golden_answer)
     if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
     ((name, arguments),) = calls[0].items()
@@ -238,11 +238,8 @@ def _edit_score_file(
 def _read_results(plan: RunPlan, category: str) -> dict[str, Any]:
     result_files = [path for path in plan.results if discovery.RESULT_FILES[path.name] == category]
     records = (row.value for path in result_files for row in read_records(path) if isinstance(row, JsonRecord))
-    return {
-        value["id"]: value.get("result")
-        for value in records
-        if isinstance(value, dict) and isinstance(value.get("id"), str | int)
-    }
+    objects = (value for value in records if isinstance(value, dict))
+    return {value["id"]: value.get("result") for value in objects if isinstance(value.get("id"), str | int)}
 
 
 def _make_failure_record(plan: RunPlan, records: RunRecords, item: ScoredItem, result: Any) -> dict[str, Any]:
@@ -272,9 +269,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     calls = []
     for call in item.golden:
         arguments = (call.arguments or {}).items()
-        calls.append(
-            {call.name: {name: [_make_fix_value(each) for each in accepted.any_of] for name, accepted in arguments}}
-        )
+        calls.append({call.name: {name: list(map(_make_fix_value, accepted.any_of)) for name, accepted in arguments}})
     return {FIX_FIELD: calls}
 
 
@@ -288,19 +283,11 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
     """Recompute the verdict with a golden fix. None if the verdict cannot be recomputed."""
     golden_answer = golden_fix.get(FIX_FIELD)
     if item.category != discovery.CALLS_CATEGORY:
-        labels = next(
-            (
-                verdict.value
-                for verdict in item.verdicts
-                if verdict.criterion == checker.ACT_CRITERION and verdict.source == "judge"
-            ),
-            None,
-        )
-        return (
-            checker.has_common_label(labels, golden_answer)
-            if isinstance(labels, list) and isinstance(golden_answer, list)
-            else None
-        )
+        judged = (each for each in item.verdicts if each.criterion == checker.ACT_CRITERION and each.source == "judge")
+        labels = next((verdict.value for verdict in judged), None)
+        if not isinstance(labels, list) or not isinstance(golden_answer, list):
+            return None
+        return checker.has_common_label(labels, golden_answer)
     if not isinstance(record, dict) or not item.functions:
         return None
     return checker.check_call(

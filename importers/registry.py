@@ -243,24 +243,20 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the score files that reviews change; see `Importer.rewrite_scores`."""
     return IMPORTERS[plan.importer].rewrite_scores(plan, items)
 
 
 def write_reviewed_logs(
     plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files of a run with the verdicts of annotators; see `Importer.write_reviewed_logs`."""
     return IMPORTERS[plan.importer].write_reviewed_logs(plan, verdicts, items)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Find the files derived from the score files; see `Importer.find_summary_files`."""
     return IMPORTERS[plan.importer].find_summary_files(plan)
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
-    """Return the first error of a golden fix, or None; see `Importer.check_golden_fix`."""
     return importer_for(run).check_golden_fix(run, item, golden_fix)
 
 
@@ -282,7 +278,6 @@ def is_golden_answer(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
 
 
 def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
-    """Return the golden answer as a golden fix to edit, or None; see `Importer.make_golden_template`."""
     return importer_for(run).make_golden_template(run, item)
 
 
@@ -313,5 +308,4 @@ def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[C
 def rewrite_golden(
     plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Yield the dataset files that golden fixes change; see `Importer.rewrite_golden`."""
     return IMPORTERS[plan.importer].rewrite_golden(plan, fixes)

@@ -87,7 +87,6 @@ def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
 
 
 def _split_row(line: str) -> list[str] | None:
-    """Split a row at the bars into index, sender, recipient and content. The content may contain bars itself."""
     parts = line.strip().split("|")
     if not line.startswith("|") or len(parts) < 6:
         return None
@@ -163,7 +162,6 @@ def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifferenc
 
 
 def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
-    """Return a mapping from class name to attributes, from a list of objects with one class each."""
     found: dict[str, dict[str, Any]] = {}
     for state in states:
         if isinstance(state, dict):
@@ -261,11 +259,7 @@ def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Cal
 
 
 def _add_conversation(item: Item, history: Path) -> list[int]:
-    """Add the messages of a dialogue history to the item, except the agent's calls.
-
-    A step is a message by the agent. A user message before the first step opens the turn, and is omitted if it repeats
-    the question. Returns the steps in which the agent sent calls to be executed.
-    """
+    """Add a dialogue history to the item, except the agent's calls. Returns the steps in which the agent sent calls."""
     try:
         messages, odd_lines = parse_history(read_file(history, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:

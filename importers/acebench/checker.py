@@ -151,7 +151,6 @@ def _check_object_list(name: str, value: Any, golden: Any) -> CheckFailure:
 
 
 def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
-    """Compare an object with the golden object. `name` is used in the message."""
     if not isinstance(value, dict) or not isinstance(golden, dict) or len(value) != len(golden):
         return "value_error", f"{name}: not an object with the same number of fields"
     for key, ours in value.items():
@@ -218,7 +217,6 @@ def _check_alternative(
 def check_call(
     name: str, arguments: dict[Any, Any], golden: dict[str, Any], function: dict[str, Any] | None
 ) -> CheckOutcome:
-    """Check a predicted call against the arguments of a golden call and the function doc."""
     if function is None:
         return CheckOutcome(False, "wrong_function_name", f"no function doc for {name}", name)
     is_undeclared = function.get("parameters", {}) == {}
@@ -291,11 +289,7 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
 
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Check the end state of an agent item against the golden state.
-
-    Both states are lists of objects with one key, `{class: {attribute: value}}`. If the golden state misspells the name
-    of a class, the class is not compared.
-    """
+    """Check an end state `[{class: {attribute: value}}]`. A class whose golden name is misspelt is not compared."""
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")
     if len(states) != len(golden):
@@ -313,10 +307,7 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
 
 
 def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (attribute, description) for each attribute of a class that the evaluator rejects.
-
-    Attributes that only the golden state has are ignored, and so are additional keys of an object.
-    """
+    """Return (attribute, description) for each rejected attribute. Keys that only `theirs` has are ignored."""
     found = []
     for name, value in ours.items():
         if name not in theirs:
@@ -354,10 +345,7 @@ def leading_milestone_share(process: Sequence[Any], milestones: Sequence[str]) -
 
 
 def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> list[int]:
-    """Return the indexes in `process` of the messages that meet milestones, up to the first missed milestone.
-
-    A message meets a milestone if the two texts are equal, apart from white space at both ends.
-    """
+    """Return the indexes in `process` of the messages that equal the milestones, up to the first missed milestone."""
     texts = [str(message).strip() for message in process]
     found: list[int] = []
     for milestone in milestones:

@@ -52,10 +52,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def decode_for_display(reply: str) -> list[DecodedCall]:
-    """Decode the calls of a reply and keep the white space in strings.
-
-    If the reply cannot be decoded with its white space, decode it without.
-    """
+    """Decode the calls of a reply with the white space in strings or, if that fails, without it."""
     try:
         return decode_reply(reply, keep_whitespace=True)
     except Undecodable:

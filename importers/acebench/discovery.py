@@ -41,10 +41,7 @@ def folder_language(path: Path) -> str | None:
 
 
 def model_and_folder(path: Path) -> tuple[str, Path]:
-    """Return the model of a result or score file and the model's folder.
-
-    The model is the path below `result_en` or a similar folder, such as `org/name`, else the name of the parent folder.
-    """
+    """Return the model, which is the path below `result_en` (such as `org/name`) or a folder name, and its folder."""
     parents = list(path.parents)
     for position, parent in enumerate(parents):
         if re.fullmatch(r"(?:result|score)_(?:en|zh)", parent.name) and position:
@@ -53,10 +50,7 @@ def model_and_folder(path: Path) -> tuple[str, Path]:
 
 
 def find_model_folders(model_folder: Path, kind: str, language: str, model: str) -> Iterator[Path]:
-    """Yield the folders near `model_folder` that may contain the model's files of the other kind, nearest first.
-
-    `kind` is `result` or `score`. The evaluator replaces `/` in the name of a model by `_`.
-    """
+    """Yield nearby folders with files of a kind, nearest first. The evaluator replaces `/` in model names by `_`."""
     for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
         for parent in (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}", root / kind):
             for name in dict.fromkeys((model, model.replace("/", "_"))):

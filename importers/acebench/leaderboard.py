@@ -73,7 +73,6 @@ class CategoryRate:
     counted_noun: str = "items"
 
     def to_metric(self, table: str, name: str) -> Metric:
-        """Build a metric from the printed rate."""
         return Metric(table, name, self.value, n=self.n_verdicts, total=self.n_items, counted_noun=self.counted_noun)
 
 
@@ -104,10 +103,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute the paper's table 2: the plain mean of the English and the Chinese run.
-
-    Returns an empty list unless there is exactly one run of each language whose items have verdicts.
-    """
+    """Compute the paper's table 2, the mean of one English and one Chinese run; empty if one of them is missing."""
     known = [each for each in runs if any(item.valid is not None for item in each.items)]
     if len(known) != len(LANGUAGES) or {each.run.language for each in known} != LANGUAGES:
         return []
@@ -142,16 +138,12 @@ def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def error_class(error_type: str) -> str:
-    """Return the class of figure 6 for an error type of the normal checker."""
     classes = (name for name, prefixes in ERROR_CLASSES.items() if prefixes and error_type.startswith(prefixes))
     return next(classes, "other")
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
-    """Compute the accuracy of a category from the verdicts on its items.
-
-    The printed rate is rounded to `digits` decimals, or not rounded if `digits` is None.
-    """
+    """Compute the accuracy of a category. The printed rate has `digits` decimals, or is not rounded if None."""
     known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
     return CategoryRate(_round(exact, digits), exact, len(known), len(verdicts))
@@ -182,10 +174,7 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
 
 
 def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
-    """Compute the mean process accuracy of an agent category.
-
-    The rate covers 0 items if no item has a verdict on process accuracy.
-    """
+    """Compute the mean process accuracy of an agent category; over 0 items if no item has a verdict on it."""
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)
     shares = [share for item in items if (share := item_process_accuracy(item)) is not None]

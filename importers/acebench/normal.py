@@ -98,18 +98,12 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
 
 
 def base_function_name(key: str, available: Container[str | None]) -> str:
-    """Return the function that a key of a golden answer names: the key itself, or the key without its suffix `_N`.
-
-    Calls of the same function have the keys `f_1`, `f_2` and so on, but a function's own name may end that way too.
-    """
+    """Return the function of a golden key: the key itself if `available` contains it, else without the suffix `_N`."""
     return key if key in available else re.sub(r"_\d+$", "", key)
 
 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
-    """Convert `{name or name_N: {argument: value}}` to calls.
-
-    Arguments that the function doc does not require are optional. Without a function doc, all are required.
-    """
+    """Convert `{name or name_N: {argument: value}}` to calls. Arguments that the doc does not require are optional."""
     docs = {function.get("name"): function for function in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):

@@ -80,7 +80,6 @@ class CategoryInputs:
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items and issues of a run, one category after the other."""
     for path in plan.results:
         parsed = parse_file_name(path)
         if parsed is None:
@@ -149,10 +148,7 @@ def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list
 
 
 def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
-    """Return whether an item that the score file lists as failing passes one of several golden answers.
-
-    The evaluator lists an item that fails the first golden answer, but counts it as correct if it passes another one.
-    """
+    """Return whether an item listed as failing passes a later golden answer. The header counts it as correct."""
     golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
     if inputs.scored is None or item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
         return False
@@ -236,10 +232,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 def _fill_reply_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
-    """Fill an item of a normal or special category, with the corrected golden answer if errata contain one.
-
-    The item's golden hash stays that of the dataset's golden answer, so a correction makes no review stale.
-    """
+    """Fill a normal or special item, with errata. The golden hash stays that of the dataset's golden answer."""
     if answer:
         golden = answer.get(GROUND_TRUTH)
     else:  # the entry of a failing item repeats the golden answer
@@ -274,7 +267,6 @@ def _correct_golden(
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, or None."""
     if item.category.startswith("agent_"):
         return check_fix_fields(golden_fix, GROUND_TRUTH, MILE_STONE) or _check_agent_fix(golden_fix)
     if error := check_fix_fields(golden_fix, GROUND_TRUTH):
@@ -332,11 +324,7 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> N
 
 
 def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
-    """Return the process accuracy that counts in the category's mean, and a note if the entry states another value.
-
-    With alternative milestone sequences, the entry states the value for the last sequence, but the mean uses the best
-    value.
-    """
+    """Return the value that counts in the mean, the best of all milestone sequences, and a note if the file differs."""
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return stated, None

@@ -68,7 +68,6 @@ def make_process_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Write reviewed verdicts on items and on process accuracy to the score and process files of a run."""
     yield from writeback.find_unrepresentable(items, _is_representable)
     for path in plan.results:
         parsed = parse_file_name(path)
@@ -159,10 +158,7 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
 def _update_header(
     header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool | None], gained: int
 ) -> JsonObject:
-    """Update the header of a score file with the evaluator's arithmetic.
-
-    Multi-turn accuracy is the share of dialogues that pass. The accuracy of special categories is not rounded.
-    """
+    """Update the header of a score file. Multi-turn accuracy is by dialogue; special accuracy is not rounded."""
     if category.startswith("agent_"):
         updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
         share = mean_process_accuracy(items).value
@@ -184,10 +180,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden answer as a golden fix.
-
-    Returns None for agent and special items, because fcreview stores only a part of their golden answer.
-    """
+    """Return the golden answer as a golden fix; None for agent and special items, of which only a part is stored."""
     if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
         return None
     first = writeback.key_by_function_name(

@@ -240,14 +240,11 @@ class DatasetFiles:
 
     @property
     def paths(self) -> list[Path]:
-        """The question file and, if it exists, the answer file."""
         return [path for path in (self.questions, self.answers) if path is not None]
 
 
 @dataclass(slots=True)
 class Dataset:
-    """Dataset items of one or more categories."""
-
     items: DatasetItems = field(default_factory=DatasetItems)
     issues: list[ImportIssue] = field(default_factory=list)
     """Issues of the files. Loading items of a large dataset may add more."""
@@ -390,7 +387,6 @@ class _DatasetLoader:
             raise KeyError(item_id) from error
 
     def _report_malformed(self, item_id: str, error: Exception) -> None:
-        """Add an issue for a malformed item, unless the item already has one."""
         if item_id not in self._reported_ids:
             self._reported_ids.add(item_id)
             what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
@@ -399,10 +395,7 @@ class _DatasetLoader:
 
 
 def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
-    """Return the answer records and a mapping from record id to positions in that list.
-
-    Records after the first `MAX_LOADED_ITEMS` are returned without their values.
-    """
+    """Return answer records, without values after the first `MAX_LOADED_ITEMS`, and their positions by record id."""
     answers: list[JsonRecord] = []
     positions: dict[str, tuple[int, ...]] = {}
     for record in _read_objects(path, issues) if path is not None else ():
@@ -463,10 +456,7 @@ def repeated_id(record_id: str, occurrence: int) -> str:
 
 
 def _ground_truth_without_key(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the golden answer of a record that has no field `ground_truth`; None for a record of another form.
-
-    In V1 before 2024-07-24 the record itself was the golden answer, `{function: {parameter: [values]}}`.
-    """
+    """Return a V1 answer record of before 2024-07-24 as golden answer; None for a record of another form."""
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
@@ -483,11 +473,7 @@ def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
 
 
 def make_opening_messages(item: DatasetItem) -> list[Message]:
-    """Return the messages at the start of each turn.
-
-    In a turn without messages, BFCL makes functions available that were withheld before. Such a turn gets a log
-    message with their names.
-    """
+    """Return the messages at the start of each turn. An empty turn gets a log message with the functions it reveals."""
     messages = []
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):

@@ -56,8 +56,6 @@ FilesByRun = dict[tuple[Path, str], Files]
 
 @dataclass(slots=True)
 class CategoryFiles:
-    """Files from which one category of a run is imported."""
-
     results: list[Path] = field(default_factory=list)
     scores: list[Path] = field(default_factory=list)
     dataset_files: list[DatasetFiles] = field(default_factory=list)
@@ -105,10 +103,7 @@ def find_runs(files: Sequence[Path], data: Sequence[Path]) -> DiscoveredRuns:
 
 
 def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
-    """Merge the files in subfolders of a V4 model folder into one run, as the official program does.
-
-    Subfolders with files of the same category are different models, so they are not merged.
-    """
+    """Merge the subfolders of a V4 model folder into one run, unless they have files of the same category."""
     candidates: FilesByRun = {}
     for (_, version), files in files_by_run.items():
         outermost = _run_folder(files[0].path, version)
@@ -250,10 +245,7 @@ def _is_visible(entry: os.DirEntry[str]) -> bool:
 
 
 def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth: int = 0) -> list[ClassifiedFile]:
-    """Return the result or score files in a model folder and its group folders.
-
-    In V4's folder of a model in `result/` or `score/`, and in group folders, all subfolders are searched.
-    """
+    """Return the result or score files in a model folder, its group folders and, in V4, all its subfolders."""
     is_deep = version not in filenames.FLAT_VERSIONS and (
         depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_program_folder(folder.parent)
     )
@@ -368,19 +360,13 @@ def is_question_file(path: Path, peek: Peek) -> bool:
 
 
 def is_damaged_question_file(path: Path, peek: Peek) -> bool:
-    """Whether a file with the name of a question file contains no record in JSON Lines.
-
-    In V1 it may be a damaged result file, so its folder must contain golden answers, too.
-    """
+    """Whether a question file has no JSON Lines record. In V1, golden answers must be beside it, too."""
     is_v1_name = not path.name.startswith("BFCL_")
     return not isinstance(peek(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
 
 
 def _folders_with_questions(folders: Sequence[Path], version: str, categories: list[str], peek: Peek) -> list[Path]:
-    """Return the folders with a question file of one of the categories, each once.
-
-    Folders whose question files are all damaged are returned only if there are no others.
-    """
+    """Return the folders with usable question files of the categories, or else those with damaged ones."""
     found: dict[Path, bool] = {}
     for folder in folders:
         candidates = [find_dataset_files(folder, version, category) for category in categories]
@@ -407,7 +393,6 @@ def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
 
 
 def _folders_near_run(plan: RunPlan) -> Iterator[Path]:
-    """Yield folders beside and above the run, nearest first."""
     folder = filenames.model_folder((plan.results or plan.scores)[0])
     for above in (folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]):
         for name in DATASET_SUBFOLDERS:
@@ -458,10 +443,7 @@ def _has_api_key_hint(text: bytes) -> bool:
 
 
 def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
-    """Sort dataset folders by their agreement with the score files, best first, and report the choice.
-
-    Folders with equal agreement are sorted by the number of results that fit, then by date, newest first.
-    """
+    """Sort dataset folders by agreement with the scores, then by fitting results, then by date. Reports the choice."""
     if len(folders) < 2:
         return folders
     matches = _count_matching_entries(folders, plan)
@@ -542,10 +524,7 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
 def _datasets_with_quoted_item(
     datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
 ) -> Iterator[Path]:
-    """Yield the folders of the datasets that contain the question and golden answer of a score entry.
-
-    Entries of July 2024 contain no id, so their question is searched for in the whole dataset.
-    """
+    """Yield the folders of the datasets with the question and golden answer of a score entry, with or without id."""
     stated, question = prompt.get("id"), prompt["question"]
     dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None
     compared: dict[int, bool] = {}

@@ -166,10 +166,7 @@ def _ignored_reason(path: Path) -> str | None:
 
 
 def model_folder(path: Path) -> Path:
-    """Return the folder that contains all files of one model, above V4's group folders.
-
-    A group folder may contain folders of any name, such as `agentic/web_search`.
-    """
+    """Return the folder with all files of one model, above V4's group folders and the folders in them."""
     folder = path.parent
     for above in list(folder.parents)[: MAX_MODEL_DEPTH - 1]:
         if is_outer_folder(above):
@@ -182,10 +179,7 @@ def model_folder(path: Path) -> Path:
 
 
 def outermost_model_folder(path: Path) -> Path:
-    """Return the model folder according to the official program, which is the folder directly in `result/` or `score/`.
-
-    Returns `model_folder(path)` if no folder near the file has such a name, or if that folder's name is a date.
-    """
+    """Return the folder directly in `result/` or `score/`; `model_folder(path)` if there is none or it is a date."""
     nearest = model_folder(path)
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
         if is_program_folder(folder):

@@ -107,8 +107,6 @@ _item_values = attrgetter(*(each.name for each in fields(Item)))
 
 @dataclass(slots=True)
 class CategoryContext:
-    """Data that all items of one category of a run share."""
-
     version: str
     """BFCL version of the run."""
     category: str
@@ -180,7 +178,6 @@ def _is_shareable(inputs: ItemInputs, record: dict[str, Any]) -> bool:
 
 
 def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
-    """Create an item with everything that does not depend on the reply."""
     dataset_item, official = inputs.corrected.item, inputs.official
     item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
     item.messages, item.golden = dataset_item.opening_messages, dataset_item.golden_calls
@@ -234,7 +231,6 @@ def _make_failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContex
 def _fill_single_turn(
     item: Item, record: dict[str, Any], inputs: ItemInputs, settings: EvaluationSettings, reply: EvaluatedReply
 ) -> None:
-    """Add the reply, the calls and the recomputed verdict of a single-turn item."""
     evaluation, by = reply.evaluation, CHECKER
     if settings.config is not None and (parts := filenames.split_format_sensitivity_id(item.id)):
         item.setting = parts[1]
@@ -259,10 +255,7 @@ def _fill_single_turn(
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
-    """Set the location and text of the item's first error, from the checker or else from the pairs.
-
-    A reply that could not be decoded has no location, so that all such items form one cluster.
-    """
+    """Set the place and text of the first error, from the checker or the pairs. An undecodable reply has no place."""
     if evaluation is not None and evaluation.decode_error:
         item.first_difference = evaluation.decode_error[:300]
         return
@@ -284,7 +277,6 @@ def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluati
 
 
 def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any], inputs: ItemInputs) -> None:
-    """Add the trajectory and the imported verdicts of a multi-turn or agentic item."""
     dataset_item, entry = inputs.corrected.item, inputs.score_entry
     decode = partial(decode_step, decoder=context.decoder, rules_version=context.rules_version)
     found = trajectory.build_trajectory(record, dataset_item.opening_messages, decode, dataset_item.functions)

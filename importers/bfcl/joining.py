@@ -246,10 +246,7 @@ dataset order."""
 
 
 def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Assign each reply to an item, so that as many replies as possible contain the name of a function of their item.
-
-    Returns the position of each reply's item. Equally good assignments are resolved in dataset order.
-    """
+    """Return the position of each reply's item, so that most replies contain a function name of their item."""
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return list(positions)
@@ -264,10 +261,7 @@ def has_function_name(reply: str, item: DatasetItem) -> bool:
 
 
 def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *, all_scored: bool) -> list[str] | None:
-    """Return an item id for each result with the same id; None if all results belong to one item.
-
-    Without a dataset, the results are different items if the score file counts all of them (`all_scored`).
-    """
+    """Return an item id for each result with the same id; None if all results belong to one item."""
     item_ids = dataset.repeated_ids.get(item_id)
     if item_ids is None:
         is_split = all_scored and not dataset.items

@@ -98,10 +98,7 @@ def mean_rate(parts: Sequence[MeanRate], *, missing_as_zero: bool = False) -> Me
 def item_weighted_rate(
     rates: RatesByCategory, categories: Sequence[str], sizes: Mapping[str, int] | None = None
 ) -> MeanRate:
-    """Divide all passes of several categories by all their items.
-
-    With `sizes`, category -> number of items, the items of a missing category count as failed.
-    """
+    """Divide all passes by all items. With `sizes`, the items of a missing category count as failed."""
     run = [rates[category] for category in categories if category in rates]
     missing = tuple(category for category in categories if category not in rates)
     n_failed = sum(sizes[category] for category in missing) if sizes else 0
@@ -139,7 +136,6 @@ class CategoryGroup:
 
 
 def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
-    """Return a group without parts for each category."""
     return [
         CategoryGroup(category, category_rate(rates, category), note=rates[category].note if category in rates else "")
         for category in categories
@@ -217,10 +213,7 @@ def accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate],
 
 
 def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Return the groups of V4.
-
-    The leaderboard shows 0 for a group that was not run, and N/A for a part of a group that was not run.
-    """
+    """Return the groups of V4. The leaderboard shows 0 for a group, and N/A for a part, that was not run."""
 
     def group(name: str, categories: Sequence[str]) -> CategoryGroup:
         return unweighted_group(name, category_groups(rates, categories), missing_as_zero=True)
@@ -278,7 +271,6 @@ def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGrou
 
 
 def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Return the pass rate over all items with a verdict. In V1 it is the overall accuracy."""
     run = [rates[category] for group in groups for category in group.categories() if category in rates]
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
@@ -293,10 +285,7 @@ OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
 
 
 def overall_and_groups_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
-    """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns.
-
-    Four of these columns combine live and non-live calls.
-    """
+    """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
     by_name = {group.name: group for group in groups}
     pairs = zip(by_name["ast"].parts, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
     combined = [mean_without_parts(f"combined_{each.name}", [each, live]) for each, live in pairs]
@@ -315,10 +304,7 @@ def overall_and_groups_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup
 
 
 def _non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
-    """Return the mean of the columns of `data_non_live.csv`.
-
-    The executable columns, which BFCL retired in April 2025, are omitted if none of them was run.
-    """
+    """Return the mean of the columns of `data_non_live.csv`, without the executable ones if none of them was run."""
     executable = groups["executable"].parts if groups["executable"].rate.n_items else ()
     return mean_without_parts("non_live", [*groups["ast"].parts, *executable, *groups["irrelevance"].parts])
 

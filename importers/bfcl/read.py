@@ -41,8 +41,6 @@ MAX_QUOTED_REPLY = 160
 
 @dataclass(slots=True)
 class JoinedCategory:
-    """Results, scores and dataset of one category of a run."""
-
     context: items.CategoryContext
     dataset: Dataset
     results: joining.Results
@@ -68,10 +66,7 @@ def choose_dataset_item(
     line: int | None,
     issues: list[ImportIssue],
 ) -> DatasetItem:
-    """Return the dataset's item, or an item made from the score entry if question or golden answer differ there.
-
-    Adds the issues of the item to `issues`. `path` and `line` are the position of its record.
-    """
+    """Return the dataset's item, or one made from the score entry if its question or golden answer differs."""
     context = category.context
     dataset_id = filenames.to_dataset_id(item_id, context.category) if category.has_derived_ids else item_id
     item = category.dataset.items.get(dataset_id) if category.matches_dataset else None
@@ -102,10 +97,7 @@ def choose_dataset_item(
 def _make_quoted_item(
     category: JoinedCategory, dataset_id: str, entry: scores.ScoreEntry | None, item: DatasetItem | None
 ) -> DatasetItem:
-    """Make a dataset item from the question and golden answer in a score entry. Without an entry, the item is empty.
-
-    If the entry has no function docs, the docs of `item`, the dataset's own item, are used.
-    """
+    """Make a dataset item from a score entry, with the function docs of `item` if the entry has none."""
     context = category.context
     name = filenames.split_item_id(dataset_id)[0] if context.category == "format_sensitivity" else context.category
     if entry is None:
@@ -310,7 +302,6 @@ def _read_item(
 def _reply_issues(
     scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None
 ) -> Iterator[ImportIssue]:
-    """Yield an issue if the replies in the score entry and in the result file differ."""
     for key in ("model_result_raw", "model_result"):
         if key in entry.record and value is not None and "result" in value:
             if not is_same_reply(entry.record[key], value["result"]):
@@ -326,7 +317,6 @@ def _read_items_without_result(
     entries: Mapping[str, scores.ScoreEntry],
     corrector: GoldenCorrector,
 ) -> Iterator[Item | ImportIssue]:
-    """Read failing items without a result record from their score entries, which contain the reply."""
     if entries and category.results.records:
         what = f"{len(entries)} failing items have no result record. They come from the score file"
         yield ImportIssue(str(scored.path), None, what)

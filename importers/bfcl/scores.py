@@ -27,8 +27,6 @@ SelectItem = Callable[[str, dict[str, Any]], str]
 
 @dataclass(slots=True)
 class ScoreEntry:
-    """One failing entry of a score file."""
-
     id: str | int
     """Id in the score file: item id, or position in the dataset from 1."""
     line: int
@@ -48,7 +46,6 @@ class ScoreEntry:
 
     @property
     def prompt_id(self) -> str | None:
-        """Dataset id of the question in the entry."""
         prompt = self.record.get("prompt")
         stated = prompt.get("id") if isinstance(prompt, dict) else None
         return stated if isinstance(stated, str) else None
@@ -156,7 +153,6 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
 
 
 def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
-    """Count the failing items, and compare the number with the header."""
     scores.n_failing = len(scores.failing) + sum(
         _count_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
         for item_id, further in scores.further_entries.items()
@@ -168,21 +164,13 @@ def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> Non
 
 
 def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many further entries of an item belong to another record with the same id.
-
-    Such an entry has another question, or the result file has the id several times. Any other further entry is a second
-    error of the item, or a copy.
-    """
+    """Return how many further entries have another question, or belong to one of `n_replaced` replaced results."""
     n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
     return max(n_other_questions, min(n_replaced, len(further)))
 
 
 def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
-    """Return the item id of a score entry; None if the entry has no valid id.
-
-    The entry may state the item id itself or the item's position in the dataset. The number in the id of the entry's
-    question takes precedence over the position.
-    """
+    """Return the item id that an entry states or quotes, else that of its position; None if it has no valid id."""
     if isinstance(entry.id, str):
         return entry.id or None
     if not is_integer(entry.id):
@@ -213,10 +201,7 @@ def read_error_type(record: dict[str, Any]) -> str | None:
 
 
 def read_rationale(record: dict[str, Any]) -> str | None:
-    """Return the official program's explanation, one message on each line.
-
-    `error` is a list of messages and detail objects, or an object with `error_message`.
-    """
+    """Return the messages and details in `error`, one on each line; None without any."""
     error = record.get("error")
     if isinstance(error, dict):
         error = error.get("error_message")

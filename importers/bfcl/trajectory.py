@@ -26,8 +26,6 @@ StepStart = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Trajectory:
-    """Messages and calls of a multi-turn or agentic item."""
-
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     n_turns: int = 0
@@ -45,10 +43,7 @@ class Trajectory:
 def build_trajectory(
     record: dict[str, Any], opening: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
-    """Build the trajectory of a record from its inference log or, without one, from `opening` and `result`.
-
-    Positional arguments of logged calls get their names from the function docs in `functions`.
-    """
+    """Build the trajectory from the inference log or, if there is none, from `opening` and `result`."""
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
         found = _build_from_log(log, decode, functions)

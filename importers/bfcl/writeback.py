@@ -44,7 +44,6 @@ LEADERBOARD_FILE = re.compile(r"data(_[a-z_]+)?\.csv")
 
 
 def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Rewrite the score files of categories in which annotators overrode verdicts."""
     categories: FilesByCategory = plan.importer_data
     yield from writeback.find_unrepresentable(rows, writeback.is_item_verdict)
     for name, files in categories.items():
@@ -122,11 +121,7 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
 
 
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
-    """Make the score entry of an item that the official program passed and annotators failed.
-
-    The entry has the fields of an official entry whose values are in the results or in the dataset. `error_type` is
-    null if no annotator set one.
-    """
+    """Make the score entry of an item that annotators fail, with the fields known from results and dataset."""
     context = category.context
     result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
     entry: dict[str, Any] = {
@@ -155,10 +150,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem)
 
 
 def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
-    """Return the id for a new score entry: the record id, or the position in the dataset, from 1.
-
-    The form is that of the existing entries. Without entries, V1 and V2 have positions and later versions record ids.
-    """
+    """Return the record id or position, from 1, for a new entry, in the form of the existing entries."""
     known = [entry.id for entry in (category.scores.failing if category.scores else {}).values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.item_number(item_id)
@@ -198,7 +190,6 @@ def _record_id(category: str, position: int, record: JsonObject) -> str:
 
 
 def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
-    """Return the first error of a golden fix of an item; None if the fix is valid."""
     problem = writeback.check_fix_fields(fix, GROUND_TRUTH)
     if problem:
         return problem

@@ -13,8 +13,6 @@ from fcreview.model.json_value import canonical_json
 
 @dataclass(frozen=True, slots=True)
 class GoldenCorrection:
-    """Result of the search for an item's errata entry."""
-
     entry: ErrataEntry | None = None
     """The entry to apply; None if there is none or it is stale."""
     erratum: Erratum | None = None
@@ -59,7 +57,6 @@ class CategoryCorrections:
         return self.reject_entry(entry, "the dataset's golden answer is neither the old nor the new one")
 
     def reject_entry(self, entry: ErrataEntry, reason: str) -> GoldenCorrection:
-        """Mark an entry as stale and add a warning."""
         self._add_issue(entry, f"stale erratum, not applied: {reason}", "warning")
         return GoldenCorrection(None, self._make_erratum(entry, stale_reason=reason))
 

@@ -61,8 +61,6 @@ _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 @dataclass(slots=True)
 class JsonRecord:
-    """A JSON value and its position in a file."""
-
     line: int
     """Line number, from 1."""
     offset: int
@@ -99,10 +97,7 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def describe_other_format(start: bytes) -> str | None:
-    """Return why a file that begins with `start` is not JSON Lines in UTF-8; None if it may be.
-
-    A file with only some unreadable lines may be JSON Lines.
-    """
+    """Return why a file that begins with `start` is not JSON Lines in UTF-8; None if it may be."""
     for signature, name in _FILE_SIGNATURES.items():
         if start.startswith(signature):
             return name
@@ -137,10 +132,7 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue
 def parse_record(
     body: bytes, name: str, line: int, offset: int, *, is_terminated: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the JSON value of a line or of another part of a file, or the issues that describe why it is not JSON.
-
-    White space yields nothing.
-    """
+    """Yield the JSON value of a part of a file, or the issues why it is not JSON; nothing for white space."""
     try:
         if len(body) >= LARGE_LINE_BYTES or _has_long_integer(body):
             raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
@@ -167,10 +159,7 @@ def _skip_long_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple
 def _parse_irregular_line(
     body: bytes, name: str, line: int, offset: int, *, is_terminated: bool
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Parse a line that orjson cannot read correctly.
-
-    Such a line is large or deeply nested, or contains NaN, long integers, bytes that are not UTF-8 or lone surrogates.
-    """
+    """Parse a large or deep line, or one with NaN, long integers, lone surrogates or bytes that are not UTF-8."""
     length = len(body)
     if length > LARGE_LINE_BYTES and _has_too_many_values(body):
         what = f"skipped a line of {length / 1e6:.0f} MB with more than {MAX_VALUES:,} values"
@@ -258,7 +247,6 @@ def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
 
 
 def is_large_file(path: Path) -> bool:
-    """Return whether a file is too large to keep all its records in memory."""
     try:
         return path.stat().st_size > MAX_CACHED_FILE_BYTES
     except OSError:
@@ -280,10 +268,7 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
 
 
 def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
-    """Return the first JSON object in the first 20 lines, else their first JSON value, else None.
-
-    Used to recognize files, so it is cheap: it reads at most `limit` bytes of a line.
-    """
+    """Return the first JSON object in the first 20 lines, else their first JSON value, else None."""
     first = None
     try:
         with open_file(path) as file:

@@ -89,11 +89,7 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
 
 
 def read_function_docs(value: Any) -> list[dict[str, Any]]:
-    """Return the function docs of a record as a list. `value` may be a list, one object or anything else.
-
-    A valid list is returned itself, not a copy, so that the store can write it once for several
-    items.
-    """
+    """Return function docs as a list. A valid list is returned itself, so that the store can write it once."""
     if isinstance(value, list):
         objects = [each for each in value if isinstance(each, dict)]
         return value if len(objects) == len(value) else objects
@@ -107,11 +103,7 @@ def read_tools(value: Any) -> list[dict[str, Any]]:
 
 
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Load the records of a JSON Lines file by `id`.
-
-    Adds an issue for each record without an id, and for each record with the id of an earlier, different record. The
-    earlier record is kept.
-    """
+    """Load JSON Lines records by `id`. The first record with an id is kept; other differing ones give an issue."""
     by_id: dict[str, dict[str, Any]] = {}
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -130,10 +122,7 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
 def find_missing_records(
     questions_file: Path, questions: Container[str], answers: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
-    """Yield an issue for each dataset file that lacks the questions or golden answers of some results.
-
-    The file of golden answers has the same name as the question file and is in the folder `possible_answer/`.
-    """
+    """Yield an issue for each of the two dataset files that lacks questions or golden answers of results."""
     yield from _report_missing(questions_file, "question", questions, item_ids)
     yield from _report_missing(
         questions_file.parent / "possible_answer" / questions_file.name, "golden answer", answers, item_ids
@@ -194,7 +183,6 @@ class FailureList:
     """Whether items without an entry passed. False if there are more items than the header states."""
 
     def get_verdict(self, item_id: str) -> bool | None:
-        """Return the official verdict on an item; None if it is unknown."""
         if not self.is_complete:
             return None
         return False if item_id in self.entries else True if self.knows_passes else None

@@ -113,10 +113,7 @@ def apply_edits(raw: bytes, edits: LineEdits) -> bytes:
 
 
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
-    """Return a record, or a line given as a string, as bytes without the line feed.
-
-    All benchmarks use the default separators of `json.dumps`. Escapes and a carriage return are as in `old_line`.
-    """
+    """Return a record or line as bytes without line feed, with the escapes and carriage return of `old_line`."""
     escapes = old_line.isascii() and b"\\u" in old_line
     text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
     return text.encode("utf-8", "backslashreplace") + (b"\r" if old_line.endswith(b"\r") else b"")
@@ -141,10 +138,7 @@ def header_line_number(raw: bytes) -> int:
 def update_score_header(
     header: JsonObject, n_gained: int, *, digits: int | None = None, rate_field: str = "accuracy"
 ) -> JsonObject:
-    """Return the header of a score file with `n_gained` more passing items, or unchanged if it has no counts.
-
-    The pass rate in `rate_field` is rounded to a number of decimals, unless `digits` is None.
-    """
+    """Return the header with `n_gained` more passes and its rate, rounded to `digits`; unchanged without counts."""
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
@@ -174,20 +168,14 @@ def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
 
 
 def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
-    """Return the fixes by record name, for a dataset whose records have the ids of the items.
-
-    `category` selects the fixes of one category; None selects all fixes.
-    """
+    """Return the fixes, of one category or all, by record name for a dataset whose record ids are the item ids."""
     return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
 
 
 def rewrite_answer_files(
     fixes: GoldenFixes, answer_file: Callable[[str], Path | None]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Apply golden fixes to a dataset with one file of golden answers for each category.
-
-    `answer_file` returns the file of a category, or None if it was not found.
-    """
+    """Apply golden fixes to a dataset with one file for each category. `answer_file` returns None if it is missing."""
     for category in dict.fromkeys(category for category, _ in fixes):
         fixes_of_category, path = fixes_by_record(fixes, category), answer_file(category)
         if path is None:
@@ -197,10 +185,7 @@ def rewrite_answer_files(
 
 
 def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
-    """Apply a golden fix to a record with separate fields for golden answers, such as `ground_truth`.
-
-    Returns (old golden answer, new golden answer, new record). A golden answer of several fields is an object.
-    """
+    """Return (old golden answer, new golden answer, record with the fix). Several fields give objects."""
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
         (name,) = fix
@@ -273,7 +258,6 @@ def item_override(item: ScoredItem) -> bool | None:
 
 
 def overridden_items(items: Iterable[ScoredItem]) -> list[ScoredItem]:
-    """Return the items whose verdict a review contradicts."""
     return [item for item in items if item_override(item) is not None]
 
 
@@ -290,10 +274,7 @@ def find_unrepresentable(
 
 
 def is_item_verdict(item: ScoredItem, key: CriterionKey) -> bool:
-    """Return whether an override is the verdict on the item itself, for files with one verdict for each item.
-
-    A verdict on the response counts if it equals the verdict on the item.
-    """
+    """Return whether an override is the verdict on the item, or an equal verdict on its response."""
     return key == ITEM_CORRECT or (
         key == (RESPONSE, ITEM_CORRECT[1]) and item.overrides[key] == item.overrides.get(ITEM_CORRECT)
     )

@@ -58,10 +58,7 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 @cached_on_item
 def get_act_verdict(item: ScoredItem) -> bool | None:
-    """Return the effective verdict on a dialog act item.
-
-    If an override changes the labels and annotators did not review the item itself, the labels decide.
-    """
+    """Return the effective verdict on a dialog act item: reviewed, else from overridden labels, else automatic."""
     verdict: bool | None = item.derive("confetti", *ITEM_CORRECT)
     return item.valid if verdict is None else verdict
 
@@ -145,12 +142,10 @@ def make_dataset_item(item_id: str, functions: list[dict[str, Any]], golden_answ
 
 
 def check_call(result: Any, dataset_item: DatasetItem) -> Evaluation:
-    """Check a result with BFCL V2's rules."""
     return evaluate(result, dataset_item, version="V2", category="multiple")
 
 
 def adapt_function_doc(function_doc: dict[str, Any]) -> dict[str, Any]:
-    """Adapt a function doc to BFCL's checker."""
     schema = {"required": [], **get_parameters_schema(function_doc), "type": "dict"}
     return {**function_doc, "parameters": _adapt_schema(schema)}
 
@@ -169,10 +164,7 @@ def _adapt_schema(schema: Any) -> Any:
 
 
 def adapt_golden_answer(answer: Any) -> Any:
-    """Adapt a golden answer `[{function: {parameter: [accepted value]}}]` to BFCL's checker.
-
-    The fields of objects become lists: `{"a": 1}` becomes `{"a": [1]}`.
-    """
+    """Adapt `[{function: {parameter: [accepted value]}}]` to BFCL's checker: object fields become lists."""
     if not isinstance(answer, list):
         return answer
     return [
@@ -221,27 +213,18 @@ class ChainPosition:
 
 
 def get_dialog_id(dialog_id: str) -> str:
-    """Return a `dialog_id` without its suffix.
-
-    The suffix is the number of a call in the call records, and the number of an agent turn in the dialog act records.
-    """
+    """Return a `dialog_id` without its suffix, the number of a call or of an agent turn."""
     return dialog_id.rpartition("_")[0]
 
 
 def parse_call_name(text: Any) -> str | None:
-    """Return the function name of a call: `Api_find` for `Api.find(class=['x'])`. None for text that is not a call.
-
-    The call is not parsed as Python, because its parameter names may be Python keywords.
-    """
+    """Return `Api_find` for `Api.find(class=['x'])`, whose parameters may be Python keywords; None for other text."""
     match = CALL_START.match(text) if isinstance(text, str) else None
     return match[1].replace(".", "_") if match else None
 
 
 def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
-    """Find the chain position of each call record, by record id.
-
-    Dialogs whose call names differ between the call records and the dialog act records are omitted.
-    """
+    """Return the chain position of each call record by id. Dialogs with other call names than the acts are omitted."""
     calls_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:
         calls_by_dialog[get_dialog_id(call["dialog_id"])].append(call)
@@ -283,10 +266,7 @@ Similarity = Callable[[str, str], float]
 
 
 def token_f1(golden: str, predicted: str) -> float:
-    """Return the F1 of the words of two texts, from 0 to 1. Equal texts score 1.
-
-    Words are sequences of letters and digits. Case is ignored.
-    """
+    """Return the F1 of the words of two texts, from 0 to 1. Case is ignored."""
     if golden == predicted:
         return 1.0
     predicted_words, golden_words = (Counter(re.findall(r"\w+", text.lower())) for text in (predicted, golden))
@@ -322,10 +302,7 @@ def _best_score(accepted: list[Any], value: Any, similarity: Similarity) -> floa
 
 
 def compute_soft_score(name_matches: bool, scores: Mapping[str, float]) -> float:
-    """Return the soft score of a call, the mean score of its parameters, from 0 to 1.
-
-    The score is 0 if the function name differs or a parameter scores 0, and 1 for a matching call without parameters.
-    """
+    """Return the mean score of the parameters; 0 if a score is 0 or the name differs, and 1 without parameters."""
     if not name_matches or any(score == 0 for score in scores.values()):
         return 0.0
     return round(sum(scores.values()) / len(scores), SCORE_DECIMALS) if scores else 1.0

@@ -79,10 +79,7 @@ def _make_plan(folder: Path, result_files: list[Path], dataset_folders: list[Pat
 
 
 def find_score_folder(result_folder: Path) -> Path | None:
-    """Return the folder with the score files of a result folder, or None if there are no score files.
-
-    It is `score/MODEL` for `result/MODEL`, or the result folder itself.
-    """
+    """Return `score/MODEL` for `result/MODEL`, or the result folder itself; None without score files."""
     for folder in (result_folder, result_folder.parent.parent / "score" / result_folder.name):
         if any((folder / name).is_file() for name in SCORE_FOLDER_FILES):
             return folder
@@ -164,10 +161,6 @@ def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, i
 
 
 def find_failing_item(entry: dict[str, Any], category: str) -> str:
-    """Return the item id of a score file entry.
-
-    This is the id in the entry's prompt. Without one, it is made from the entry's `id`, which is the line number in the
-    dataset, from 1.
-    """
+    """Return the item id in the prompt of a score entry, else the one made from its line number, from 1."""
     prompt_id, position = as_object(entry.get("prompt")).get("id"), entry["id"]
     return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))

@@ -53,10 +53,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 @cached_on_item
 def get_soft_score(item: ScoredItem) -> float | None:
-    """Return the effective soft score of a call item, or None without one.
-
-    A reviewed score has precedence over a score from overridden argument scores, and both over the recorded score.
-    """
+    """Return the soft score: reviewed, else computed from overridden arguments, else recorded; None without one."""
     value = item.values.get(SOFT_SCORE_CRITERION)
     if not isinstance(value, (int, float)):
         return None
@@ -110,10 +107,7 @@ def _count_item_arguments(item: ScoredItem) -> tuple[int, int]:
 
 
 def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
-    """Return the effective hallucination flag of each argument, by address.
-
-    An override of the item's list of hallucinated names applies to all calls of the item.
-    """
+    """Return the flag of each argument by address. An override of the item's list applies to all its calls."""
     flags = {target: value for target, criterion, value in item.part_verdicts if criterion == HALLUCINATED_CRITERION}
     names = item.overrides.get((ITEM, HALLUCINATED_CRITERION))
     if isinstance(names, list):

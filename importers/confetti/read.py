@@ -51,7 +51,6 @@ from fcreview.run_plan import RunPlan
 
 
 def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, record_id: str, records: RunRecords) -> None:
-    """Fill in calls, verdicts and chain position of a call item."""
     turn = item.n_turns - 1
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     golden = answer.get("ground_truth") if answer else None
@@ -88,10 +87,7 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
 
 
 def _note_stored_values(item: Item) -> None:
-    """Add a note on how a golden argument with several values is stored.
-
-    The values may be meant as one list, but the rules accept each of them as an alternative.
-    """
+    """Add a note to golden arguments with several values. The values may be one list, but the rules accept each."""
     for pair in item.pairs:
         golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
         predicted_arguments = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
@@ -145,10 +141,7 @@ def _argument_address(turn: int, position: int, name: str) -> str:
 
 
 def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) -> None:
-    """Add the judge's flags of hallucinated parameters as verdicts on the arguments of the predicted calls.
-
-    If a flag matches no argument, the judge's raw reply is added to the metadata.
-    """
+    """Add the judge's flags as verdicts on arguments, or its raw reply if a flag matches no argument."""
     if judge_record is None:
         return
     judge_name, recorded_rationale = str(judge_record.get("judge_model") or "judge"), judge_record.get("rationale")
@@ -180,7 +173,6 @@ PLAIN_CONTENT_TYPES = (None, "text", "function_result")
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Yield the items of a run: one for each result record."""
     issues: list[ImportIssue] = []
     records = load_run_records(plan, issues)
     yield from issues

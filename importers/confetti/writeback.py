@@ -58,11 +58,7 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 
 def override_hallucination_flags(record: JsonObject, item: ScoredItem) -> JsonObject:
-    """Return a judge's record with the effective `hallucinated_parameters`.
-
-    The field has one list of names for each predicted call, in order. Names that are not arguments of their call are
-    kept.
-    """
+    """Return a judge's record with the effective flags. Names that are no arguments of their call are kept."""
     old_lists = record.get("hallucinated_parameters")
     is_overridden = any(criterion == HALLUCINATED_CRITERION for _, criterion in item.overrides)
     if not isinstance(old_lists, list) or not is_overridden:
@@ -107,7 +103,6 @@ FIX_FIELD = "ground_truth"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, or None."""
     error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
     if error:
         return error
@@ -130,7 +125,6 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Yield the files in `possible_answer/` with the golden fixes."""
     answers = [each for each in plan.data if each.parent.name == "possible_answer"]
     return writeback.rewrite_answer_files(
         fixes,
@@ -187,7 +181,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Find `metrics.json`."""
     folders = dict.fromkeys(path.parent for path in plan.scores)
     return [folder / discovery.METRICS_FILE for folder in folders if (folder / discovery.METRICS_FILE).is_file()]
 

@@ -148,10 +148,7 @@ MAX_FIELD_ISSUES = 5
 
 
 def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:
-    """Set the item's messages, question and predicted calls by turn and step.
-
-    A turn begins with a user message after an assistant message. Each assistant message is a step.
-    """
+    """Set messages, question and calls. A user message that follows an assistant message begins a turn."""
     turn, step, index, n_steps, is_answered = 0, -1, 0, 0, False
     for message in messages:
         role: Role = ROLE_ALIASES.get(message.role, message.role)  # type: ignore[arg-type]
@@ -265,7 +262,6 @@ def _enumerate_by_turn(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def parse_golden_calls(calls: list[GoldenCall]) -> list[Call]:
-    """Convert the golden calls of a record."""
     return [_parse_golden_call(call, index) for index, call in _enumerate_by_turn(calls)]
 
 

@@ -31,7 +31,6 @@ GOLDEN_CALLS = TypeAdapter(list[GoldenCall])
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    """Return the first error of a golden fix, or None."""
     if problem := writeback.check_fix_fields(golden_fix, GOLDEN_FIELD):
         return problem
     try:

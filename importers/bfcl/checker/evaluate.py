@@ -134,7 +134,6 @@ def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: Nam
 
 
 def evaluate_undecodable(reason: str, item: DatasetItem, category: str) -> Evaluation:
-    """Return the verdict of V4 on a reply that could not be decoded into calls."""
     return _evaluate_undecodable(Undecodable(reason), item, category, v1=False)
 
 
@@ -177,7 +176,6 @@ def _apply_rule(calls: Calls, spelling: NameSpelling, item: DatasetItem, categor
 
 
 def _no_verdict_note(item: DatasetItem, category: str, v1: bool) -> str | None:
-    """Return the reason why no verdict can be recomputed for the item, or None."""
     rule, note = rule_for_category(category, v1)
     if rule in ("simple", "multiple", "parallel") and not item.ground_truth:
         return "no golden answer to check against"
@@ -240,8 +238,6 @@ def _is_json(value: Any, depth: int = 0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
-    """Settings with which a reply is decoded and checked."""
-
     rules_version: str
     """BFCL version whose rules apply, "V1" to "V4"."""
     category: str
@@ -267,7 +263,6 @@ class EvaluatedReply:
 
 
 def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: EvaluationSettings) -> EvaluatedReply:
-    """Evaluate the reply in a result record, or return an equal one from the item's cache."""
     key = _reply_cache_key(record, settings)
     reply = item.reply_cache.get(key) if key is not None else None
     if reply is None:
@@ -279,10 +274,7 @@ def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: Evaluati
 
 
 def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tuple[str, bool, Any] | None:
-    """Return a key that is equal for equal replies; None for replies that are too large to cache or hardly ever repeat.
-
-    Replies with a reasoning text and replies to format-sensitivity items hardly ever repeat.
-    """
+    """Return a key that is equal for equal replies; None for replies that are large or hardly ever repeat."""
     result = record["result"]
     if record.get("reasoning_content") or settings.config is not None:
         return None
@@ -324,10 +316,7 @@ def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> 
 
 
 def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
-    """Whether a reply that could not be decoded was probably meant as a call.
-
-    Such a reply is text that contains the name of an available function, or a list or object that is not only text.
-    """
+    """Whether an undecodable reply names an available function, or is a list or object that is not only text."""
     if isinstance(result, str):
         names = function_names(item.functions) - {""}
         return any(name in result or name.replace(".", "_") in result for name in names)

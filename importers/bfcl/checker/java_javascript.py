@@ -94,7 +94,6 @@ def convert_javascript(text: str, declared_type: str, element_type: str | None =
 
 
 def _parse_integer(text: str) -> Any:
-    """Return the integer, or the text itself if it is not an integer or has thousands of digits."""
     try:
         return int(text) if INTEGER.match(text) else text
     except ValueError:
@@ -122,10 +121,7 @@ def _guess_number(text: str) -> Any:
 
 
 def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
-    """Return the text from `start` to the next `closing` after at least `min_length` characters.
-
-    Returns None if `closing` does not follow on the same line.
-    """
+    """Return the text of at least `min_length` characters from `start` to `closing` on the same line, or None."""
     end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 
@@ -228,10 +224,7 @@ def _parse_javascript_object(text: str) -> Any:
 
 
 def _find_value_end(text: str, start: int) -> int:
-    """Return the position of the next comma that another key follows, or the end of the text.
-
-    A key follows if a colon comes before the next comma.
-    """
+    """Return the position of the next comma before a key, which ends with a colon, or the end of the text."""
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

@@ -25,10 +25,7 @@ from fcreview.model.json_value import abbreviate, child_path, split_path
 
 
 def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[CallPair]:
-    """Pair golden with predicted calls, and compare arguments as the checker does.
-
-    If the reply `failed`, differences from the function docs are added.
-    """
+    """Pair golden with predicted calls as the checker compares them. A `failed` reply gets schema differences too."""
     converted, expected = predicted, None
     if language_of_category(category) != "python":
         expected = _expected_calls(item, category, v1)
@@ -75,11 +72,7 @@ def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
 
 
 def _apply_checker(pair: CallPair, golden: ExpectedCall, call: Call, values: dict[str, Any], v1: bool) -> None:
-    """Change the differences of a pair so that they agree with the checker's verdicts on the arguments.
-
-    Args:
-        values: Arguments of the call, converted from source text.
-    """
+    """Change the differences of a pair to agree with the checker. `values` are the converted arguments."""
     if call.name not in (golden.name, golden.flat_name):
         return
     by_argument: dict[str, list[ArgumentDiff]] = {}
@@ -122,11 +115,7 @@ def _compare_argument(
 
 
 def _add_schema_differences(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
-    """Add arguments on which the function doc and the golden answer disagree.
-
-    The official checker (`simple_function_checker`) fails a missing argument that the function requires, even if the
-    golden answer marks it as optional, and a golden argument that the function does not have.
-    """
+    """Add arguments that only the function doc or only the golden answer has, which the official checker fails."""
     reason = "required by the function, but not by the golden answer"
     found = [ArgumentDiff(child_path("", name), "-", reason) for name in golden.required if name not in arguments]
     reason = "in the golden answer, but not a parameter of the function"

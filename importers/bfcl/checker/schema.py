@@ -45,7 +45,6 @@ def normalise_value(value: Any) -> Any:
 
 
 def normalise_list(values: Any) -> list[Any]:
-    """Normalise the strings in a list. Inner lists stay unchanged."""
     return [normalise_value(value) for value in values]
 
 
@@ -75,7 +74,6 @@ def list_accepted(accepted: Any) -> str:
 
 
 def type_name(python_type: type) -> str:
-    """Return the name of a Python type for messages, with an article, such as `a set`."""
     return TYPE_NAMES.get(python_type, f"a {python_type.__name__}")
 
 

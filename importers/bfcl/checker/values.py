@@ -139,7 +139,6 @@ def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch
 
 
 def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
-    """Convert a tuple to a list and an integer to a float where the declared type requires it."""
     if parameter.to_list and type(value) is tuple:
         return list(value)
     return float(value) if parameter.to_float and type(value) is int else value

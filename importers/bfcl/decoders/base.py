@@ -124,8 +124,6 @@ DecodeFunction = Callable[[Any, DecoderContext], Calls]
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """The decoder of one family of models."""
-
     name: str
     """Name that `--decoder` and the configuration accept."""
     decode: DecodeFunction

@@ -42,10 +42,7 @@ def require_text(result: Any) -> str:
 
 
 def parse_source_calls(text: str, context: DecoderContext) -> Calls:
-    """Parse calls in the language of the category.
-
-    The official program always cuts off the first and last character of Java and JavaScript text.
-    """
+    """Parse calls in the language of the category. The official program cuts the ends of Java and JavaScript text."""
     if context.language == "python":
         return parse_calls(text, context.version)
     return parse_source(text[1:-1], context.language)

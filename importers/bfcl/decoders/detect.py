@@ -61,7 +61,6 @@ class DecoderScore:
     def measure(
         decoder: Decoder, replies: Sequence[Any], scored: Sequence[tuple[Any, str]], context: DecoderContext
     ) -> DecoderScore:
-        """Decode all replies and score the decoder. See `choose_decoder` for `replies` and `scored`."""
         n_agreements = 0
         for reply, error_type in scored:
             outcome = decoding_outcome(decoder, reply, context)
@@ -71,18 +70,13 @@ class DecoderScore:
         return DecoderScore(decoder, n_agreements, n_with_calls)
 
     def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
-        """Whether the decoder fits better than the decoder of another score.
-
-        It fits better if it has more agreements, or as many agreements and more than `factor` times as many replies
-        with calls.
-        """
+        """Whether the decoder has more agreements, or as many and over `factor` times as many replies with calls."""
         if self.n_agreements != other.n_agreements:
             return self.n_agreements > other.n_agreements
         return self.n_with_calls > factor * other.n_with_calls
 
 
 def decoding_outcome(decoder: Decoder, reply: Any, context: DecoderContext) -> Outcome:
-    """Decode a reply and return the kind of result."""
     try:
         return "calls" if decoder.decode(reply, context) else "no calls"
     except WrongFormat:
@@ -198,7 +192,6 @@ def select_category_decoder(
 
 
 def _decode_single_call(decoder: Decoder, result: Any, language: str) -> dict[str, Any]:
-    """Return the arguments of a reply that is exactly one call, else no arguments."""
     try:
         calls = decoder.decode(result, DecoderContext("V1", language))
     except (ValueError, RecursionError, MemoryError):

@@ -218,10 +218,7 @@ def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
 
 
 def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
-    """Return the name and keyword arguments of a call.
-
-    Positional arguments are dropped. If a keyword is repeated, its last value counts.
-    """
+    """Return the name and keyword arguments of a call. The last value of a repeated keyword counts."""
     arguments: dict[str, Any] = {}
     for argument in node.keywords:
         arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None

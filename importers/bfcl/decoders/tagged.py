@@ -110,10 +110,7 @@ FENCE_START, FENCE_END = re.compile(r"\s*`*\s*(?:python\b)?\s*"), re.compile(r"\
 
 
 def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode Python calls, one on each line, between `<|tool_call_start|>` and `<|tool_call_end|>`.
-
-    A reply of any other form has the wrong format.
-    """
+    """Decode Python calls, one a line, between `<|tool_call_start|>` and `<|tool_call_end|>`."""
     text = require_text(result)
     if THOUGHT in text and THOUGHT_END in text:
         text = text.rpartition(THOUGHT_END)[2]
@@ -156,10 +153,7 @@ def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode a function name on the first line and its JSON arguments on the second. Further lines are ignored.
-
-    The first line is the name even if it is empty.
-    """
+    """Decode a function name on the first line, even an empty one, and JSON arguments on the second."""
     lines = require_text(result).split("\n")
     if len(lines) < 2:
         raise WrongFormat("no second line with arguments")

@@ -97,7 +97,6 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
 GUESS = 0.5
 """A plan with a lower confidence is a guess."""
 MAX_LISTED_FILES = 5
-"""Maximum number of unrecognized files that the notice lists."""
 
 
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
@@ -130,7 +129,9 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     found.plans = _resolve_conflicts(plans, found.issues)
     _report_unclaimed_files(gathered.files, found)
     if not found.plans and not any(issue.severity == "error" for issue in found.issues):
-        found.issues.append(_nothing_found_issue(paths, importers))
+        expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
+        what = f"no benchmark results found. Expected files: {expected}"
+        found.issues.append(ImportIssue(", ".join(map(str, paths)), None, what, severity="error"))
     return found
 
 
@@ -199,12 +200,6 @@ def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> Non
     what = f"JSON files skipped because no importer recognizes them: {len(unclaimed)} ({names}{more})"
     folder = os.path.commonpath([str(path.parent) for path in unclaimed])
     found.issues.append(ImportIssue(folder, None, what, severity="notice"))
-
-
-def _nothing_found_issue(paths: Sequence[Path], importers: Sequence[Importer]) -> ImportIssue:
-    expected = "; ".join(f"{importer.title}: {importer.expected_files}" for importer in importers)
-    what = f"no benchmark results found. Expected files: {expected}"
-    return ImportIssue(", ".join(map(str, paths)), None, what, severity="error")
 
 
 def importer_for(run: Run) -> Importer:

@@ -31,11 +31,9 @@ PYTHON_TYPES: dict[str, type] = {
 }
 """Declared type -> Python type. As in the evaluator, `number` is `int`."""
 NESTED_TYPES = ("array", "tuple", "list(string)", "list(enum)", "object", "objectArray")
-"""Declared types whose elements are checked too."""
 _NORMALISATION = str.maketrans("'", '"', " ,./-_*^")
 
 GROUND_TRUTH, MILE_STONE = "ground_truth", "mile_stone"
-"""Fields of a golden record."""
 UNCLEAR_ERROR = "simple_function_checker:unclear"
 REQUIRED_PHRASES = {
     "special_incomplete": "Missing necessary parameters",
@@ -55,7 +53,6 @@ class CheckOutcome:
     valid: bool
     error_type: str | None = None
     message: str | None = None
-    """fcreview's description of the error."""
     function: str | None = None
     """Function, or class of an end state, with the error."""
     argument: str | None = None

@@ -15,9 +15,7 @@ from fcreview.importers.common.records import Undecodable
 DecodedCall = tuple[str, dict[Any, Any]]
 """(function name, arguments) of a decoded call."""
 MAX_LENGTH = 200_000
-"""Maximum number of characters of a reply."""
 MAX_DEPTH = 80
-"""Maximum number of nested brackets."""
 
 
 def remove_whitespace(reply: str) -> str:

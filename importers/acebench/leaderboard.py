@@ -8,7 +8,7 @@ failing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,7 +67,6 @@ class CategoryRate:
     value: float | None
     """Rate as the program prints it; None without verdicts."""
     exact: float | None
-    """Rate without rounding."""
     n_verdicts: int
     n_items: int
     counted_noun: str = "items"
@@ -138,8 +137,7 @@ def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def error_class(error_type: str) -> str:
-    classes = (name for name, prefixes in ERROR_CLASSES.items() if prefixes and error_type.startswith(prefixes))
-    return next(classes, "other")
+    return next((name for name, prefixes in ERROR_CLASSES.items() if error_type.startswith(prefixes)), "other")
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
@@ -261,9 +259,9 @@ def _category_mean(scores: CategoryValues, categories: Sequence[str]) -> float |
 
 
 def _items_by_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem]]:
-    found: dict[str, list[ScoredItem]] = {}
+    found: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
-        found.setdefault(item.category, []).append(item)
+        found[item.category].append(item)
     return {name: part for name, part in found.items() if any(item.valid is not None for item in part)}
 
 

@@ -51,19 +51,14 @@ class CategoryInputs:
     category: str
     result_file: Path
     questions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Question records by id."""
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Golden records by id."""
     question_ids: list[str] = field(default_factory=list)
     """Ids in dataset order. Score and process files refer to agent items by position."""
     scored: FailureList | None = None
-    """Content of the score file, if there is one."""
     process_entries: dict[str, dict[str, Any]] | None = None
     """Entries of the process file by category and position, such as `agent_multi_turn_3`; None without the file."""
     histories: dict[int, Path] = field(default_factory=dict)
-    """Dialogue histories by position of the item."""
     corrections: CategoryCorrections | None = None
-    """Corrections of golden answers, if the run is imported with errata."""
 
     def position_of(self, item_id: str) -> int:
         """Return the position of an item in the question file, else the number at the end of its id, else -1."""

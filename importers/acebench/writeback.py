@@ -61,12 +61,6 @@ def make_failing_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
     return {"id": item.id} | failure | {"model_result": compact_reply, "possible_answer": golden}
 
 
-def make_process_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObject) -> JsonObject:
-    """Build the process file entry of an agent item, without the process accuracy."""
-    milestones = (inputs.answers.get(item.id) or {}).get(MILE_STONE) or []
-    return {PROCESS_ACCURACY: None, "model_output": result.get("process") or [], "call_process": milestones}
-
-
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from writeback.find_unrepresentable(items, _is_representable)
     for path in plan.results:
@@ -75,7 +69,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if parsed is None or not any(_has_override(item) for item in part):
             continue
         inputs = load_category_inputs(plan, path, parsed[0], [])
-        scores, process = (_find_score_file(plan, inputs.category, kind) for kind in ("score", "process"))
+        score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
+        scores, process = (score_files.get((inputs.category, kind)) for kind in ("score", "process"))
         if scores is None or inputs.scored is None or not inputs.scored.is_complete:
             reason = "which has no score file" if scores is None else "whose score file is damaged"
             yield Unrepresentable(f"items of {inputs.category}, {reason}", sum(map(_has_override, part)))
@@ -86,10 +81,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             n_unknown = sum(_has_override(item) and item_process_accuracy(item) is None for item in part)
             if n_unknown:  # an item without an entry in the process file has met its milestones
                 yield Unrepresentable(f"items of {inputs.category} whose process accuracy is unknown", n_unknown)
-
-
-def _find_score_file(plan: RunPlan, category: str, kind: str) -> Path | None:
-    return next((file for file in plan.scores if parse_file_name(file) == (category, kind)), None)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -147,8 +138,11 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
         if name in lines:
             edits.removed.add(lines[name])
         if share is not None and share != 1:
-            old_entry = (inputs.process_entries or {}).get(name)
-            entry = old_entry or make_process_entry(inputs, item, results.get(item.id, {}))
+            entry = (inputs.process_entries or {}).get(name)
+            if not entry:
+                process = results.get(item.id, {}).get("process") or []
+                milestones = (inputs.answers.get(item.id) or {}).get(MILE_STONE) or []
+                entry = {PROCESS_ACCURACY: None, "model_output": process, "call_process": milestones}
             is_reviewed = (ITEM, PROCESS_ACCURACY) in item.overrides
             accuracy = share if is_reviewed else round(share, 3)
             edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))

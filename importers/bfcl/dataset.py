@@ -24,7 +24,7 @@ from fcreview.equivalence import EquivalenceRule
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.common.jsonl import JsonRecord, read_records, reread_value
-from fcreview.importers.common.records import function_names, read_function_docs, shorten_question
+from fcreview.importers.common.records import function_names, list_objects, read_function_docs, shorten_question
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.redact import redact
@@ -50,16 +50,12 @@ class DatasetItem:
     multi-turn `[["f(a=1)"], []]` (a list for each turn), agentic `["text"]`; None for irrelevance.
     """
     golden_calls: list[Call] = field(default_factory=list)
-    """`ground_truth` as calls, for display and comparison."""
     golden_hash: str = ""
     opening_messages: SharedList[Message] = field(default_factory=SharedList)
-    """Messages at the start of each turn."""
     question: str = ""
-    """Text of the first question, shortened to one line for lists."""
     extra: dict[str, Any] = field(default_factory=dict)
     """Other fields of the question and answer records, such as `initial_config` or `scenario`, for the metadata."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
-    """Equivalence rules that the checker applies."""
     expected_calls_cache: dict[str, Any] = field(default_factory=dict)
     """Golden calls compiled by `schema.compile_expected_calls`, and copies of the item with errata."""
     evaluation_cache: dict[str, Any] = field(default_factory=dict)
@@ -236,7 +232,6 @@ class DatasetFiles:
     questions: Path
     answers: Path | None = None
     function_docs: Path | None = None
-    """Folder `multi_turn_func_doc`."""
 
     @property
     def paths(self) -> list[Path]:
@@ -262,7 +257,6 @@ _cached_datasets: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
 _shared_items: WeakValueDictionary[tuple[Any, ...], DatasetItem] = WeakValueDictionary()
 """Items in memory by file name, category, item id and content. Most versions of a dataset differ in few items."""
 _shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = WeakValueDictionary()
-"""Function docs of API classes by content."""
 
 
 def load_dataset(files: DatasetFiles, category: str) -> Dataset:
@@ -523,10 +517,8 @@ def _question_line(turns: list[list[dict[str, Any]]]) -> str:
 
 def _class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
     """Return the function docs of API classes; None if the question record has no list of classes."""
-    if not isinstance(classes, list):
-        return None
-    if folder is None:
-        return []
+    if not isinstance(classes, list) or folder is None:
+        return [] if isinstance(classes, list) else None
     stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)
     return _load_function_docs(folder, tuple(stem for stem in stems if stem))
 
@@ -540,8 +532,7 @@ def _load_function_docs(folder: Path, stems: tuple[str, ...]) -> list[dict[str, 
 
 @lru_cache(maxsize=32)
 def _load_function_file(path: Path) -> list[dict[str, Any]]:
-    found = (record.value for record in read_records(path) if isinstance(record, JsonRecord))
-    return [value for value in found if isinstance(value, dict)]
+    return list_objects([record.value for record in read_records(path) if isinstance(record, JsonRecord)])
 
 
 def merge_datasets(datasets: Iterable[Dataset]) -> Dataset:

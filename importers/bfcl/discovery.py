@@ -46,7 +46,6 @@ UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
 MAX_SUBFOLDERS = 500
 """Maximum number of folders beside a model folder that are searched."""
 MAX_GROUP_DEPTH = 4
-"""Maximum number of levels of group folders below a model folder."""
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
 Files = list[ClassifiedFile]
@@ -269,7 +268,6 @@ def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth
 
 
 MAX_PARENT_FOLDERS = 5
-"""Number of folders above a model folder that are searched for a dataset."""
 DATASET_SUBFOLDERS = (
     "", "data", "bfcl_eval/data", "berkeley-function-call-leaderboard/data",
     "berkeley-function-call-leaderboard/bfcl_eval/data",
@@ -315,10 +313,8 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: 
 
 def _missing_dataset_issue(plan: RunPlan, categories: list[str], *, all_missing: bool) -> ImportIssue:
     listed = ", ".join(categories[:4]) + (f" and {len(categories) - 4} more" if len(categories) > 4 else "")
-    what = (
-        f"no BFCL {plan.run.generation} dataset found{'' if all_missing else f' for {listed}'}. Items have a question "
-    )
-    what += "and a golden answer only if the score files contain them. Pass --data DIR to recompute verdicts"
+    what = f"no BFCL {plan.run.generation} dataset found{'' if all_missing else f' for {listed}'}. Items have a "
+    what += "question and a golden answer only if the score files contain them. Pass --data DIR to recompute verdicts"
     return ImportIssue(plan.run.path, None, what)
 
 
@@ -369,7 +365,7 @@ def _folders_with_questions(folders: Sequence[Path], version: str, categories: l
     """Return the folders with usable question files of the categories, or else those with damaged ones."""
     found: dict[Path, bool] = {}
     for folder in folders:
-        candidates = [find_dataset_files(folder, version, category) for category in categories]
+        candidates = (find_dataset_files(folder, version, category) for category in categories)
         paths = [files.questions for files in candidates if files is not None]
         is_usable = any(is_question_file(path, peek) for path in paths)
         if is_usable or any(is_damaged_question_file(path, peek) for path in paths):

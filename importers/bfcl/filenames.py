@@ -20,10 +20,8 @@ Peek = Callable[[Path], Any]
 GROUP_FOLDERS = frozenset(
     {"non_live", "live", "multi_turn", "agentic", "format_sensitivity", "memory", "kv", "vector", "rec_sum"}
 )
-"""Folders between a V4 model folder and its files."""
 
 MAX_MODEL_DEPTH = 5
-"""Maximum number of folders between the folder `result/` or `score/` and a file."""
 
 _VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(_result|_score)?\.jsonl?")
 _V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(_result|_score)?\.jsonl?")
@@ -75,7 +73,6 @@ CATEGORY_ORDER = {
         )
     )
 }  # fmt: skip
-"""Category -> position in the import order."""
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
 """Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported as BFCL."""
 

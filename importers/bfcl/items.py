@@ -91,7 +91,6 @@ class GoldenCorrector(CategoryCorrections):
 
 
 DECODER_FIELD = "decoder"
-"""Name of the metadata field with the decoder's name."""
 CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
 """Values of `Verdict.by` for recomputed verdicts, without and with errata."""
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
@@ -108,7 +107,6 @@ _item_values = attrgetter(*(each.name for each in fields(Item)))
 @dataclass(slots=True)
 class CategoryContext:
     version: str
-    """BFCL version of the run."""
     category: str
     decoder: Decoder
     score_file_name: str = ""
@@ -118,7 +116,6 @@ class CategoryContext:
     kind: str = field(default="single", init=False)
     """Kind of category: "single" (one turn), "multi_turn" or "agentic"."""
     rules_version: str = field(init=False)
-    """BFCL version whose rules apply."""
 
     def __post_init__(self) -> None:
         self.rules_version = filenames.rules_version(self.version)
@@ -135,7 +132,6 @@ class ItemInputs:
     id: str
     corrected: CorrectedItem
     official: bool | None
-    """Official verdict; None if it is unknown."""
     score_entry: scores.ScoreEntry | None
     file: str
     position: JsonRecord

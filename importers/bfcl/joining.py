@@ -38,7 +38,6 @@ class Results:
     replaced: dict[str, int] = field(default_factory=dict)
     """Item id -> number of earlier records that a later one with the same id replaces."""
     issues: list[ImportIssue] = field(default_factory=list)
-    """Issues of the files. Items have their own issues."""
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
         """Return the result record of an item without third-party API keys; None if its file cannot be read again."""

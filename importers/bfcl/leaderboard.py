@@ -145,19 +145,20 @@ def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[C
 def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
     """Return a group whose rate is the mean of its parts."""
     rate = mean_rate([part.rate for part in parts], missing_as_zero=missing_as_zero)
-    make_note = counted_as_zero_note if missing_as_zero else omitted_note
-    return CategoryGroup(name, rate, parts, make_note(rate.missing))
+    return CategoryGroup(
+        name, rate, parts, missing_note(rate.missing, "counted as 0" if missing_as_zero else "omitted")
+    )
 
 
 def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesByCategory) -> CategoryGroup:
     rate = item_weighted_rate(rates, [part.name for part in parts])
-    return CategoryGroup(name, rate, parts, omitted_note(rate.missing))
+    return CategoryGroup(name, rate, parts, missing_note(rate.missing))
 
 
 def mean_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
     """Return the mean of groups as a group without parts, because its parts are listed in other groups."""
     rate = mean_rate([part.rate for part in parts])
-    return CategoryGroup(name, rate, note=omitted_note(rate.missing))
+    return CategoryGroup(name, rate, note=missing_note(rate.missing))
 
 
 def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
@@ -171,21 +172,15 @@ def hide_if_incomplete(group: CategoryGroup) -> CategoryGroup:
     return group
 
 
-def counted_as_zero_note(missing: Sequence[str]) -> str:
-    """Return the note on missing categories that count as 0; empty if no category is missing."""
-    return f"not run, counted as 0: {', '.join(missing)}" if missing else ""
-
-
-def omitted_note(missing: Sequence[str]) -> str:
-    """Return the note on missing categories that are omitted; empty if no category is missing."""
-    return f"not run, omitted: {', '.join(missing)}" if missing else ""
+def missing_note(missing: Sequence[str], effect: str = "omitted") -> str:
+    """Return the note on missing categories, with their effect on the mean; empty if no category is missing."""
+    return f"not run, {effect}: {', '.join(missing)}" if missing else ""
 
 
 LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
 V4_LIVE_SIZES = dict(zip(LIVE_AST_CATEGORIES, (258, 1053, 16, 24), strict=True))
 """Category -> number of items in V4's dataset, the weight of a missing category."""
 V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
-"""Group -> weight in V4's overall accuracy."""
 UNSCORED_CATEGORIES = ("chatable", "sql")
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
 _MULTI_TURN = ("multi_turn_base", "multi_turn_miss_func", "multi_turn_miss_param", "multi_turn_long_context")
@@ -221,9 +216,8 @@ def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
     simple = hide_if_incomplete(group("simple", _SIMPLE))
     others = category_groups(rates, ("multiple", "parallel", "parallel_multiple"))
     live_rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES, V4_LIVE_SIZES)
-    live = CategoryGroup(
-        "live", live_rate, category_groups(rates, LIVE_AST_CATEGORIES), note=counted_as_zero_note(live_rate.missing)
-    )
+    live_parts, live_note = category_groups(rates, LIVE_AST_CATEGORIES), missing_note(live_rate.missing, "counted as 0")
+    live = CategoryGroup("live", live_rate, live_parts, live_note)
     web_search = hide_if_incomplete(group("web_search", ("web_search_base", "web_search_no_snippet")))
     memory = hide_if_incomplete(group("memory", ("memory_kv", "memory_vector", "memory_rec_sum")))
     return [
@@ -240,7 +234,7 @@ def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
     value = None
     if rate.n_items and rate.value is not None:
         value = sum(V4_WEIGHTS[group.name] * (group.rate.value or 0.0) for group in groups)
-    return CategoryGroup("overall", rate._replace(value=value), note=counted_as_zero_note(rate.missing))
+    return CategoryGroup("overall", rate._replace(value=value), note=missing_note(rate.missing, "counted as 0"))
 
 
 def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
@@ -275,13 +269,12 @@ def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[Cate
     n_verdicts = sum(rate.n_verdicts for rate in run)
     value = sum(rate.passed for rate in run) / n_verdicts if n_verdicts else None
     missing = [category for group in groups for category in group.rate.missing]
-    notes = ("the leaderboard's overall accuracy" if version == "V1" else "", omitted_note(missing))
+    notes = ("the leaderboard's overall accuracy" if version == "V1" else "", missing_note(missing))
     rate = MeanRate(value, n_verdicts, sum(rate.n_items for rate in run))
     return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
 
 OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
-"""The overall accuracy and the further groups of a leaderboard."""
 
 
 def overall_and_groups_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
@@ -312,7 +305,7 @@ def _non_live_group(groups: dict[str, CategoryGroup]) -> CategoryGroup:
 def _live_ast_group(rates: RatesByCategory) -> CategoryGroup:
     """Return `AST Summary` of `data_live.csv`."""
     rate = item_weighted_rate(rates, LIVE_AST_CATEGORIES)
-    return CategoryGroup("live_ast", rate, note=omitted_note(rate.missing))
+    return CategoryGroup("live_ast", rate, note=missing_note(rate.missing))
 
 
 def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
@@ -324,7 +317,7 @@ def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
     """Return the mean of the columns. It has no value if a category is missing, because it would not be comparable."""
     rate = mean_rate([column.rate for column in columns])
     if rate.missing:
-        return CategoryGroup("overall", rate._replace(value=None), note=omitted_note(rate.missing))
+        return CategoryGroup("overall", rate._replace(value=None), note=missing_note(rate.missing))
     return CategoryGroup("overall", rate, note="the leaderboard's overall accuracy")
 
 
@@ -393,7 +386,6 @@ class StepTimes:
     deviation: float | None
     """Sample standard deviation; None for a single step."""
     p95: float
-    """95th percentile."""
 
 
 def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
@@ -428,14 +420,9 @@ def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | No
     return StepTimes(n_steps, total, mean, deviation, percentile(seconds, 95))
 
 
-def token_price(model: str) -> tuple[float, float] | None:
-    """Return a model's price of a million input and of a million output tokens, in dollars; None if it has no price."""
-    return TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
-
-
 def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes | None) -> list[Metric]:
     """Return the cost from the model's token price or, without one, from the machine time."""
-    price = token_price(model)
+    price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
     if price is not None:
         if not (tokens_in and tokens_out):
             return []

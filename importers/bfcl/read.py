@@ -36,7 +36,6 @@ from fcreview.run_plan import RunPlan
 _WITHOUT_GOLDEN = ("relevance", "rest", "chatable", "sql")
 """Words in the names of categories without golden answers."""
 MAX_QUOTED_REPLY = 160
-"""Maximum number of characters of a reply that an issue quotes."""
 
 
 @dataclass(slots=True)

@@ -35,7 +35,6 @@ class ScoreEntry:
     loaded_record: dict[str, Any] | None
     """Content of the entry; None for entries of large files."""
     reload: Callable[[int, int, int], dict[str, Any]] | None = None
-    """Function that reads the content again, by line, offset and length."""
 
     @property
     def record(self) -> dict[str, Any]:

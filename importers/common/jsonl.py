@@ -25,19 +25,15 @@ from fcreview.model.item import ImportIssue
 from fcreview.safe_files import open_file, read_file
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Maximum length of a line, in bytes. Longer lines are skipped."""
 LARGE_LINE_BYTES = 8 * 1024 * 1024
 """Length of a line, in bytes, above which long strings are cut. The raw record remains in its file."""
 MAX_STRING_LENGTH = 500_000
-"""Maximum number of characters of a string in a large line."""
 MAX_VALUES = 1_000_000
 """Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
 MAX_CACHED_FILE_BYTES = 32 * 1024 * 1024
 """Maximum size, in bytes, of a file whose records stay in memory. Records of larger files are read again one by one."""
 MAX_FILE_BYTES = 512 * 1024 * 1024
-"""Maximum size, in bytes, of a file that is read as a whole."""
 EXCERPT_LENGTH = 300
-"""Number of characters of a line that an issue contains."""
 MAX_DIGITS = 4_300
 """Maximum number of digits of an integer that Python converts with its default settings."""
 MAX_DEPTH = 200
@@ -62,11 +58,9 @@ _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 @dataclass(slots=True)
 class JsonRecord:
     line: int
-    """Line number, from 1."""
     offset: int
     """Position of the line's first byte in the file, from 0."""
     length: int
-    """Number of bytes, without the line feed."""
     value: Any
 
 

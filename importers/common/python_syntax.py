@@ -15,7 +15,6 @@ from typing import Any
 MAX_INTEGER_BITS = 4096
 MAX_SEQUENCE_LENGTH = 100_000
 MAX_NODES = 1000
-"""Maximum number of nodes in an expression."""
 
 BINARY_OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,

@@ -27,7 +27,6 @@ GoldenFixes = Mapping[tuple[str, str], JsonObject]
 FixesByRecord = Mapping[str, tuple[tuple[str, str], JsonObject]]
 """Record name -> ((category, item id), fields to replace)."""
 CriterionKey = tuple[str, str]
-"""(target, criterion) of a verdict."""
 
 JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     {"ensure_ascii": escaped, "separators": separators}

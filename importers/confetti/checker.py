@@ -52,7 +52,12 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
     pairs = Counter([pair for item in items if (pair := _get_label_pair(item)) is not None])
     if pairs:
-        metrics += _label_metrics(pairs) + _confusion_metrics(pairs) + _shared_label_metrics(pairs)
+        table, note = (
+            "dialog act labels",
+            "labels of the predicted replies; the paper's Table 5 covers the golden replies",
+        )
+        metrics += [Metric(table, name, value, note=note) for name, value in compute_label_scores(pairs).items()]
+        metrics += _confusion_metrics(pairs) + _shared_label_metrics(pairs)
     return metrics
 
 
@@ -73,11 +78,6 @@ def _get_label_pair(item: ScoredItem) -> LabelPair | None:
 
 def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
     return bool(set(predicted) & set(golden))
-
-
-def _label_metrics(pairs: LabelPairCounts) -> list[Metric]:
-    table, note = "dialog act labels", "labels of the predicted replies; the paper's Table 5 covers the golden replies"
-    return [Metric(table, name, value, note=note) for name, value in compute_label_scores(pairs).items()]
 
 
 def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
@@ -132,7 +132,6 @@ def count_shared_labels(pairs: LabelPairCounts) -> Mapping[str, dict[str, int]]:
 
 
 BFCL_TYPE_NAMES = {"object": "dict", "number": "float"}
-"""CONFETTI type -> BFCL type."""
 
 
 def make_dataset_item(item_id: str, functions: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
@@ -176,9 +175,9 @@ def adapt_golden_answer(answer: Any) -> Any:
 
 
 def _wrap_object_fields(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: inner if isinstance(inner, list) else [inner] for key, inner in value.items()}
-    return value
+    if not isinstance(value, dict):
+        return value
+    return {key: inner if isinstance(inner, list) else [inner] for key, inner in value.items()}
 
 
 def make_golden_calls(answer: Any, turn: int) -> list[Call]:
@@ -207,9 +206,7 @@ class ChainPosition:
     turn: str
     """`dialog_id` of the dialog act record of the turn."""
     index: int
-    """Index of the call in the turn, from 0."""
     length: int
-    """Number of calls in the turn."""
 
 
 def get_dialog_id(dialog_id: str) -> str:

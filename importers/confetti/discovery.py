@@ -26,9 +26,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 CALLS_CATEGORY, ACTS_CATEGORY = "conversationsclean", "dialogacts"
 RESULT_FILES = {f"BFCL_v2_{name}_result.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
-"""Name of a result file -> category."""
 SCORE_FILES = {f"BFCL_v2_{name}_score.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
-"""Name of a score file -> category."""
 QUESTION_FILES = {f"BFCL_v2_{name}.json": name for name in (CALLS_CATEGORY, ACTS_CATEGORY)}
 """Name of a question file -> category. Files of golden answers in `possible_answer/` have the same names."""
 SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
@@ -105,7 +103,6 @@ class RunRecords:
     questions: RecordsById = field(default_factory=dict)
     answers: RecordsById = field(default_factory=dict)
     scores_by_category: dict[str, FailureList] = field(default_factory=dict)
-    """Category -> content of its score file."""
     soft_scores: RecordsById = field(default_factory=dict)
     hallucination_flags: RecordsById = field(default_factory=dict)
     """The judge's records about hallucinated arguments."""

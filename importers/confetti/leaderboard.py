@@ -73,7 +73,7 @@ def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Me
         return []
     metrics = [Metric("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
     tables: dict[str, Callable[[ScoredItem], str]] = {
-        "by chain length": lambda item: chain_length_group(item.metadata["chain"]["length"]),
+        "by chain length": lambda item: str(length) if (length := item.metadata["chain"]["length"]) < 4 else "4+",
         "by functions offered": lambda item: _bucket_name(item.n_functions, (9, 19), ("1-9", "10-19", "20+")),
         "by user turns": lambda item: _bucket_name(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
@@ -124,11 +124,6 @@ def multiply_chains(turn_scores: Iterable[tuple[str, float]]) -> dict[str, float
     for turn, score in turn_scores:
         scores_by_turn[turn].append(score)
     return {turn: prod(scores) for turn, scores in scores_by_turn.items()}
-
-
-def chain_length_group(length: int) -> str:
-    """Return the group of a chain length: `1`, `2`, `3` or `4+`."""
-    return str(length) if length < 4 else "4+"
 
 
 def mean(values: Sequence[float]) -> float:

@@ -17,7 +17,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
-from fcreview.importers.common.records import fill_safely, first_question
+from fcreview.importers.common.records import fill_safely, first_question, read_tools
 from fcreview.importers.generic.discovery import chat_log_to_record
 from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import find_first_difference
@@ -144,7 +144,6 @@ def json_schema() -> dict[str, Any]:
 
 ROLE_ALIASES: dict[str, Role] = {"developer": "system", "function": "tool"}
 MAX_FIELD_ISSUES = 5
-"""Maximum number of issues about the fields of one record."""
 
 
 def _fill_chat(item: Item, messages: list[ChatMessage]) -> None:
@@ -231,7 +230,7 @@ def _validation_issues(error: ValidationError, path: Path, line: JsonRecord) -> 
 
 def _fill_item(item: Item, record: Record) -> None:
     _fill_chat(item, record.messages)
-    item.functions = [_function_doc(tool) for tool in record.tools]
+    item.functions = read_tools(record.tools)
     if record.predicted is not None:
         calls = _enumerate_by_turn(record.predicted)
         item.predicted = [parse_predicted_call(call, call.turn, call.step, index) for index, call in calls]
@@ -273,11 +272,6 @@ def _parse_golden_call(call: GoldenCall, index: int) -> Call:
         for name, value in call.arguments.items()
     }
     return Call("golden", call.name, accepted, call.turn, 0, index)
-
-
-def _function_doc(tool: dict[str, Any]) -> dict[str, Any]:
-    function = tool.get("function")
-    return function if isinstance(function, dict) else tool
 
 
 def _recompute_verdict(item: Item) -> None:

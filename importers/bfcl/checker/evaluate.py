@@ -77,9 +77,7 @@ class Evaluation:
     error_type: str | None = None
     messages: list[str] = field(default_factory=list)
     function: str | None = None
-    """Golden function of the first error."""
     argument: str | None = None
-    """Argument of the first error."""
     note: str | None = None
     """Reason for a missing verdict."""
     predicted: list[Call] | None = None
@@ -239,11 +237,9 @@ def _is_json(value: Any, depth: int = 0) -> bool:
 @dataclass(frozen=True, slots=True)
 class EvaluationSettings:
     rules_version: str
-    """BFCL version whose rules apply, "V1" to "V4"."""
     category: str
     decoder: Decoder
     config: str | None = None
-    """Configuration part of a format-sensitivity id."""
 
 
 @dataclass(slots=True)
@@ -251,7 +247,6 @@ class EvaluatedReply:
     """One evaluated reply to a dataset item. All runs with this reply use the same object, so it is never changed."""
 
     prediction_hash: str
-    """Hash of the raw `result`."""
     evaluation: Evaluation
     messages: list[Message]
     predicted: list[Call]

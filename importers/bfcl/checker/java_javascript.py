@@ -27,7 +27,6 @@ JAVASCRIPT_TYPES: dict[str, type] = {
     "String": str, "integer": int, "float": float, "Bigint": int, "Boolean": bool, "dict": dict, "array": list,
     "any": str,
 }  # fmt: skip
-"""Declared JavaScript type -> type of the Python value."""
 
 MAX_LITERAL = 10_000
 """Longest collection literal that is parsed, in characters. The limit bounds the time for hostile input."""

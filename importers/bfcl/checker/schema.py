@@ -130,9 +130,7 @@ class ExpectedArgument:
     """Declared type and accepted values of one golden argument."""
 
     declared_type: str
-    """Name of the type in the function doc."""
     expected_type: type
-    """Python type that corresponds to the declared type."""
     element_type: type | None
     """Python type of the declared element type; None if elements are not checked."""
     accepted: list[Any]
@@ -144,13 +142,9 @@ class ExpectedArgument:
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
-    """Function that converts Java or JavaScript source text to a value; None for Python."""
     language: str
-    """Language of the source text: "python", "java" or "javascript"."""
     to_float: bool
-    """Whether an integer is converted to a float."""
     to_list: bool
-    """Whether a tuple is converted to a list."""
     equivalence_rules: tuple[EquivalenceRule, ...] = ()
 
     @cached_property

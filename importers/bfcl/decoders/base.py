@@ -109,9 +109,7 @@ class DecoderContext:
     """BFCL version and language of a category, on which some decoders depend."""
 
     version: str = "V4"
-    """BFCL version, "V1" to "V4"."""
     language: str = "python"
-    """Language of the category: "python", "java" or "javascript"."""
 
     @property
     def is_v1(self) -> bool:

@@ -55,7 +55,6 @@ class DecoderScore:
     n_agreements: int
     """Scored replies for which the decoder has the same outcome as the official program."""
     n_with_calls: int
-    """Replies in which the decoder finds calls."""
 
     @staticmethod
     def measure(

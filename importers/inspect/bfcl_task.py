@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.checker.call_check import pair_calls
 from fcreview.importers.bfcl.checker.evaluate import (
     NOT_RECOMPUTED_NOTES,
     Evaluation,
@@ -20,7 +21,6 @@ from fcreview.importers.bfcl.checker.evaluate import (
     evaluate_undecodable,
     rule_for_category,
 )
-from fcreview.importers.bfcl.checker.pairing import pair_calls
 from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES, language_of_category
 from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, load_dataset, make_dataset_item
 from fcreview.importers.bfcl.decoders.base import NameSpelling

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.bfcl.checker.pairing import pair_calls
+from fcreview.importers.bfcl.checker.call_check import CallFailure, check_single_call, check_unordered_calls, pair_calls
 from fcreview.importers.bfcl.checker.schema import UncheckableItem, compile_expected_calls, language_of_category
-from fcreview.importers.bfcl.checker.values import CallFailure, check_single_call, check_unordered_calls
 from fcreview.importers.bfcl.dataset import DatasetItem, content_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model

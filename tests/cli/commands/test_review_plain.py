@@ -53,7 +53,7 @@ def test_notes_faults_scores_and_undo(reviewed: Reviewed, known_run: Path) -> No
     note, fault, undo = events(known_run)
     assert (note["note"], fault["fault"], undo["act"]) == ("it's odd", "golden", "retract")
     assert "Choose a fault: model, golden" in done.out
-    assert "pass or fail" in done.out and "s skip, b back" in done.out
+    assert "this benchmark has no scores" in done.out and "s skip, b back" in done.out
 
 
 @pytest.mark.sweep

@@ -43,8 +43,8 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
     lines = ["# Golden answers that look wrong", ""]
     many = format_count(len(entries), "golden answer")
     lines += [f"{many} in {format_count(len(categories), 'category', 'categories')}, reviewed by hand."]
-    lines += ["Each item has a corrected golden answer." + (" Apply the patch to the dataset files." if patch else "")]
-    lines += [""]
+    advice = " Apply the patch to the dataset files." if patch else ""
+    lines += [f"Each item has a corrected golden answer.{advice}", ""]
     for (kind, category), part in categories.items():
         lines += [f"## {code_span(kind)}: {code_span(category)} ({len(part)})", ""]
         for entry in part:
@@ -60,18 +60,14 @@ def _issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield from titled_lines("Corrected golden answer", code_block(_pretty_json(entry.new), "json"))
     if entry.reasons:
         yield from titled_lines("Reason", code_block("\n\n".join(entry.reasons)))
-    how = "adjudicated" if entry.decided_by == "adjudication" else "all annotators agree"
-    if entry.decided_by == "majority":
-        how = "most annotators agree"
+    decided_by = {"adjudication": "adjudicated", "majority": "most annotators agree"}
+    how = decided_by.get(entry.decided_by, "all annotators agree")
     yield f"**Resolved**: {how}: {', '.join(map(code_span, entry.settled_by))}"
     yield ""
     seen, failed = entry.evidence, entry.evidence.failed
-    named = ", ".join(map(code_span, failed[:MAX_NAMED_MODELS])) + (
-        f" and {len(failed) - MAX_NAMED_MODELS} more" if len(failed) > MAX_NAMED_MODELS else ""
-    )
-    yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current golden answer" + (
-        f"; failed: {named}" if failed else ""
-    )
+    more = f" and {len(failed) - MAX_NAMED_MODELS} more" if len(failed) > MAX_NAMED_MODELS else ""
+    named = f"; failed: {', '.join(map(code_span, failed[:MAX_NAMED_MODELS]))}{more}" if failed else ""
+    yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current golden answer{named}"
 
 
 def _pretty_json(value: Any) -> str:

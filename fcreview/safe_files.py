@@ -36,7 +36,7 @@ _SECOND_LINK_SECONDS = 0.02
 
 
 class UnsafeFileError(OSError):
-    """Raised for a link, a file with several links or an irregular file. `strerror` has name and remedy."""
+    """Raised for a link, a file with several links or an irregular file. `strerror` states name and remedy."""
 
 
 @dataclass(frozen=True, slots=True)

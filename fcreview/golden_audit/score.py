@@ -37,7 +37,7 @@ from fcreview.model.wording import format_count
 MIN_FAMILIES = 2
 """Minimum number of model families that must agree. Models of the same family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of items with different official and recomputed verdicts. Above it, fcreview misreads the run."""
+"""Maximum share of items with conflicting verdicts in a run that fcreview reads correctly."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:

@@ -124,7 +124,7 @@ class Extra:
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
     """Decisions by people that the files of the run contain. Shown with the reviews; hidden in blind review."""
     redacted: bool = False
-    """Whether keys were removed from the item (`fcreview.model.redact`) and must be from its raw records."""
+    """Whether third-party keys were removed from the item. Its raw records are then shown without keys too."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Name -> any JSON value that only this benchmark has. The item screen lists the values in this order and hides
     them in blind review. Only the benchmark's own metrics may read a value by name, as `ScoredItem.metadata`."""

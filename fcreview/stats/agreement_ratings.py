@@ -69,7 +69,7 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden (`blind`), visible (`seen`), or not recorded; `all` combines these."""
+"""Whether other verdicts were hidden (`blind`), visible (`seen`) or `unknown`; `all` combines the three."""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 

@@ -294,7 +294,7 @@ def choose_n_draws(n_items: int) -> int:
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""Share of undecided items, of those that annotators reached, from which bounds replace the interval."""
+"""Share of undecided items among those that annotators reached, from which the bounds replace the interval."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:

@@ -142,12 +142,8 @@ def _draw_pool_rates(
     if len(at) == 1:
         rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_draws, 1))
         return rates
-    rates = np.concatenate(
-        [
-            _draw_hierarchical_rates(reviewed, passed, n_estimated, ESTIMATE_PRIOR, generator),
-            _draw_hierarchical_rates(reviewed, passed, n_draws - n_estimated, SKEPTICAL_PRIOR, generator),
-        ]
-    )
+    parts = ((n_estimated, ESTIMATE_PRIOR), (n_draws - n_estimated, SKEPTICAL_PRIOR))
+    rates = np.concatenate([_draw_hierarchical_rates(reviewed, passed, n, prior, generator) for n, prior in parts])
     for group in _group_by_probability(cells.inclusion_probability[at]):
         n, k = int(reviewed[group].sum()), int(passed[group].sum())
         if n:
@@ -326,14 +322,13 @@ def build_population(statuses: Sequence[ItemStatus]) -> Population:
     def count_passed(groups: Sequence[Sequence[int]]) -> IntArray:
         return np.array([sum(statuses[at].human is True for at in group) for group in groups], dtype=np.int64)
 
+    mean_probabilities = [np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys]
     cells = Cells(
         pool=np.array([pools[key.run_index, key.automatic] for key in keys], dtype=np.int64),
         reviewed=np.array(list(map(len, reviewed)), dtype=np.int64),
         passed=count_passed(reviewed),
         unreviewed=np.array(list(map(len, unreviewed)), dtype=np.int64),
-        inclusion_probability=np.array(
-            [np.mean([statuses[at].inclusion_probability for at in members[key]]) for key in keys]
-        ),
+        inclusion_probability=np.array(mean_probabilities),
         known_outside_sample=np.array(list(map(len, outside)), dtype=np.int64),
         passed_outside_sample=count_passed(outside),
     )
@@ -361,7 +356,7 @@ class VarianceModel:
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
-    """Return the number of further reviews of each cell, `n_reviews` or all remaining items."""
+    """Return the number of further reviews of each cell, in total `n_reviews` or all remaining items."""
     reductions, cell = _variance_reductions(model, n_reviews)
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 

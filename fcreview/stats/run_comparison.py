@@ -284,7 +284,7 @@ class ComparisonGroup:
     """(number of pairs with a verdict of A, number of pairs with a verdict of B)"""
 
     def is_comparable(self, a: VerdictSource, b: VerdictSource) -> bool:
-        """Whether the rates may be compared: a part of the items with recomputed verdicts is no random sample."""
+        """Whether the rates may be compared: not if only some items, which are no random sample, were recomputed."""
         return all(
             source != "rule" or n_verdicts == self.n_pairs
             for source, n_verdicts in zip((a, b), self.n_verdicts, strict=True)

@@ -69,7 +69,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return the items left for the strata in `quotas` after all others have one item."""
+    """Return the number of items left for the strata in `quotas` after each other stratum got one item."""
     return total - (len(sizes) - len(quotas))
 
 

@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 # CI sets PYTHONDONTWRITEBYTECODE. It is cleared here because every test process imports the same compiled tests.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2)) --dist worksteal
 
-.PHONY: packages cluster demo compiled collected quick test sweep suite faults lint types layers check snapshots pictures bench clean
+.PHONY: packages cluster demo compiled collected quick test sweep faults lint types layers check snapshots pictures bench clean
 
 demo: compiled
 	$(BIN)/fcreview demo
@@ -22,13 +22,9 @@ quick: lint layers
 test: compiled
 	$(PYTEST) -m "not sweep"
 
-# Tests on whole published runs and with hundreds of random cases. They take minutes.
+# Tests on whole published runs and with hundreds of random cases. They take minutes. CI runs them too.
 sweep: compiled
-	$(PYTEST) -m "sweep and not hunt"
-
-# The tests of `make test` and `make sweep` in one session, because each session collects all tests in each process.
-suite: compiled
-	$(PYTEST) -m "not hunt"
+	$(PYTEST) -m "sweep and not fuzz"
 
 # The long form of tests/faults, one test after the other. docs/reliability.md has the counts.
 faults: compiled
@@ -48,7 +44,7 @@ lint: $(STAMP)
 layers: $(STAMP)
 	PYTHONPATH=. $(BIN)/lint-imports --no-cache
 
-check: lint types layers suite
+check: lint types layers test sweep
 
 # Update the screen snapshots. Look at the differences before you commit.
 snapshots: $(STAMP)

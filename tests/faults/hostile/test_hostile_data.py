@@ -54,7 +54,7 @@ def changes(benchmark: str) -> Iterator[tuple[str, Change]]:
     print(f"{benchmark}: {cases.tried} cases tried, {len(cases.left)} left", flush=True)
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[::2])
 def test_commands_print_no_control_characters(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
@@ -79,7 +79,7 @@ ONCE_FAILED = [
 ]  # fmt: skip
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize(("benchmark", "field", "raw", "words"), ONCE_FAILED, ids=[each[0] for each in ONCE_FAILED])
 def test_earlier_failures_do_not_return(
@@ -105,7 +105,7 @@ PROGRESS = re.compile("\r[^\r\n]*\x1b\\[K")
 """Progress line of fcreview, which is erased at the end."""
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 def test_machine_readable_output_is_harmless_on_a_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
     """On a terminal, exports are sanitized, unlike in a file."""
@@ -118,7 +118,7 @@ def test_machine_readable_output_is_harmless_on_a_terminal(tmp_path: Path, envir
         assert not find_harmful(shown), words
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.usefixtures("screens")
 @pytest.mark.parametrize("benchmark", BENCHMARKS)

@@ -70,7 +70,7 @@ def cases(benchmark: str) -> Iterator[tuple[int, dict[tuple[str, ...], str]]]:
         yield 20_000, dict(zip(random.sample(fields, len(fields)), sorted(large_texts(0)), strict=False))
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS if LONG else BENCHMARKS[3:5])
 def test_commands_stay_within_limits(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:
@@ -94,7 +94,7 @@ def test_commands_stay_within_limits(tmp_path: Path, environ: dict[str, str], be
                 run("show", row["id"], "--run", str(row["run"]), *more)
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize(("benchmark", "field", "form"), TRIED, ids=[each[0] for each in TRIED])
 def test_item_screen_responds(

@@ -74,7 +74,7 @@ def measure_commands(folder: Path, environ: dict[str, str], count: int) -> list[
 
 
 @pytest.mark.skipif(not LONG, reason="takes half a minute: make faults")
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 def test_commands_are_linear_in_the_number_of_calls(tmp_path: Path, environ: dict[str, str]) -> None:
     few = measure_commands(tmp_path / "few", environ, FEW)

@@ -124,7 +124,7 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
     return of
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 def test_odd_file_is_reported_and_the_rest_is_imported(
@@ -149,7 +149,7 @@ def test_odd_file_is_reported_and_the_rest_is_imported(
         assert read_files(tmp_path / "outer") == before
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=ascii)
 def test_hostile_file_names_are_harmless(tmp_path: Path, environ: dict[str, str], name: bytes) -> None:
@@ -187,7 +187,7 @@ def test_hostile_file_names_are_harmless(tmp_path: Path, environ: dict[str, str]
     assert sorted(path.name for path in tmp_path.iterdir()) in (sorted([text, "home"]), sorted([text, "home", "out"]))
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 def test_names_in_the_data_do_not_become_paths(tmp_path: Path, environ: dict[str, str]) -> None:
     """If a model, benchmark or item is named like a path, no file is written outside the expected folders."""

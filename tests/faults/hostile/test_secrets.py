@@ -42,7 +42,7 @@ def find_keys(text: str) -> list[str]:
     return [name for name, key in KEYS.items() if key in text]
 
 
-@pytest.mark.hunt
+@pytest.mark.fuzz
 @pytest.mark.sweep
 @pytest.mark.parametrize("benchmark", dict.fromkeys([*BENCHMARKS, "tau"]))
 def test_api_keys_are_redacted_everywhere(tmp_path: Path, environ: dict[str, str], benchmark: str) -> None:

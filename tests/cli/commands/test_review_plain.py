@@ -13,7 +13,7 @@ import pytest
 from fcreview.cli.commands.review import format_item_text
 from fcreview.model.item import Extra, Item, Message, StateDifference, Verdict
 from tests.commands import PROGRAM, Done
-from tests.tui.item_view.document_text import detail
+from tests.tui.item_view.document_text import make_detail
 
 pytestmark = pytest.mark.process
 Reviewed = Callable[..., Done]
@@ -108,8 +108,8 @@ def test_labels_and_states_are_read_out_as_arguments_are() -> None:
     item.extra = Extra(
         state_differences={"root": StateDifference("b", "c")}, golden_reply="Hello.", golden_labels=["inform"]
     )
-    lines = list(format_item_text(detail(item), "alice", hidden=False))
+    lines = list(format_item_text(make_detail(item), "alice", hidden=False))
     assert "labels, differs. golden: inform. predicted: ask" in lines
     assert "root, differs. golden: b. predicted: c" in lines
-    hidden = [line.split() for line in format_item_text(detail(item), "alice", hidden=True)]
+    hidden = [line.split() for line in format_item_text(make_detail(item), "alice", hidden=True)]
     assert ["labels", "inform", "(hidden)"] in hidden

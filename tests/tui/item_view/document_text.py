@@ -1,4 +1,4 @@
-"""Items made by hand, and what the item screen says of them as text."""
+"""Handmade items, and the text of their documents on the item screen."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from fcreview.tui.text.lines import plain_text
 HOSTILE = "\x1b[31mred\x1b]52;c;AAAA\x07 \u202eabc\u200b [bold]x[/bold] \x9b2J"
 
 
-def golden(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> Call:
+def golden_call(name: str, index: int = 0, turn: int = 0, **arguments: Any) -> Call:
     accepted = {
         key: value if isinstance(value, AcceptedValues) else AcceptedValues([value]) for key, value in arguments.items()
     }
     return Call("golden", name, accepted, turn, 0, index)
 
 
-def predicted(name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any) -> Call:
+def predicted_call(name: str, index: int = 0, turn: int = 0, step: int = 0, **arguments: Any) -> Call:
     return Call("predicted", name, arguments, turn, step, index)
 
 
-def item(wanted: list[Call], given: list[Call], **fields: Any) -> Item:
+def make_item(golden: list[Call], predicted: list[Call], **fields: Any) -> Item:
     fields.setdefault("messages", [Message(0, -1, "user", "What's the weather in Hangzhou, China? Use celsius.")])
     return Item(
-        "live_simple_3-2-1", "live_simple", golden=wanted, predicted=given, pairs=align(wanted, given), **fields
+        "live_simple_3-2-1", "live_simple", golden=golden, predicted=predicted, pairs=align(golden, predicted), **fields
     )
 
 
-def detail(of: Item, **fields: Any) -> ItemDetail:
-    """As the store would give it: an item of its own, whatever a test does with it."""
+def make_detail(of: Item, **fields: Any) -> ItemDetail:
+    """Return the details of a copy of the item, as the store would."""
     of = deepcopy(of)
     row = QueueRow(
         item=1, run=1, seq=0, id=of.id, category=of.category, model="gpt-4o", official=of.official, rule=of.rule,
@@ -46,14 +46,14 @@ def detail(of: Item, **fields: Any) -> ItemDetail:
     return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), of, **fields)
 
 
-def text(of: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
+def document_lines(of: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
     blocks = build_document(of, "alice", DisplayOptions(**options))
     return [plain_text(line).rstrip() for block in blocks for line in block.lines(cells - 1)]
 
 
-WEATHER = item(
-    [golden("get_weather", unit="celsius", location=AcceptedValues(["Hangzhou, China", "Hangzhou"]))],
-    [predicted("get_weather", unit="celsius", location="Hangzhou, CN", days=3)],
+WEATHER = make_item(
+    [golden_call("get_weather", unit="celsius", location=AcceptedValues(["Hangzhou, China", "Hangzhou"]))],
+    [predicted_call("get_weather", unit="celsius", location="Hangzhou, CN", days=3)],
     official=False,
     rule=False,
     error_type="value_error:string",
@@ -66,19 +66,19 @@ WEATHER = item(
 )
 
 
-def turns() -> Item:
-    """Three turns; the second fails: another destination, a long observation."""
-    made = Item("multi_turn_base_0", "multi_turn_base", n_turns=3, n_steps=6, official=False)
+def make_multi_turn_item() -> Item:
+    """Return an item of three turns. The second turn fails and has a long message."""
+    multi_turn = Item("multi_turn_base_0", "multi_turn_base", n_turns=3, n_steps=6, official=False)
     for turn in range(3):
-        made.messages += [
+        multi_turn.messages += [
             Message(turn, -1, "user", f"Move the file, please. ({turn})"),
             Message(turn, 0, "tool", '{"moved": true}', "mv"),
             Message(turn, 0, "log", "decoded"),
             Message(turn, 1, "assistant", "Done." if turn != 1 else "All moved. " * 400),
             Message(turn, 1, "state", '{"root": {}}', "FileSystem"),
         ]
-        made.golden.append(golden("mv", 0, turn, source="a", to="b"))
-        made.predicted.append(predicted("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
-    made.pairs = align_turns(made.golden, made.predicted)
-    made.extra.failing_turn = 1
-    return made
+        multi_turn.golden.append(golden_call("mv", 0, turn, source="a", to="b"))
+        multi_turn.predicted.append(predicted_call("mv", 0, turn, source="a", to="b" if turn != 1 else "c"))
+    multi_turn.pairs = align_turns(multi_turn.golden, multi_turn.predicted)
+    multi_turn.extra.failing_turn = 1
+    return multi_turn

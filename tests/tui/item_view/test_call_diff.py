@@ -1,4 +1,4 @@
-"""Which spans of a predicted text are marked as different."""
+"""Differences are marked in the predicted text."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from fcreview.tui.text.lines import plain_text
 GOLDEN = "the quick brown fox jumps over the lazy dog while the cat sleeps on the warm mat"
 
 
-def words(golden: str, predicted: str) -> list[str]:
+def changed_texts(golden: str, predicted: str) -> list[str]:
     return [predicted[start:end] for start, end in changed_spans(golden, predicted)]
 
 
-def test_in_a_long_text_words_are_marked_and_not_all_that_lies_between() -> None:
-    assert words(GOLDEN, GOLDEN.replace("quick", "slow").replace("warm", "cold")) == ["slow", "cold"]
-    assert words(f'"other" or "{GOLDEN}"', f'"{GOLDEN.replace("brown", "red").replace("mat", "rug")}"') == [
+def test_only_changed_words_of_long_texts_are_marked() -> None:
+    assert changed_texts(GOLDEN, GOLDEN.replace("quick", "slow").replace("warm", "cold")) == ["slow", "cold"]
+    assert changed_texts(f'"other" or "{GOLDEN}"', f'"{GOLDEN.replace("brown", "red").replace("mat", "rug")}"') == [
         "red",
         "rug",
     ]
 
 
-def test_in_a_short_one_there_is_one_stretch() -> None:
-    assert words('"Ulm, DE"', '"Bonn, NL"') == ["Bonn, NL"]
-    assert words("same", "same") == [""]
+def test_short_texts_have_one_marked_span() -> None:
+    assert changed_texts('"Ulm, DE"', '"Bonn, NL"') == ["Bonn, NL"]
+    assert changed_texts("same", "same") == [""]
 
 
-def test_where_words_are_only_missing_the_place_is_still_known() -> None:
+def test_missing_words_are_marked_at_their_position() -> None:
     shorter = GOLDEN.replace("quick ", "")
     assert changed_spans(GOLDEN, shorter)[0][0] == shorter.index("brown")
 
 
-def test_texts_of_many_words_take_no_time() -> None:
+def test_texts_of_many_words_are_compared_quickly() -> None:
     one, other = "a b " * 50_000, "b a " * 50_000
-    begun = time.perf_counter()
+    start = time.perf_counter()
     changed_spans(one, other)
-    assert time.perf_counter() - begun < 1
+    assert time.perf_counter() - start < 1
 
 
-def test_marks_over_several_rows_and_blanks_at_their_edges() -> None:
+def test_marks_span_rows_and_show_blanks_at_their_edges() -> None:
     assert mark_spans("abcdef", 10, [(8, 12), (14, 30)], "x") == (("ab", "diff"), ("cd", "x"), ("ef", "diff"))
     assert mark_spans("a  b", 0, [(1, 3)], "x") == (("a", "x"), ("␣␣", "diff"), ("b", "x"))
     assert mark_spans("abc", 0, [], "x") == (("abc", "x"),)
 
 
-def test_an_argument_that_only_looks_the_same_says_what_differs() -> None:
+def test_lookalike_character_is_named() -> None:
     golden = Call("golden", "f", {"city": AcceptedValues(["Ulm", "Kazan"])})
     predicted = Call("predicted", "f", {"city": "K\u0430zan"})
     rows = build_argument_rows(golden, predicted, diff_call(golden, predicted))

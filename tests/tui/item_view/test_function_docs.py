@@ -1,4 +1,4 @@
-"""The available functions: signatures, which calls use them, and their docs."""
+"""The item shows the available functions, which calls use them, and their docs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fcreview.tui.item_view.function_docs import footer_lines, function_lines
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.text.theme import symbols
-from tests.tui.item_view.document_text import detail, golden, item, predicted, text
+from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, make_item, predicted_call
 
 
-def function(name: str, *required: str, **optional: Any) -> dict[str, Any]:
+def function_doc(name: str, *required: str, **optional: Any) -> dict[str, Any]:
     properties = {one: {"type": "string"} for one in required} | optional
     return {
         "name": name,
@@ -24,104 +24,112 @@ def function(name: str, *required: str, **optional: Any) -> dict[str, Any]:
 
 
 CITY = {"type": "string", "enum": ["Rome", "Oslo"], "default": "Rome", "description": "Where it is."}
-OFFERED = [function("maps.find", "query"), function("get_weather", "day", city=CITY), function("ls")]
+FUNCTIONS = [function_doc("maps.find", "query"), function_doc("get_weather", "day", city=CITY), function_doc("ls")]
 
 
-def offered(*made: str, wanted: str = "get_weather", **fields: Any) -> Item:
-    calls = [predicted(name, at, day="today", city="Bonn") for at, name in enumerate(made)]
-    return item([golden(wanted, day="today", city="Rome")], calls, functions=OFFERED, **fields)
+def item_calling(*names: str, golden_name: str = "get_weather", **fields: Any) -> Item:
+    calls = [predicted_call(name, at, day="today", city="Bonn") for at, name in enumerate(names)]
+    return make_item([golden_call(golden_name, day="today", city="Rome")], calls, functions=FUNCTIONS, **fields)
 
 
-def offer(lines: list[str]) -> list[str]:
+def available_lines(lines: list[str]) -> list[str]:
     at = next(n for n, line in enumerate(lines) if "available functions ·" in line)
     return [line for line in lines[at:] if line]
 
 
-def test_all_functions_stand_there_with_their_parameters_and_whose_they_are() -> None:
-    lines = offer(text(detail(offered("maps_find"))))
+def test_all_functions_are_listed_with_parameters_and_users() -> None:
+    lines = available_lines(document_lines(make_detail(item_calling("maps_find"))))
     assert lines[0].startswith("── 3 available functions · name(required, [optional])")
     assert lines[1:] == ["+ maps.find(query)  predicted", "- get_weather(day, [city])  golden", "  ls()"]
-    assert offer(text(detail(offered("get_weather"))))[1] == "= get_weather(day, [city])  golden, predicted"
+    assert (
+        available_lines(document_lines(make_detail(item_calling("get_weather"))))[1]
+        == "= get_weather(day, [city])  golden, predicted"
+    )
 
 
-def test_a_function_that_is_not_on_offer_is_named_with_the_nearest() -> None:
-    lines = offer(text(detail(offered("get_wether"))))
+def test_unavailable_function_is_listed_with_closest_name() -> None:
+    lines = available_lines(document_lines(make_detail(item_calling("get_wether"))))
     assert "! get_wether  predicted but not available (closest: get_weather)" in lines
 
 
-def test_they_are_there_where_nothing_was_called() -> None:
-    of = Item("special_irrelevant_6", "special", functions=OFFERED)
+def test_functions_are_listed_without_calls() -> None:
+    of = Item("special_irrelevant_6", "special", functions=FUNCTIONS)
     of.messages = [Message(0, -1, "user", "Hedge."), Message(0, 0, "assistant", "I cannot.")]
-    lines = offer(text(detail(of)))
+    lines = available_lines(document_lines(make_detail(of)))
     assert lines[1:] == ["  maps.find(query)", "  get_weather(day, [city])", "  ls()"]
-    cursor = Cursor(detail(of), "alice")
+    cursor = Cursor(make_detail(of), "alice")
     every = cursor.show_next_docs()
     assert every is not None and every.key == "offer"
     assert [b.key for b in cursor.blocks if b.key.endswith("/document")] == [f"offer/{n}/document" for n in range(3)]
 
 
-def test_of_many_only_those_called_have_a_line_until_they_are_unfolded() -> None:
-    of = offered("get_weather")
-    of.functions = [*OFFERED, *(function(f"f{n}", "a") for n in range(20))]
-    lines = offer(text(detail(of)))
+def test_unused_functions_are_folded_if_there_are_many() -> None:
+    of = item_calling("get_weather")
+    of.functions = [*FUNCTIONS, *(function_doc(f"f{n}", "a") for n in range(20))]
+    lines = available_lines(document_lines(make_detail(of)))
     assert lines[1] == "= get_weather(day, [city])  golden, predicted"
     assert lines[2].startswith("  and 22 more: maps.find, ls, f0, f1")
-    assert "  f7(a)" in offer(text(detail(of), folds={"offer/others": False}))
+    assert "  f7(a)" in available_lines(document_lines(make_detail(of), folds={"offer/others": False}))
 
 
-def shown(cursor: Cursor) -> str:
+def shown_docs(cursor: Cursor) -> str:
     blocks = [block for block in cursor.blocks if block.key.endswith("/document")]
     return " ".join(plain_text(block.lines(79)[0]).split("of ")[1].rstrip("─ ") for block in blocks)
 
 
-def test_documents_follow_each_other_and_stay_on_from_item_to_item() -> None:
-    cursor = Cursor(detail(offered("ls")), "alice")
+def test_docs_keys_cycle_and_choice_stays_for_next_item() -> None:
+    cursor = Cursor(make_detail(item_calling("ls")), "alice")
     seen = []
     for _ in range(4):
         cursor.show_next_docs()
-        seen.append(shown(cursor))
+        seen.append(shown_docs(cursor))
     assert seen == ["get_weather", "ls", "get_weather ls maps.find", ""]
     cursor.show_next_docs()
     cursor.show_next_docs()
-    cursor.show_item(detail(offered("maps_find")))
-    assert shown(cursor) == "maps_find", "predicted's again"
+    cursor.show_item(make_detail(item_calling("maps_find")))
+    assert shown_docs(cursor) == "maps_find", "docs of the predicted call"
 
 
-def test_the_document_of_a_turn_is_that_of_its_own_function() -> None:
-    made = Item("multi_turn_base_18", "multi", n_turns=3, functions=[function("cat"), function("diff"), function("cp")])
+def test_docs_of_a_turn_belong_to_its_own_function() -> None:
+    made = Item(
+        "multi_turn_base_18",
+        "multi",
+        n_turns=3,
+        functions=[function_doc("cat"), function_doc("diff"), function_doc("cp")],
+    )
     for turn, name in enumerate(("cp", "cat", "diff")):
         made.messages += [Message(turn, -1, "user", "Go on. " * 9), Message(turn, 0, "tool", "ok")]
         made.messages += [Message(turn, step, "assistant", "Well.") for step in (1, 2, 3)]
-        made.golden.append(golden(name, 0, turn))
+        made.golden.append(golden_call(name, 0, turn))
     made.pairs = align_turns(made.golden, [])
     made.extra.failing_turn = 2
-    cursor = Cursor(detail(made), "alice")
+    cursor = Cursor(make_detail(made), "alice")
     assert cursor.block.key == "turn:3"
     assert cursor.move_to_turn(-1) and cursor.block.folded
     about = cursor.show_next_docs()
     assert about is not None and about.key == "turn:2/call:1/document"
-    assert shown(cursor) == "cat"
+    assert shown_docs(cursor) == "cat"
 
 
-def test_the_parameter_under_the_cursor_is_told_at_the_foot() -> None:
-    of = offered("get_weather")
+def test_footer_describes_parameter_at_cursor() -> None:
+    of = item_calling("get_weather")
 
-    def lines_of(key: str, free: int = 4) -> list[str]:
+    def footer(key: str, free: int = 4) -> list[str]:
         return [plain_text(line).rstrip("─ ") for line in footer_lines(IndexedItem(of), key, 79, free)]
 
-    lines = lines_of("turn:1/call:1/arg:city")
+    lines = footer("turn:1/call:1/arg:city")
     assert lines == [
         "── city · string, optional",
         '  enum: ["Rome", "Oslo"] · default: "Rome"',
         "  Where it is.",
     ]
-    assert lines_of("turn:1/call:1/arg:day")[0].startswith("── day · string, required")
-    assert "not a parameter of get_weather" in lines_of("turn:1/call:1/arg:days")[0]
-    assert lines_of("turn:1") == lines_of("turn:1/call:1") == []
+    assert footer("turn:1/call:1/arg:day")[0].startswith("── day · string, required")
+    assert "not a parameter of get_weather" in footer("turn:1/call:1/arg:days")[0]
+    assert footer("turn:1") == footer("turn:1/call:1") == []
 
 
-def test_where_all_of_the_document_fits_it_stands_at_the_foot() -> None:
-    of = IndexedItem(offered("get_weather"))
+def test_footer_shows_whole_docs_if_they_fit() -> None:
+    of = IndexedItem(item_calling("get_weather"))
     whole = [plain_text(line).rstrip("─ ") for line in footer_lines(of, "turn:1/call:1/arg:city", 79, 12)]
     assert whole[0] == "── docs of get_weather" and f"  {symbols().arrow} city  string" in whole
     assert next(plain_text(line) for line in footer_lines(of, "turn:1/call:1", 79, 12)).startswith("── docs")
@@ -131,8 +139,8 @@ def test_where_all_of_the_document_fits_it_stands_at_the_foot() -> None:
     assert footer_lines(of, "turn:1/call:1", 79, fits - 1) == []
 
 
-def test_of_very_many_parameters_the_first_and_the_one_under_the_cursor_are_shown() -> None:
-    document = function("f", **{f"p{n}": {"type": "string"} for n in range(5000)})
+def test_docs_of_many_parameters_include_the_one_at_cursor() -> None:
+    document = function_doc("f", **{f"p{n}": {"type": "string"} for n in range(5000)})
     lines = [plain_text(each) for each in function_lines("f", document, "p4321", 60)]
     assert len(lines) < 220 and f"  {symbols().arrow} p4321  string" in lines
     assert lines[-1].strip() == f"{symbols().ellipsis} 4,799 more parameters"

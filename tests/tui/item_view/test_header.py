@@ -1,4 +1,4 @@
-"""The header, the status and the keys of an item, in little room."""
+"""Header, status line and key line of an item fit narrow terminals."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fcreview.tui.item_view.document import header_line, summary_lines
 from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.text.lines import key_hints_line, plain_text
-from tests.tui.item_view.document_text import WEATHER, detail
+from tests.tui.item_view.document_text import WEATHER, make_detail
 
 
-def test_the_header_keeps_its_marks_with_little_room() -> None:
-    of = detail(WEATHER)
+def test_narrow_header_keeps_verdicts_and_position() -> None:
+    of = make_detail(WEATHER)
     of.row.id = "live_multiple_1045-273-0-with-a-long-tail"
     line = plain_text(header_line(of, 1044, 14850, 80))
     assert display_width(line) <= 80
@@ -25,8 +25,8 @@ def test_the_header_keeps_its_marks_with_little_room() -> None:
 
 
 @pytest.mark.parametrize("cells", [60, 80, 100, 120, 160])
-def test_the_header_keeps_a_usual_id_and_shows_facts_where_there_is_room(cells: int) -> None:
-    of = detail(WEATHER)
+def test_header_keeps_usual_ids_and_adds_facts_if_they_fit(cells: int) -> None:
+    of = make_detail(WEATHER)
     of.row.id = "simple_python_17"
     line = plain_text(header_line(of, 3, 640, cells))
     assert display_width(line) <= cells
@@ -37,13 +37,13 @@ def test_the_header_keeps_a_usual_id_and_shows_facts_where_there_is_room(cells: 
     assert "simple_python_17" not in alone and alone.startswith(" 4/640 ")
 
 
-def test_a_blind_annotator_reads_that_verdicts_are_hidden() -> None:
-    line = plain_text(header_line(detail(WEATHER), 0, 9, 120, hide_verdicts=True))
+def test_blind_header_says_that_verdicts_are_hidden() -> None:
+    line = plain_text(header_line(make_detail(WEATHER), 0, 9, 120, hide_verdicts=True))
     assert "official hidden" in line and "recomputed hidden" in line and "you  – " in line
 
 
-def test_a_judge_that_said_nothing_is_left_out() -> None:
-    of = detail(WEATHER)
+def test_header_omits_judge_without_verdict() -> None:
+    of = make_detail(WEATHER)
     of.row.judge = None
     assert "judge  FAIL " in plain_text(
         header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
@@ -53,7 +53,7 @@ def test_a_judge_that_said_nothing_is_left_out() -> None:
     assert "judge" not in plain_text(header_line(of, 0, 9, 160))
 
 
-def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
+def test_status_and_key_line_fit_and_name_the_target() -> None:
     status = plain_text(
         status_line(("saved: fail · " + "x" * 90, "good"), PendingQuestion("turn:2/call:1"), 40, False, 80)
     )
@@ -62,7 +62,7 @@ def test_status_and_keys_fit_80_columns_and_name_the_target() -> None:
     assert display_width(plain_text(keys)) <= 80 and plain_text(keys).endswith("? help")
 
 
-def test_addresses_in_words() -> None:
+def test_addresses_are_written_in_words() -> None:
     assert describe_address("turn:2/call:1/arg:a/b:c") == "turn 2 call 1 a/b:c"
     assert describe_address("item") == "item"
 
@@ -71,8 +71,8 @@ UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
 
 
 @pytest.mark.parametrize(("cells", "shown"), [(160, UUID), (70, "0b8f"), (60, "0b8f")])
-def test_a_group_gives_of_its_middle_where_there_is_little_room(cells: int, shown: str) -> None:
-    of = detail(WEATHER)
+def test_long_group_id_is_cut_in_its_middle(cells: int, shown: str) -> None:
+    of = make_detail(WEATHER)
     of.item.group = UUID
     (line,) = map(plain_text, summary_lines(of, cells))
     assert f"group {shown}" in line and f"{UUID[-5:]} " in line and display_width(line) <= cells

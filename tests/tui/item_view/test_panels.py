@@ -1,4 +1,4 @@
-"""Panels: reasons of both checkers, why a golden answer is suspect, and docs and other runs in the free rows."""
+"""The item screen has panels for reasons of failure, suspect golden answers, docs and other runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panels
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.item_dialogs import other_runs_panel
 from fcreview.tui.text.lines import line_width, plain_text
-from tests.tui.item_view.document_text import HOSTILE, WEATHER, detail, golden, item, predicted, text
+from tests.tui.item_view.document_text import (
+    HOSTILE,
+    WEATHER,
+    document_lines,
+    golden_call,
+    make_detail,
+    make_item,
+    predicted_call,
+)
 
 DOCUMENT: dict[str, Any] = {
     "name": "get_weather",
@@ -31,19 +39,19 @@ PANELS = {"frames": True, "panels": True}
 HERE = RelevantFunctions(("get_weather",), "unit")
 
 
-def failing(official: tuple[str, str], recomputed: tuple[str, str]) -> list[str]:
-    """Lines of an item that fails for two reasons: (error type, rationale)."""
-    of = item([golden("f", a=1)], [predicted("f", a=2)], official=False, rule=False)
+def failing_item_lines(official: tuple[str, str], recomputed: tuple[str, str]) -> list[str]:
+    """Return the lines of an item with two (error type, reason) pairs."""
+    of = make_item([golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False)
     of.error_type, of.rule_error_type = official[0], recomputed[0]
     of.verdicts = [
         Verdict(source, False, error_type=code, rationale=why)
         for source, (code, why) in (("official", official), ("rule", recomputed))
     ]
-    return text(detail(of), **PANELS)
+    return document_lines(make_detail(of), **PANELS)
 
 
-def test_official_and_recomputed_reasons_that_differ_are_both_shown() -> None:
-    lines = failing(("value_error", "Expected 1"), ("type_error:simple", "a: 2 is no text"))
+def test_differing_reasons_are_both_shown() -> None:
+    lines = failing_item_lines(("value_error", "Expected 1"), ("type_error:simple", "a: 2 is no text"))
     at = next(n for n, line in enumerate(lines) if "Why it fails" in line)
     assert [line.strip("│ ") for line in lines[at + 1 : at + 3]] == [
         "a: 2 is no text   type_error:simple",
@@ -51,39 +59,43 @@ def test_official_and_recomputed_reasons_that_differ_are_both_shown() -> None:
     ]
 
 
-def test_a_reason_that_both_give_is_shown_once() -> None:
-    lines = failing(("value_error", "Expected 1"), ("value_error", "Expected 1"))
+def test_common_reason_is_shown_once() -> None:
+    lines = failing_item_lines(("value_error", "Expected 1"), ("value_error", "Expected 1"))
     assert sum("Expected 1" in line for line in lines) == 1
 
 
-def test_the_cursor_starts_at_the_call_that_is_suspect() -> None:
-    of = detail(item([golden("a", x=1), golden("b", 1, y=2)], [predicted("a", x=9), predicted("b", 1, y=2)]))
+def test_cursor_starts_at_suspect_call() -> None:
+    of = make_detail(
+        make_item(
+            [golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=9), predicted_call("b", 1, y=2)]
+        )
+    )
     assert Cursor(of, "alice").block.function == "a", "the first difference"
     options = DisplayOptions(suspicions=("golden answer of b has y, which b does not have",))
     assert Cursor(of, "alice", options=options).block.function == "b"
-    lines = text(of, suspicions=options.suspicions, **PANELS)
+    lines = document_lines(of, suspicions=options.suspicions, **PANELS)
     assert any("Why the golden answer is suspect" in line for line in lines)
     assert any("· golden answer of b has y, which b does not have" in line for line in lines)
-    hidden = "\n".join(text(of, suspicions=options.suspicions, hide_verdicts=True, **PANELS))
+    hidden = "\n".join(document_lines(of, suspicions=options.suspicions, hide_verdicts=True, **PANELS))
     assert "suspect" not in hidden and "does not have" not in hidden
 
 
 @pytest.mark.parametrize("cells", [60, 100])
-def test_docs_fill_the_free_rows_and_mark_the_argument_of_the_cursor(cells: int) -> None:
+def test_docs_fill_free_rows_and_mark_argument_at_cursor(cells: int) -> None:
     lines = [plain_text(line) for line in docs_panels([DOCUMENT], HERE, cells, 10)]
     assert {line_width(line) for line in docs_panels([DOCUMENT], HERE, cells, 10)} == {cells}
     assert "get_weather(location, unit?)" in lines[0]
     assert any("› unit" in line and "optional" in line for line in lines)
     assert any("  location" in line and "required" in line and "City and country." in line for line in lines)
-    assert docs_panels([DOCUMENT], HERE, cells, 3) == [], "rather none than half of them"
+    assert docs_panels([DOCUMENT], HERE, cells, 3) == [], "too few rows for all docs"
     assert docs_panels([], HERE, cells, 10) == []
 
 
 def run_row(model: str, **fields: Any) -> QueueRow:
-    return dataclasses.replace(detail(WEATHER).row, model=model, **fields)
+    return dataclasses.replace(make_detail(WEATHER).row, model=model, **fields)
 
 
-def test_other_runs_stand_with_verdict_and_difference_in_the_free_rows() -> None:
+def test_other_runs_fill_free_rows_with_verdict_and_difference() -> None:
     different = {"first_difference": "unit x", "diff_argument": "unit", "diff_golden": '"c"', "diff_predicted": '"k"'}
     rows = [
         run_row("birch", official=True, rule=True, error_type=None),

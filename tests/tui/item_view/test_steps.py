@@ -1,4 +1,4 @@
-"""Steps as a person sees them: 1, 2, 3 in each turn, at calls and words alike; addresses stay as they are."""
+"""The steps of each turn are numbered 1, 2, 3, for calls and messages alike. Addresses do not change."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
-from tests.tui.item_view.document_text import detail, golden, predicted, text
+from tests.tui.item_view.document_text import document_lines, golden_call, make_detail, predicted_call
 
 STEP = re.compile(r"(?:^| · )step (\d+)\b")
 DUPLICATE = re.compile(r"duplicate of turn \d+ step \d+")
 
 
-def gaps(of: ItemDetail) -> list[str]:
-    """Lines at which a step's number is neither that of the line before nor the next one, nor 1."""
+def find_gaps(of: ItemDetail) -> list[str]:
+    """Return the lines whose step number is not 1, the number of the line before, or the next number."""
     lines = [
         plain_text(one).rstrip()
         for b in build_document(of, "a", DisplayOptions(unfold_all=True))
@@ -34,8 +34,8 @@ def gaps(of: ItemDetail) -> list[str]:
     return first + [line for (one, _), (two, line) in pairwise(shown) if two not in (one, one + 1, 1)]
 
 
-def conversation() -> Item:
-    """As the importers give it: 0 is kept for golden calls of the dialogue, which the second turn has none of."""
+def make_conversation() -> Item:
+    """Return a conversation as the importers do: step 0 is for golden calls of the dialogue, and turn 2 has none."""
     made = Item("sQmA_2_2", "sQmA", group="c", n_turns=2)
     made.messages = [
         Message(0, -1, "user", "Set a reminder."),
@@ -44,13 +44,13 @@ def conversation() -> Item:
         Message(1, -1, "user", "Every week."),
         Message(1, 2, "assistant", "None of the tools can do that."),
     ]
-    made.golden = [golden("remind", 0, 1, repeat="every week")]
+    made.golden = [golden_call("remind", 0, 1, repeat="every week")]
     made.pairs = align(made.golden, made.predicted)
     return made
 
 
-def agent() -> Item:
-    """Two calls and words, numbered 1, 3 and 5 in the file."""
+def make_agent_item() -> Item:
+    """Return an item with two calls and a message, which have the steps 1, 3 and 5 in the file."""
     made = Item("agent_1", "agent_multi_step", n_steps=3)
     made.messages = [
         Message(0, -1, "user", "Order a meal."),
@@ -58,54 +58,54 @@ def agent() -> Item:
         Message(0, 3, "tool", "logged in"),
         Message(0, 5, "assistant", "Done."),
     ]
-    made.golden = [golden("wifi", 0), golden("login", 1)]
-    made.predicted = [predicted("wifi", 0, 0, 1), predicted("login", 1, 0, 3)]
+    made.golden = [golden_call("wifi", 0), golden_call("login", 1)]
+    made.predicted = [predicted_call("wifi", 0, 0, 1), predicted_call("login", 1, 0, 3)]
     made.pairs = align(made.golden, made.predicted, ordered=True)
     return made
 
 
-def test_numbers_are_of_what_happened_in_each_turn() -> None:
-    assert number_steps(conversation()) == {(0, 0): 1, (0, 1): 2, (1, 2): 1}
-    assert number_steps(agent()) == {(0, 1): 1, (0, 3): 2, (0, 5): 3}
+def test_steps_are_numbered_in_each_turn() -> None:
+    assert number_steps(make_conversation()) == {(0, 0): 1, (0, 1): 2, (1, 2): 1}
+    assert number_steps(make_agent_item()) == {(0, 1): 1, (0, 3): 2, (0, 5): 3}
 
 
-def test_every_step_of_a_turn_is_numbered_at_its_call_and_at_its_words() -> None:
-    lines = text(detail(agent()))
+def test_calls_and_messages_show_their_step() -> None:
+    lines = document_lines(make_detail(make_agent_item()))
     assert "= call 1 of 2 · wifi() · step 1" in lines and "= call 2 of 2 · login() · step 2" in lines
     assert any(line.startswith("── response · step 3") for line in lines)
-    targets = {block.target for block in build_document(detail(agent()), "alice", DisplayOptions())}
-    assert {"turn:1/call:1", "turn:1/call:2"} <= targets, "addresses are of calls, whatever their steps"
+    targets = {block.target for block in build_document(make_detail(make_agent_item()), "alice", DisplayOptions())}
+    assert {"turn:1/call:1", "turn:1/call:2"} <= targets, "addresses count calls, not steps"
 
 
-def test_a_turn_of_one_step_names_it_at_no_call() -> None:
-    one = agent()
+def test_single_step_of_a_turn_is_not_numbered() -> None:
+    one = make_agent_item()
     one.messages = one.messages[:2]
     one.predicted = one.predicted[:1]
     one.pairs = align(one.golden, one.predicted, ordered=True)
-    assert not any("step" in line for line in text(detail(one))[1:])
+    assert not any("step" in line for line in document_lines(make_detail(one))[1:])
 
 
-def test_words_after_no_golden_call_are_the_first_step() -> None:
-    lines = text(detail(conversation()))
+def test_first_message_of_a_turn_without_golden_call_is_step_1() -> None:
+    lines = document_lines(make_detail(make_conversation()))
     assert 'golden  find(q="x") · step 1' in lines and "step 2  How often?" in lines
     assert any(line.startswith("── response · step 1") for line in lines)
 
 
-def test_a_repetition_names_the_step_that_is_shown() -> None:
-    again = agent()
-    again.predicted.append(predicted("wifi", 2, 0, 7))
+def test_duplicate_names_the_displayed_step() -> None:
+    again = make_agent_item()
+    again.predicted.append(predicted_call("wifi", 2, 0, 7))
     again.pairs = align(again.golden, again.predicted, ordered=True)
-    lines = text(detail(again), 120)
+    lines = document_lines(make_detail(again), 120)
     assert any("duplicate of turn 1 step 1 · step 4" in line for line in lines)
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"])
-def test_no_published_item_has_a_gap(folder: str, bench: Path, imports: Imports) -> None:
+def test_published_items_have_no_gap(folder: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
         count = store.count_items(View())
         view = View(queue="dataset")
         rows = [store.fetch_page(view, at, 1)[0] for at in range(0, count, max(count // 40, 1))]
-        found = {row.id: wrong for row in rows if (wrong := gaps(store.read_detail(row.item)))}
+        found = {row.id: wrong for row in rows if (wrong := find_gaps(store.read_detail(row.item)))}
     assert not found

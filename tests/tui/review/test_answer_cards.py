@@ -9,7 +9,7 @@ from fcreview.model.review import CORRECT, Opinion
 from fcreview.tui.review.adjudication import AdjudicationCase
 from fcreview.tui.review.answer_cards import adjudication_keys_line, answer_lines
 from fcreview.tui.text.lines import line_width, plain_text
-from tests.tui.item_view.document_text import item
+from tests.tui.item_view.document_text import make_item
 
 HINTS = [
     *((str(at), f"accept {answer_letter(at - 1)}") for at in (1, 2, 3)),
@@ -29,7 +29,7 @@ def opinions(count: int) -> list[Opinion]:
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
 def test_cards_fit_and_no_answer_is_missing(size: tuple[int, int], count: int) -> None:
     case = AdjudicationCase(0, Disagreement("item", CORRECT, opinions(count), None))
-    lines = answer_lines(case, item([], []), None, size, "v")
+    lines = answer_lines(case, make_item([], []), None, size, "v")
     texts = [plain_text(line) for line in lines]
     assert all(line_width(line) <= size[0] for line in lines), texts
     assert len(lines) <= size[1] // 2

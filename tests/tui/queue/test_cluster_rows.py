@@ -1,4 +1,4 @@
-"""Clusters put together in groups, as rows."""
+"""Clusters are grouped and listed as rows."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from fcreview.tui.queue.choices import ClusterRow, cluster_rows, cluster_table, 
 from fcreview.tui.text.lines import line_width, plain_text
 
 
-def cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
+def make_cluster(error: str, function: str | None, argument: str | None, count: int = 1) -> Cluster:
     terms = (f"error:{error or 'none'}", f"function:{function or 'none'}", f"argument:{argument or 'none'}")
     return Cluster(error, function, argument, count, [f"{function}_{n}" for n in range(min(count, 3))], "", terms)
 
 
 CLUSTERS = [
-    cluster("decoder_failed", None, None, 9),
-    cluster("value_error:string", "book", "date", 3),
-    cluster("value_error:string", "rent", "city", 2),
-    cluster("value_error:string", "fly", "city"),
-    cluster("value_error:string", "stay", "city"),
-    cluster("type_error:simple", "book", "date"),
-    cluster("type_error:simple", "pay", "sum"),
+    make_cluster("decoder_failed", None, None, 9),
+    make_cluster("value_error:string", "book", "date", 3),
+    make_cluster("value_error:string", "rent", "city", 2),
+    make_cluster("value_error:string", "fly", "city"),
+    make_cluster("value_error:string", "stay", "city"),
+    make_cluster("type_error:simple", "book", "date"),
+    make_cluster("type_error:simple", "pay", "sum"),
 ]
 
 
-def test_groups_hold_every_cluster_once_most_items_first():
+def test_groups_contain_each_cluster_once_and_are_sorted_by_size():
     for by in range(3):
         groups = group_clusters(CLUSTERS, by)
         assert sum(group.count for group in groups) == sum(each.count for each in CLUSTERS)
@@ -49,19 +49,19 @@ def test_groups_hold_every_cluster_once_most_items_first():
 
 
 @pytest.mark.parametrize(
-    ("by", "said"),
+    ("by", "summaries"),
     [
         (0, ["", "4 city · 3 functions", "2 functions"]),
         (1, ["decoder_failed", "3 value_error:string · date", "value_error:string · city"]),
         (2, ["decoder_failed", "3 value_error:string · book", "4 value_error:string · 3 functions"]),
     ],
 )
-def test_what_most_items_of_a_group_share(by, said):
-    assert [summarize_group(group, by) for group in group_clusters(CLUSTERS, by)][:3] == said
+def test_group_summary_names_the_most_frequent_cluster(by, summaries):
+    assert [summarize_group(group, by) for group in group_clusters(CLUSTERS, by)][:3] == summaries
 
 
-def test_mostly_is_the_largest_error_type_whatever_its_functions():
-    """A hundred items of one category fail alike, each with other functions."""
+def test_summary_counts_an_error_type_over_all_functions():
+    """A hundred items of one category fail with the same error type in many functions."""
     kind = "irrelevance_error:decoder_success"
     functions = [*[f"f{number}" for number in range(60)], *[f"g{number}" for number in range(20)] * 2]
     terms = ("", "", "", "category:irrelevance")
@@ -72,7 +72,7 @@ def test_mostly_is_the_largest_error_type_whatever_its_functions():
     assert summarize_group(group, BY_CATEGORY) == f"100 {kind} · 80 functions"
 
 
-def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():
+def test_unfolded_group_is_followed_by_its_clusters():
     groups = group_clusters(CLUSTERS, 0)
     rows = cluster_rows(groups, {"error:type_error:simple"})
     assert [row.terms for row in rows] == [
@@ -86,8 +86,8 @@ def test_an_unfolded_group_is_followed_by_its_clusters_and_their_terms():
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])
 @pytest.mark.parametrize("by", [0, 1, 2])
-def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
-    clusters = [*CLUSTERS, cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
+def test_rows_fit_and_hostile_names_are_sanitized(cells, by):
+    clusters = [*CLUSTERS, make_cluster("e\x1b[31m" * 20, "f\u202e" * 40, "a\n" * 40, 1234)]
     groups = group_clusters(clusters, by)
     unfolded = {group.term for group in groups}
     heading, lines = cluster_table(cluster_rows(groups, unfolded), by, 1250, unfolded, cells).lines(cells)
@@ -96,11 +96,11 @@ def test_rows_fit_and_hostile_names_are_made_visible(cells, by):
         assert not set("\x1b\u202e\n") & set(plain_text(line))
 
 
-def test_shares():
+def test_shares_are_rounded_percentages():
     assert (format_share(17, 100), format_share(1, 1000), format_share(1, 1)) == ("17 %", "<1 %", "100 %")
 
 
-def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads() -> None:
+def test_explanation_has_meaning_of_error_and_example() -> None:
     large = Cluster("value_error:string", "f", "city", 3, ["a_1"], "", ("e", "f", "c"), 'city "x" (golden "y")')
     small = Cluster("value_error:string", "g", "day", 1, ["a_2"], "", ("e", "g", "d"), "day 3 (golden 4)")
     (group,) = group_clusters([large, small], BY_ERROR_TYPE)
@@ -117,7 +117,7 @@ def test_a_cluster_says_what_its_error_means_and_shows_a_difference_as_it_reads(
     )
 
 
-def test_of_a_long_error_type_the_words_are_kept() -> None:
+def test_long_error_type_is_cut_before_its_explanation() -> None:
     kind = "parallel_function_checker_no_order:cannot_find_match"
     (group,) = group_clusters([Cluster(kind, "f", "city", 3, ["a_1"], "", ("e", "f", "c"), "x")], BY_ERROR_TYPE)
     whole, cut = (
@@ -129,28 +129,38 @@ def test_of_a_long_error_type_the_words_are_kept() -> None:
     assert len(cut) == 78
 
 
-def test_a_bar_is_as_long_as_its_share() -> None:
+def test_bar_length_follows_the_share() -> None:
     assert [draw_bar(n, 48, 6) for n in (48, 24, 1, 0)] == ["██████", "███", "▏", ""]
     assert draw_bar(1, 10_000, 6) == "▏"
 
 
-def values(golden: str | None, predicted: str | None, count: int = 1) -> Cluster:
+def make_value_cluster(golden: str | None, predicted: str | None, count: int = 1) -> Cluster:
     terms = ("", "function:f", "argument:a", "", f"golden_value:{golden} predicted_value:{predicted}")
     return Cluster("", "f", "a", count, ["a_1"], "", terms, golden=golden, predicted=predicted)
 
 
-def test_values_are_named_by_both_and_those_that_do_not_differ_come_last() -> None:
+def test_value_groups_are_named_by_both_values() -> None:
     groups = group_clusters(
-        [values(None, None, 9), values('"km"', '"kilometers"', 2), values("3", None), values(None, "3")], 4
+        [
+            make_value_cluster(None, None, 9),
+            make_value_cluster('"km"', '"kilometers"', 2),
+            make_value_cluster("3", None),
+            make_value_cluster(None, "3"),
+        ],
+        4,
     )
     assert [group.name for group in groups] == ['"km" -> "kilometers"', "3 -> (missing)", "(not in golden) -> 3", None]
     assert cluster_rows(groups, set())[0].terms == ('golden_value:"km" predicted_value:"kilometers"',)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])
-def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
-    long = values('"Eiffel Tower"', '"Eiffel Tower, 5 Avenue Anatole France, 75007 Paris, France \x1b[31m"', 7)
-    groups = group_clusters([long, values('"a\\n -> b"' * 9, '"c"' * 30), values(None, None)], 4)
+def test_both_values_are_visible_in_narrow_lists(cells: int) -> None:
+    long = make_value_cluster(
+        '"Eiffel Tower"', '"Eiffel Tower, 5 Avenue Anatole France, 75007 Paris, France \x1b[31m"', 7
+    )
+    groups = group_clusters(
+        [long, make_value_cluster('"a\\n -> b"' * 9, '"c"' * 30), make_value_cluster(None, None)], 4
+    )
     heading, lines = cluster_table(cluster_rows(groups, set()), 4, 9, set(), cells).lines(cells)
     assert all(line_width(line) <= cells - 1 for line in (heading, *lines))
     assert '"Eif' in plain_text(lines[0]) and ' -> "Eif' in plain_text(lines[0])
@@ -162,7 +172,7 @@ def test_both_values_are_seen_where_there_is_little_room(cells: int) -> None:
 
 
 @pytest.mark.parametrize("cells", [80, 120, 160])
-def test_the_sentence_comes_before_the_code_and_bars_are_scaled_to_the_largest(cells: int) -> None:
+def test_explanation_precedes_code_and_bars_are_relative(cells: int) -> None:
     rows = cluster_rows(group_clusters(CLUSTERS, BY_ERROR_TYPE), set())
     _, lines = cluster_table(rows, BY_ERROR_TYPE, 18, set(), cells).lines(cells)
     texts = [plain_text(line) for line in lines]
@@ -171,9 +181,9 @@ def test_the_sentence_comes_before_the_code_and_bars_are_scaled_to_the_largest(c
     assert ("value_error:string" in texts[1]) is (cells == 160)
 
 
-def test_groups_with_the_same_sentence_differ():
+def test_groups_with_the_same_explanation_differ():
     codes = ["simple_function_checker:wrong_count", "parallel_function_checker_no_order:wrong_count"]
-    rows = cluster_rows(group_clusters([cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set())
+    rows = cluster_rows(group_clusters([make_cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set())
     narrow, wide = (cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160))
     assert [row[0][0][2:22] for row in narrow] == ["simple: number of ca", "parallel: number of "]
     assert {row[0][0][2:18] for row in wide} == {"Number of calls "}

@@ -1,4 +1,4 @@
-"""The list of clusters by category and by value: what a group says it has is what is shown when it is entered."""
+"""Each group of failures opens as many items as it shows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ from tests.tui.conftest import screen_lines
 Settled = Callable[[Any], Any]
 
 
-def number(line: str) -> int:
+def row_count(line: str) -> int:
     return int(line.strip(" ▸▌").split()[0].replace(",", ""))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("tabs", [3, 4], ids=["category", "value"])
 @pytest.mark.parametrize("name", ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"])
-async def test_each_group_shows_its_items(
-    name: str, tabs: int, imports: Imports, samples: Path, settled: Settled
-) -> None:
+async def test_group_opens_its_items(name: str, tabs: int, imports: Imports, samples: Path, settled: Settled) -> None:
     session = Session(imports.of([samples / name]), "alice")
     app = FcreviewApp(session, View())
     async with app.run_test(size=(99, 60)) as pilot:
@@ -44,7 +42,7 @@ async def test_each_group_shows_its_items(
             row = next(line for line in screen_lines(app)[3:] if line.startswith("▌"))
             await pilot.press("enter")
             shown = await settled(pilot)
-            assert any(re.search(rf"\b1(/| of ){number(row)}\b", line) for line in shown), row
+            assert any(re.search(rf"\b1(/| of ){row_count(row)}\b", line) for line in shown), row
             await pilot.press("escape")
             again = await settled(pilot)
             assert again[1] == lines[1] and next(each for each in again[3:] if each.startswith("▌")) == row, at

@@ -1,4 +1,4 @@
-"""The lines of the screen of estimates: accuracy, sample, what to do next, and the form."""
+"""The estimates screen shows accuracy, sample, advice and a form."""
 
 from __future__ import annotations
 
@@ -34,19 +34,23 @@ RUNS = [
 KEYS = {"estimates.draw": "enter", "estimates.review": "r", "estimates.adjudicate": "x", "estimates.metrics": "m"}
 
 
-def progress(annotator: str, done: int, total: int = 50) -> QueueProgress:
+def queue_progress(annotator: str, done: int, total: int = 50) -> QueueProgress:
     return QueueProgress("pilot", ShareProgress(annotator, done, total, 0))
 
 
-def sample(**fields: Any) -> RunSample:
+def make_sample(**fields: Any) -> RunSample:
     outcomes = [OutcomeCounts(True, 1492, 60, 57, 1, 2), OutcomeCounts(False, 578, 100, 96, 1, 2)]
-    known = {"estimate": ESTIMATE, "outcomes": outcomes, "queues": [progress("alice", 50), progress("bob", 50)]}
+    known = {
+        "estimate": ESTIMATE,
+        "outcomes": outcomes,
+        "queues": [queue_progress("alice", 50), queue_progress("bob", 50)],
+    }
     return RunSample(1, **{**known, **fields})
 
 
 @pytest.mark.parametrize("cells", [58, 78, 114, 154])
-def test_accuracy_has_the_official_rate_the_interval_and_the_labels_needed(cells: int) -> None:
-    heading, (first, second) = accuracy_lines(RUNS, {1: sample()}, frozenset({2}), cells)
+def test_accuracy_has_official_rate_interval_and_needed_labels(cells: int) -> None:
+    heading, (first, second) = accuracy_lines(RUNS, {1: make_sample()}, frozenset({2}), cells)
     assert all(line_width(line) <= cells for line in (heading, first, second))
     text = plain_text(first)
     assert text.split()[:5] == ["gpt-4o", "72.1", "%", "75.3", "%"] and text.endswith("64 more" if cells > 66 else "64")
@@ -54,19 +58,19 @@ def test_accuracy_has_the_official_rate_the_interval_and_the_labels_needed(cells
     assert "–" in plain_text(second) and "reading" in plain_text(second)
 
 
-def test_undecided_items_make_a_range() -> None:
+def test_undecided_items_give_a_range() -> None:
     bounds = replace(ESTIMATE, bounds=(0.718, 0.79), n_undecided=6)
-    assert plain_text(undecided_line(sample(estimate=bounds))) == (
+    assert plain_text(undecided_line(make_sample(estimate=bounds))) == (
         "71.8 to 79.0 % if the 6 undecided items all fail or all pass"
     )
-    headline = sample(estimate=replace(bounds, is_bounds_headline=True))
+    headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
     assert not undecided_line(headline)
     assert "71.8 to 79.0 %" in plain_text(accuracy_lines(RUNS, {1: headline}, frozenset(), 100)[1][0])
 
 
 @pytest.mark.parametrize("cells", [40, 56, 80])
-def test_a_sample_lists_outcomes_and_the_progress_of_everyone(cells: int) -> None:
-    lines = [plain_text(line) for line in sample_lines(sample(), cells)]
+def test_sample_lists_outcomes_and_progress_of_annotators(cells: int) -> None:
+    lines = [plain_text(line) for line in sample_lines(make_sample(), cells)]
     assert lines[0].split() == ["automatic", "items", "drawn", "decided", "unsure", "open"]
     assert lines[1].replace("━", "").replace("─", "").split() == ["pass", "1,492", "60", "57", "1", "2"]
     assert "pilot · bob" in lines[4] and "50 / 50" in lines[4]
@@ -75,19 +79,21 @@ def test_a_sample_lists_outcomes_and_the_progress_of_everyone(cells: int) -> Non
     ]  # fmt: skip
 
 
-def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
-    undrawn = replace(sample(), outcomes=())
-    solved = replace(sample(), outcomes=[OutcomeCounts(True, 9, 9, 9, 0, 0)])
-    waiting = replace(sample(), outcomes=solved.outcomes, queues=[progress("alice", 50), progress("bob", 20)])
-    said = [
+def test_advice_follows_the_state_of_the_sample() -> None:
+    undrawn = replace(make_sample(), outcomes=())
+    solved = replace(make_sample(), outcomes=[OutcomeCounts(True, 9, 9, 9, 0, 0)])
+    waiting = replace(
+        make_sample(), outcomes=solved.outcomes, queues=[queue_progress("alice", 50), queue_progress("bob", 20)]
+    )
+    advice = [
         plain_text(advice_line(each, "alice", KEYS))
         for each in (
-            undrawn, replace(sample(), queues=[progress("alice", 20)]), sample(), waiting, solved,
+            undrawn, replace(make_sample(), queues=[queue_progress("alice", 20)]), make_sample(), waiting, solved,
             replace(solved, estimate=replace(ESTIMATE, needed=0)), replace(solved, estimate=None),
             replace(solved, outcomes=[OutcomeCounts(True, 30_000, 9, 9, 0, 0)]),
         )
     ]  # fmt: skip
-    assert said == [
+    assert advice == [
         "No sample yet. Fill in the form to draw one: press enter",
         "Review your 30 items of pilot: press r",
         "Resolve 4 disagreements: press x",
@@ -99,13 +105,13 @@ def test_what_to_do_next_follows_the_state_of_the_sample() -> None:
     ]
 
 
-def test_the_form_creates_a_first_sample_and_extends_a_reviewed_one() -> None:
-    assert form_command(None) == form_command(sample(estimate=None)) == "queue create"
-    assert form_command(sample()) == "queue extend"
+def test_form_creates_or_extends_a_sample() -> None:
+    assert form_command(None) == form_command(make_sample(estimate=None)) == "queue create"
+    assert form_command(make_sample()) == "queue extend"
     first = form_defaults("queue create", RUNS[0], None, "alice", ["sample", "sample-2"])
     assert first["name"] == "sample-3" and first["size"] == "50" and first["stratify"] == "official"
     assert form_defaults("queue create", RUNS[1], None, "alice", [])["stratify"] == ""
-    more = form_defaults("queue extend", RUNS[0], sample(), "alice", [])
+    more = form_defaults("queue extend", RUNS[0], make_sample(), "alice", [])
     assert more == {"name": "pilot", "size": "64", "run": "1"}
     fields = [FormField("name"), FormField("where"), FormField("overlap"), FormField("size", default="9")]
     assert [(each.name, each.default) for each in order_fields(fields, first)][:2] == [
@@ -114,8 +120,8 @@ def test_the_form_creates_a_first_sample_and_extends_a_reviewed_one() -> None:
     ]
 
 
-def test_the_form_tells_what_to_expect() -> None:
+def test_form_shows_expected_interval_and_work() -> None:
     values = {"size": "50", "annotators": "alice, bob", "overlap": "10"}
     assert plain_text(expected_line(values, RUNS[0], None)) == "expected  at most ± 14 points, 30 items each"
-    assert plain_text(expected_line({"size": "150"}, RUNS[0], sample())) == "expected  about ± 2 points"
+    assert plain_text(expected_line({"size": "150"}, RUNS[0], make_sample())) == "expected  about ± 2 points"
     assert not expected_line({"size": "many"}, RUNS[0], None) and not expected_line({"size": "9999"}, RUNS[0], None)

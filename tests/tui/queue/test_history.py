@@ -1,4 +1,4 @@
-"""What was typed comes back in the next session, and filters have names in the filter line."""
+"""Typed filters and searches are remembered, and filters can be saved with a name."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from fcreview.store.workspace import AnnotatorState
 from fcreview.tui.queue.state import MAX_HISTORY, FilterHistory
-from tests.tui.queue.test_queue_choices import items, some
+from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 SIZE = (100, 24)
 
 
-def test_of_one_annotator_in_the_next_session(tmp_path: Path) -> None:
+def test_history_belongs_to_an_annotator(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("you:none", "stale", "you:none"):
         typed.remember("filter", text)
@@ -26,7 +26,7 @@ def test_of_one_annotator_in_the_next_session(tmp_path: Path) -> None:
     assert FilterHistory(AnnotatorState(None, "alice")).texts("filter") == []
 
 
-def test_it_is_bounded_and_survives_what_others_wrote_there(tmp_path: Path) -> None:
+def test_history_is_bounded_and_ignores_damaged_files(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for number in range(MAX_HISTORY + 5):
         typed.remember("filter", f"turns>{number}")
@@ -37,41 +37,41 @@ def test_it_is_bounded_and_survives_what_others_wrote_there(tmp_path: Path) -> N
         assert FilterHistory(AnnotatorState(tmp_path, "alice")).texts("filter") in ([], ["stale"])
 
 
-def test_a_workspace_that_cannot_be_written_to_keeps_it_for_the_session(tmp_path: Path) -> None:
+def test_history_works_in_read_only_workspace(tmp_path: Path) -> None:
     (tmp_path / "history").write_text("in the way")
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     typed.remember("filter", "stale")
     assert typed.texts("filter") == ["stale"]
 
 
-def test_blind_what_tells_verdicts_does_not_come_back(tmp_path: Path) -> None:
+def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
     typed = FilterHistory(AnnotatorState(tmp_path, "alice"))
     for text in ("official:fail", "you:none", "(stale"):
         typed.remember("filter", text)
     assert FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).texts("filter") == ["you:none", "(stale"]
-    typed.save_filter("told", "rule:fail")
+    typed.save_filter("hidden", "rule:fail")
     typed.save_filter("fine", "you:any")
     assert list(FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]
 
 
-async def test_up_brings_back_what_was_typed_in_an_earlier_session(make_app: Any, settled: Any) -> None:
-    async with make_app(some()).run_test(size=SIZE) as pilot:
+async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, settled: Any) -> None:
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("f", *"category:live_simple", "enter")
         await settled(pilot)
     workspace = make_app.stores[-1].workspace
-    kept = json.loads((workspace.root / "history" / "alice.json").read_text())
-    assert kept == {"filter": ["category:live_simple"], "search": []}
-    async with make_app(some()).run_test(size=SIZE) as pilot:
-        assert len(items(await settled(pilot))) == 12
+    history = json.loads((workspace.root / "history" / "alice.json").read_text())
+    assert history == {"filter": ["category:live_simple"], "search": []}
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
+        assert len(item_ids(await settled(pilot))) == 12
         await pilot.press("f", "up", "enter")
-        assert items(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
+        assert item_ids(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
     assert not list(workspace.reviews.glob("*.jsonl"))
 
 
 @pytest.mark.sweep
-async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: Any, settled: Any) -> None:
-    async with make_app(some()).run_test(size=SIZE) as pilot:
+async def test_filter_is_saved_and_used_by_name(make_app: Any, settled: Any) -> None:
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("f", *"catgory:live", "ctrl+s")
         assert "unknown key catgory" in (await settled(pilot))[-2]
@@ -89,7 +89,7 @@ async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: 
         assert "@live category:live_simple" in (await settled(pilot))[-2]
         await pilot.press("tab", *" -id:simple_5", "enter")
         lines = await settled(pilot)
-        assert items(lines) == ["simple_4", "simple_6"]
+        assert item_ids(lines) == ["simple_4", "simple_6"]
         assert "filter (category:live_simple) -id:simple_5" in lines[2]
         await pilot.press("f", "ctrl+u", *"@nope", "enter")
         lines = await settled(pilot)
@@ -97,8 +97,8 @@ async def test_a_filter_is_saved_as_it_is_typed_and_stands_for_itself(make_app: 
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("ctrl+s", "escape")])
-async def test_naming_can_be_left_for_the_filter(make_app: Any, settled: Any, keys: tuple[str, ...]) -> None:
-    async with make_app(some()).run_test(size=SIZE) as pilot:
+async def test_escape_leaves_the_name_prompt(make_app: Any, settled: Any, keys: tuple[str, ...]) -> None:
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("f", *"stale", "ctrl+s", *keys)
         lines = await settled(pilot)

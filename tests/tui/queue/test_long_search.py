@@ -1,4 +1,4 @@
-"""What takes long says so, and can be left: what was shown is there again at once."""
+"""Slow queries show their progress, and Esc cancels them."""
 
 from __future__ import annotations
 
@@ -25,129 +25,123 @@ ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b W
 
 
 @pytest.fixture(autouse=True)
-def told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def show_progress_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "PROGRESS_INTERVAL", 0.05)
 
 
-class Endless:
-    """Asks a store something that has no end, and remembers that it was broken off."""
+class EndlessQuery:
+    """A query that never ends. Counts how often it was interrupted."""
 
-    broken_off = 0
+    interrupts = 0
 
     def __init__(self) -> None:
-        self._begun = Event()
+        self._started = Event()
 
     def __call__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        self._begun.set()
+        self._started.set()
         try:
             connection.execute(ENDLESS)
         except duckdb.InterruptException:
-            self.broken_off += 1
+            self.interrupts += 1
             raise
 
-    async def begun(self, pilot: Pilot[Any]) -> None:
-        """What waits is told before: a question that has not begun is not broken off, it is never asked."""
+    async def wait_for_start(self, pilot: Pilot[Any]) -> None:
+        """Wait until the query runs. A query that has not started is not interrupted."""
         async with asyncio.timeout(30):
-            while not self._begun.is_set():
+            while not self._started.is_set():
                 await pilot.pause(0.02)
 
-    async def interrupted(self, pilot: Pilot[Any]) -> None:
-        """The screen is shown again before the store's thread notices the interrupt."""
+    async def wait_for_interrupt(self, pilot: Pilot[Any]) -> None:
+        """Wait for the interrupt. The screen changes back before it."""
         async with asyncio.timeout(30):
-            while not self.broken_off:
+            while not self.interrupts:
                 await pilot.pause(0.02)
-        assert self.broken_off == 1
+        assert self.interrupts == 1
 
 
-async def told(pilot: Pilot[Any], words: str) -> str:
-    """The line that says it, as soon as it is there."""
+async def wait_for_line(pilot: Pilot[Any], words: str) -> str:
+    """Return the first line with these words."""
     async with asyncio.timeout(30):
         while not (found := [line for line in screen_lines(pilot.app) if words in line]):
             await pilot.pause(0.02)
     return found[0]
 
 
-async def test_a_long_search_tells_how_long_it_takes_and_escape_leaves_it(
+async def test_long_search_shows_progress_and_escape_cancels(
     make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    endless = Endless()
+    endless = EndlessQuery()
 
-    def searched(request: QueueRequest, store: Store) -> QueuePage:
+    def search_endlessly(request: QueueRequest, store: Store) -> QueuePage:
         if "kangaroo" in request.view.where:
             endless(store.connection)
         return load_page(request, store)
 
-    monkeypatch.setattr(loader, "load_page", searched)
+    monkeypatch.setattr(loader, "load_page", search_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
         with held_threads():
             await pilot.press("f", *"text:kangaroo", "enter")
-            assert "Esc cancels" in await told(pilot, "searching 2 items")
+            assert "Esc cancels" in await wait_for_line(pilot, "searching 2 items")
             await pilot.press("escape")
         assert await settled(pilot) == before
-        await endless.interrupted(pilot)
+        await endless.wait_for_interrupt(pilot)
 
 
-async def test_the_first_rows_that_are_long_in_coming_tell_how_long(
-    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_slow_first_rows_show_progress(make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     free = Event()
 
-    def late(request: QueueRequest, store: Store) -> QueuePage:
+    def load_late(request: QueueRequest, store: Store) -> QueuePage:
         assert free.wait(30)
         return load_page(request, store)
 
-    monkeypatch.setattr(loader, "load_page", late)
+    monkeypatch.setattr(loader, "load_page", load_late)
     with held_threads():
         async with make_app([{}, {}], view=View(queue="suspects")).run_test(size=(80, 24)) as pilot:
             try:
-                await told(pilot, "reading the store · 1 s")
+                await wait_for_line(pilot, "reading the store · 1 s")
             finally:
                 free.set()
-            await told(pilot, "suspects")
+            await wait_for_line(pilot, "suspects")
             assert "reading the store" not in "\n".join(await settled(pilot))
 
 
-async def test_clusters_that_are_long_in_coming_can_be_left(
-    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    endless = Endless()
+async def test_counting_failures_can_be_cancelled(make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = EndlessQuery()
 
-    def clusters(store: Store, view: View, by: int) -> list[Cluster]:
+    def count_endlessly(store: Store, view: View, by: int) -> list[Cluster]:
         endless(store.connection)
         return []
 
-    monkeypatch.setattr(Store, "fetch_clusters", clusters)
+    monkeypatch.setattr(Store, "fetch_clusters", count_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
         with held_threads():
             await pilot.press("c")
-            await told(pilot, "counting failures")
-            await endless.begun(pilot)
-            assert screen_lines(pilot.app)[:6] == before[:6], "the queue stays in sight"
+            await wait_for_line(pilot, "counting failures")
+            await endless.wait_for_start(pilot)
+            assert screen_lines(pilot.app)[:6] == before[:6], "the queue stays visible"
             await pilot.press("escape")
         assert await settled(pilot) == before
-        await endless.interrupted(pilot)
+        await endless.wait_for_interrupt(pilot)
 
 
-async def test_a_comparison_that_is_long_in_coming_can_be_left(
-    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    endless = Endless()
+async def test_comparison_can_be_cancelled(make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = EndlessQuery()
 
-    def outcomes(told: UnblindedAnalysis, view: View, runs: Sequence[int], source: str) -> None:
-        endless(told._connection)
+    def compare_endlessly(analysis: UnblindedAnalysis, view: View, runs: Sequence[int], source: str) -> None:
+        endless(analysis._connection)
 
-    monkeypatch.setattr(UnblindedAnalysis, "fetch_outcomes", outcomes)
+    monkeypatch.setattr(UnblindedAnalysis, "fetch_outcomes", compare_endlessly)
     async with make_app(runs={"maple-8b": [{}], "birch-7b": [{}]}).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         with held_threads():
             await pilot.press("r", "j", "x", "j", "x")
-            await told(pilot, "comparing")
-            await endless.begun(pilot)
+            await wait_for_line(pilot, "comparing")
+            await endless.wait_for_start(pilot)
             await pilot.press("escape")
         runs = await settled(pilot)
         assert "2 runs" in runs[0], runs
         await pilot.press("escape")
         assert await settled(pilot)
-        await endless.interrupted(pilot)
+        await endless.wait_for_interrupt(pilot)

@@ -1,4 +1,4 @@
-"""300 runs opened by their paths: each run's number is in what is asked, and everything works."""
+"""The queue works with 300 runs that are opened by their paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZE = (100, 24)
 
 
 @pytest.mark.sweep
-async def test_the_queue_its_groups_and_a_filter(make_app: Any, settled: Any) -> None:
+async def test_queue_clusters_and_filter_include_all_runs(make_app: Any, settled: Any) -> None:
     async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
         assert "0 of 600 reviewed" in "\n".join(await settled(pilot))
         await pilot.press("c")
@@ -32,7 +32,7 @@ async def test_the_queue_its_groups_and_a_filter(make_app: Any, settled: Any) ->
         assert "no item matches the filter" in "\n".join(await settled(pilot))
 
 
-async def test_a_run_is_chosen_among_them(make_app: Any, settled: Any) -> None:
+async def test_run_can_be_selected(make_app: Any, settled: Any) -> None:
     async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("r")
@@ -43,7 +43,7 @@ async def test_a_run_is_chosen_among_them(make_app: Any, settled: Any) -> None:
         assert "maple-299" in text and "0 of 2 reviewed" in text
 
 
-def test_what_the_store_says_of_them(make_app: Any) -> None:
+def test_store_queries_are_limited_to_the_runs(make_app: Any) -> None:
     make_app(runs=RUNS | OTHER)
     store = make_app.stores[-1]
     view = View("effective:fail text:celsius", "dataset", runs=OPENED)

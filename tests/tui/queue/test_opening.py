@@ -1,4 +1,4 @@
-"""Opening the queue: while the store opens, from a workspace of an earlier version, and next to odd files."""
+"""The queue opens from workspaces of earlier versions, next to unknown files, and ignores keys until then."""
 
 from __future__ import annotations
 
@@ -28,40 +28,40 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """The store opens when this event is set."""
+def store_gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Return an event that lets the store open."""
     may, opens = threading.Event(), Session._open_store
 
-    def waits(self: Session) -> Store:
+    def open_later(self: Session) -> Store:
         assert may.wait(20)
         return opens(self)
 
-    monkeypatch.setattr(Session, "_open_store", waits)
+    monkeypatch.setattr(Session, "_open_store", open_later)
     return may
 
 
-def app(workspace: Workspace) -> FcreviewApp:
+def make_queue_app(workspace: Workspace) -> FcreviewApp:
     return FcreviewApp(Session(workspace, "alice"), resume=True)
 
 
-async def test_files_whose_names_are_not_text_are_ignored(workspace: Workspace, settled: Callable[..., Any]) -> None:
-    """A queue file that somebody sent in an archive from another system."""
+async def test_file_names_that_are_not_text_are_ignored(workspace: Workspace, settled: Callable[..., Any]) -> None:
+    """Archives of other systems contain such file names."""
     for folder in (workspace.queues, workspace.reviews):
         folder.mkdir(exist_ok=True)
         (folder / os.fsdecode(b"pil\xf6t.json")).write_text("{}")
-    async with app(workspace).run_test(size=SIZE) as pilot:
+    async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("down")
         assert (await settled(pilot))[2].rstrip("─ ").endswith("2/600")
 
 
-async def test_keys_before_the_store_is_open_do_no_harm(workspace, gate, settled):
+async def test_keys_before_the_store_is_open_are_ignored(workspace, store_gate, settled):
     with ExitStack() as holding:
         holding.enter_context(idle.held_threads())
-        async with app(workspace).run_test(size=SIZE) as pilot:
+        async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
             await pilot.pause()
             await pilot.press("down", "down", "enter")
-            gate.set()
+            store_gate.set()
             holding.close()
             lines = await settled(pilot)
             assert lines[2].rstrip("─ ").endswith("1/600")
@@ -70,8 +70,8 @@ async def test_keys_before_the_store_is_open_do_no_harm(workspace, gate, settled
 
 
 @pytest.mark.sweep
-async def test_a_view_that_comes_back_is_drawn_again(workspace, settled):
-    async with app(workspace).run_test(size=SIZE) as pilot:
+async def test_earlier_view_is_drawn_again(workspace, settled):
+    async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
         before = list(await settled(pilot))
         await pilot.press("f", *"official:pass", "enter")
         assert any("simple_0" in line for line in await settled(pilot))
@@ -79,18 +79,18 @@ async def test_a_view_that_comes_back_is_drawn_again(workspace, settled):
         assert await settled(pilot) == before
 
 
-async def test_the_page_cache_of_an_earlier_version_is_removed(workspace, settled):
+async def test_page_cache_of_earlier_versions_is_removed(workspace, settled):
     (workspace.root / "first").mkdir()
     (workspace.root / "first" / "alice.json").write_text('{"rows": []}')
-    async with app(workspace).run_test(size=SIZE) as pilot:
+    async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
         assert (await settled(pilot))[2].rstrip("─ ").endswith("1/600")
     assert not (workspace.root / "first").exists()
 
 
-async def test_a_link_or_file_in_place_of_that_cache_is_left_alone(workspace, settled, tmp_path):
+async def test_link_named_like_the_old_cache_is_kept(workspace, settled, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "kept.json").write_text("{}")
     (workspace.root / "first").symlink_to(tmp_path / "other")
-    async with app(workspace).run_test(size=SIZE) as pilot:
+    async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
         assert (await settled(pilot))[2].rstrip("─ ").endswith("1/600")
     assert (tmp_path / "other" / "kept.json").exists()

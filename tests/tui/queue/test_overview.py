@@ -1,4 +1,4 @@
-"""The lines of the overview: rates, reasons, progress, scores and what to do next."""
+"""The overview shows rates, reasons of failures, progress, scores and next actions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.text.test_format import run_row
 
 
-def category(name: str, n: int, passes: int, known: int | None = None) -> dict[str, object]:
+def category_counts(name: str, n: int, passes: int, known: int | None = None) -> dict[str, object]:
     known = n if known is None else known
     return {
         "category": name,
@@ -43,16 +43,16 @@ def category(name: str, n: int, passes: int, known: int | None = None) -> dict[s
     }
 
 
-def two_runs() -> list[RunRow]:
+def make_two_runs() -> list[RunRow]:
     weak, strong = run_row("weak"), run_row("strong")
     weak = replace(weak, run=1, official_pass=1, official_known=4, n_items=4)
     strong = replace(strong, run=2, official_pass=3, official_known=4, n_items=4)
-    weak.categories[:] = [category("simple", 3, 1), category("live", 1, 0, known=0)]
-    strong.categories[:] = [category("simple", 3, 3), category("live", 1, 0)]
+    weak.categories[:] = [category_counts("simple", 3, 1), category_counts("live", 1, 0, known=0)]
+    strong.categories[:] = [category_counts("simple", 3, 3), category_counts("live", 1, 0)]
     return [weak, strong]
 
 
-def failures(*counts: tuple[str, int]) -> list[object]:
+def failure_groups(*counts: tuple[str, int]) -> list[object]:
     clusters = [
         Cluster(name, "f", "city", n, ["a_1"], "", (f"error:{name}", "", ""), difference='city "a" (golden "b")')
         for name, n in counts
@@ -60,16 +60,16 @@ def failures(*counts: tuple[str, int]) -> list[object]:
     return list(group_clusters(clusters, BY_ERROR_TYPE))
 
 
-def test_the_best_run_is_first_and_categories_by_size() -> None:
-    runs = two_runs()
+def test_best_run_and_largest_category_are_first() -> None:
+    runs = make_two_runs()
     assert [run.run for run in sort_runs_by_rate(runs, blind=False)] == [2, 1]
     assert [run.info.model for run in sort_runs_by_rate(runs, blind=True)] == ["strong", "weak"]
     assert list_categories(runs) == ["simple", "live"]
 
 
-def test_a_run_with_judge_verdicts_only_has_the_rate_of_the_judge() -> None:
-    judged = replace(two_runs()[0], official_known=0, judge_pass=2, judge_known=4)
-    judged.categories[:] = [category("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}]
+def test_run_with_judge_verdicts_only_shows_judge_rate() -> None:
+    judged = replace(make_two_runs()[0], official_known=0, judge_pass=2, judge_known=4)
+    judged.categories[:] = [category_counts("simple", 4, 0, known=0) | {"judge_pass": 2, "judge_known": 4}]
     (line,) = map(plain_text, run_table(Overview([judged], "alice"), [judged], 78, 0).lines)
     assert "50.0 % judge" in line and "50.0  " in line
     assert judged.official_rate == "50.0 % judge"
@@ -78,8 +78,8 @@ def test_a_run_with_judge_verdicts_only_has_the_rate_of_the_judge() -> None:
 
 
 @pytest.mark.parametrize("cells", [60, 78, 116, 156])
-def test_rates_stand_by_category_and_incomplete_ones_are_a_dash(cells: int) -> None:
-    runs = sort_runs_by_rate(two_runs(), blind=False)
+def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
+    runs = sort_runs_by_rate(make_two_runs(), blind=False)
     table = run_table(Overview(runs, "alice"), runs, cells, 0)
     strong, weak = map(plain_text, table.lines)
     assert "strong" in strong and "75.0 %" in strong and "100.0" in strong and "0.0" in strong
@@ -88,16 +88,16 @@ def test_rates_stand_by_category_and_incomplete_ones_are_a_dash(cells: int) -> N
     assert table.hidden_categories == 0
 
 
-def test_categories_that_do_not_fit_are_counted_and_reached() -> None:
-    runs = two_runs()
+def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
+    runs = make_two_runs()
     table = run_table(Overview(runs, "alice"), runs, 42, 0)
     assert table.hidden_categories == 1 and "live" not in plain_text(table.heading)
     assert "1 more category →" in runs_facts(Overview(runs, "alice"), 1)
     assert "live" in plain_text(run_table(Overview(runs, "alice"), runs, 42, 1).heading)
 
 
-def test_a_blind_annotator_sees_own_progress_only() -> None:
-    runs = two_runs()
+def test_blind_overview_shows_own_progress_only() -> None:
+    runs = make_two_runs()
     overview = Overview(runs, "alice", blind=True, queues=[QueueProgress("pilot", ShareProgress("alice", 1, 4, 0))])
     table = run_table(overview, runs, 100, 0)
     text = "\n".join(map(plain_text, (table.heading, *table.lines, *review_lines(overview, 60))))
@@ -105,8 +105,8 @@ def test_a_blind_annotator_sees_own_progress_only() -> None:
     assert [each.key for each in next_actions(overview)] == ["overview.queue", "overview.failures"]
 
 
-def test_a_reason_is_a_sentence_with_its_code_and_an_example() -> None:
-    groups = failures(("value_error:string", 1204), ("no_such_code", 3))
+def test_reason_has_explanation_code_and_example() -> None:
+    groups = failure_groups(("value_error:string", 1204), ("no_such_code", 3))
     lines = [plain_text(line) for line in reason_lines(groups, 70)]
     assert len(lines) == 4
     assert lines[0].startswith("1,204  ━━━━") and lines[0].endswith("String is not an accepted value")
@@ -124,7 +124,7 @@ def test_a_reason_is_a_sentence_with_its_code_and_an_example() -> None:
         ("a\x1b[2J b (golden c)", "a␛[2J  c → b"),
     ],
 )  # fmt: skip
-def test_an_example_is_split_into_golden_and_predicted(text: str, shown: str) -> None:
+def test_example_is_split_into_golden_and_predicted(text: str, shown: str) -> None:
     line = split_difference(text)
     assert plain_text(line) == shown
     assert line_width(fit_difference(line, 12)) <= 12
@@ -135,7 +135,9 @@ def test_next_actions_start_with_disagreements() -> None:
         QueueProgress("pilot", ShareProgress("bob", 0, 9, 0)),
         QueueProgress("judge", ShareProgress("alice", 2, 6, 0)),
     ]
-    overview = Overview(two_runs(), "alice", reasons=failures(("a", 2)), queues=queues, n_disagreements=8, n_suspects=6)
+    overview = Overview(
+        make_two_runs(), "alice", reasons=failure_groups(("a", 2)), queues=queues, n_disagreements=8, n_suspects=6
+    )
     assert [each.text for each in next_actions(overview)] == [
         "Resolve 8 disagreements",
         "Review 4 items of judge",
@@ -154,7 +156,7 @@ def test_next_actions_start_with_disagreements() -> None:
     assert find_unfinished_queue(replace(overview, queues=queues[:1])) is None
 
 
-def test_runs_of_one_model_are_told_apart_in_every_panel() -> None:
+def test_runs_of_one_model_have_different_labels() -> None:
     alike = run_row("maple-8b")
     runs = [
         replace(alike, run=1),
@@ -175,8 +177,8 @@ def test_runs_of_one_model_are_told_apart_in_every_panel() -> None:
             assert all(line_width(line) <= cells for line in lines)
 
 
-def test_scores_have_a_dash_where_verdicts_are_missing() -> None:
-    runs = two_runs()
+def test_scores_are_dashes_where_verdicts_are_missing() -> None:
+    runs = make_two_runs()
     runs[0] = replace(runs[0], official_known=3)
     estimate = PassRateEstimate(0.75, 0.70, 0.80, 64)
     overview = Overview(runs, "alice", estimates={2: estimate}, sampled_runs=frozenset({1, 2}))

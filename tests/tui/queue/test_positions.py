@@ -1,4 +1,4 @@
-"""Going in and coming back: every level of the queue stands as it was left, also when the program is opened again."""
+"""The queue restores cursor, filter and level when the user goes back or reopens it."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ from fcreview.tui.screens.clusters import ClustersScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
-from tests.tui.queue.test_queue_choices import items, some
+from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 NARROW = (80, 24)
 
 
-def under(lines: list[str]) -> str:
+def cursor_item(lines: list[str]) -> str:
     return next(line for line in lines if line.startswith("▌")).split()[1]
 
 
-def filter_of(app: FcreviewApp) -> str:
-    """The filter in force; the screen shortens it."""
+def active_filter(app: FcreviewApp) -> str:
+    """Return the filter of the queue. The screen shortens it."""
     screen = app.screen
     assert isinstance(screen, QueueScreen)
     return screen.state.where
 
 
-def more() -> list[dict[str, Any]]:
-    rows = some()
+def rows_with_three_errors() -> list[dict[str, Any]]:
+    rows = twelve_rows()
     for number in (8, 9):
         rows[number] |= {"error_type": "wrong_count"}
     return rows
 
 
 @pytest.mark.sweep
-async def test_a_filter_and_a_cluster_open_at_their_first_row(make_app: Any, settled: Any) -> None:
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_filter_and_cluster_open_at_first_row(make_app: Any, settled: Any) -> None:
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("end", "f", *"category:live_simple", "enter")
-        assert under(await settled(pilot)) == "simple_4"
+        assert cursor_item(await settled(pilot)) == "simple_4"
         await pilot.press("F", "end", "c")
         await settled(pilot)
         await pilot.press("j", "enter")
         lines = await settled(pilot)
-        assert under(lines) == "simple_4" and lines[2].rstrip("─ ").endswith("1/3")
+        assert cursor_item(lines) == "simple_4" and lines[2].rstrip("─ ").endswith("1/3")
 
 
 @pytest.mark.sweep
-async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app: Any, settled: Any) -> None:
-    app = make_app(more())
+async def test_escape_returns_to_the_previous_level(make_app: Any, settled: Any) -> None:
+    app = make_app(rows_with_three_errors())
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("j", "j", "f", *"official:fail", "enter")
@@ -61,26 +61,26 @@ async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app
         await pilot.press("j", "c")
         await settled(pilot)
         await pilot.press("enter")
-        assert items(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
-        assert filter_of(app) == "official:fail effective:fail error:type_error:simple"
+        assert item_ids(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
+        assert active_filter(app) == "official:fail effective:fail error:type_error:simple"
         await pilot.press("j", "enter")
         await settled(pilot)
         await pilot.press("escape")
-        assert under(await settled(pilot)) == "simple_5"
-        await pilot.press("escape", "down", "enter")  # without a pause: the list is there at once
+        assert cursor_item(await settled(pilot)) == "simple_5"
+        await pilot.press("escape", "down", "enter")  # no pause: the list must be there at once
         second = await settled(pilot)
-        assert "error:value_error" in second[2] and items(second) == ["simple_7", "simple_10", "simple_11"]
-        assert filter_of(app) == "official:fail effective:fail error:value_error:string"
+        assert "error:value_error" in second[2] and item_ids(second) == ["simple_7", "simple_10", "simple_11"]
+        assert active_filter(app) == "official:fail effective:fail error:value_error:string"
         await pilot.press("escape")
         lines = await settled(pilot)
         assert isinstance(app.screen, ClustersScreen)
         assert "String is not an accepted value" in next(line for line in lines if line.startswith("▌"))
         await pilot.press("q")
         lines = await settled(pilot)
-        assert "filter official:fail · " in lines[2] and under(lines) == "simple_7"  # the line below simple_6
+        assert "filter official:fail · " in lines[2] and cursor_item(lines) == "simple_7"  # the row below simple_6
         await pilot.press("q")
         lines = await settled(pilot)
-        assert "all items" in lines[2] and under(lines) == "simple_6"
+        assert "all items" in lines[2] and cursor_item(lines) == "simple_6"
         await pilot.press("escape")
         assert "Already at the top level; press q to quit" in (await settled(pilot))[-2]
         await pilot.press("q")
@@ -89,8 +89,8 @@ async def test_esc_goes_back_one_level_and_from_one_cluster_to_the_next(make_app
 
 
 @pytest.mark.sweep
-async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, settled: Any) -> None:
-    rows = more()
+async def test_clusters_keep_grouping_and_folds(make_app: Any, settled: Any) -> None:
+    rows = rows_with_three_errors()
     rows[8]["diff_argument"] = "unit"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -105,7 +105,7 @@ async def test_a_list_of_clusters_keeps_its_grouping_and_folds(make_app: Any, se
         assert lines.index(next(line for line in lines if line.startswith("▌"))) == 5
 
 
-def test_what_is_set_again_is_no_level() -> None:
+def test_unchanged_settings_add_no_level() -> None:
     state = QueueState(where="official:fail")
     levels = QueueLevels(state)
     before = state.settings
@@ -117,7 +117,7 @@ def test_what_is_set_again_is_no_level() -> None:
     assert level is not None and level.cursor.line == 4 and state.where == "official:fail"
 
 
-def test_items_of_a_figure_are_a_level_that_is_kept_and_cleared() -> None:
+def test_items_of_a_figure_are_a_level() -> None:
     state = QueueState(where="official:fail", search="x")
     state.apply_items((3, 5))
     assert state.view.items == (3, 5) and not state.where and not state.search
@@ -127,8 +127,8 @@ def test_items_of_a_figure_are_a_level_that_is_kept_and_cleared() -> None:
     assert state.view.items == () and not state.is_narrowed
 
 
-async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
-    async with make_app(some(), blind=True).run_test(size=NARROW) as pilot:
+async def test_unavailable_keys_give_a_reason(make_app: Any, settled: Any) -> None:
+    async with make_app(twelve_rows(), blind=True).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
         await pilot.press("r")
@@ -141,7 +141,7 @@ async def test_dead_keys_say_why(make_app: Any, settled: Any) -> None:
         assert "no filter to clear" in (await settled(pilot))[-2]
 
 
-async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:
+async def test_half_pages_and_both_ends_are_reached(make_app: Any, settled: Any) -> None:
     rows: list[dict[str, Any]] = [{"official": True} for _ in range(60)]
     async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -152,15 +152,15 @@ async def test_half_pages_and_both_ends(make_app: Any, settled: Any) -> None:
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
-    return imported(tmp_path / "work", {"maple-8b": more()})
+    return imported(tmp_path / "work", {"maple-8b": rows_with_three_errors()})
 
 
-def left_at(workspace: Workspace) -> Any:
+def saved_position(workspace: Workspace) -> Any:
     return json.loads((workspace.root / "positions" / "alice.json").read_text())
 
 
 @pytest.mark.sweep
-async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled: Any) -> None:
+async def test_queue_reopens_at_saved_position(workspace: Workspace, settled: Any) -> None:
     app = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -168,55 +168,55 @@ async def test_the_program_opens_where_it_was_left(workspace: Workspace, settled
         await settled(pilot)
         await pilot.press("j", "j", "ctrl+q")
         await settled(pilot)
-    assert left_at(workspace)["levels"][-1]["item"] == ["simple_7", 1]
+    assert saved_position(workspace)["levels"][-1]["item"] == ["simple_7", 1]
     again = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with again.run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-        assert lines[2].partition(" · ")[2].startswith("filter official:fail") and under(lines) == "simple_7"
+        assert lines[2].partition(" · ")[2].startswith("filter official:fail") and cursor_item(lines) == "simple_7"
         await pilot.press("escape")
         lines = await settled(pilot)
-        assert "all items" in lines[2] and under(lines) == "simple_5"
+        assert "all items" in lines[2] and cursor_item(lines) == "simple_5"
     other = FcreviewApp(Session(workspace, "bob"), resume=True)
     async with other.run_test(size=NARROW) as pilot:
-        assert under(await settled(pilot)) == "simple_4"
+        assert cursor_item(await settled(pilot)) == "simple_4"
     blind = FcreviewApp(Session(workspace, "alice", blind=True), resume=True)
     async with blind.run_test(size=NARROW) as pilot:
         assert "official" not in (await settled(pilot))[2]
 
 
 @pytest.mark.sweep
-async def test_a_reloaded_page_opens_the_item_that_was_open(workspace: Workspace, settled: Any) -> None:
-    def make(selection: str) -> FcreviewApp:
+async def test_reloaded_browser_page_reopens_the_item(workspace: Workspace, settled: Any) -> None:
+    def make_browser_app(selection: str) -> FcreviewApp:
         session = Session(workspace, "alice")
         session.in_browser, session.start_options = True, selection
         return FcreviewApp(session, resume=True)
 
-    async with make("pilot").run_test(size=NARROW) as pilot:
+    async with make_browser_app("pilot").run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("j", "enter")
         await settled(pilot)
         await pilot.press("right_square_bracket", "ctrl+q")
         await settled(pilot)
-    left = left_at(workspace)
+    left = saved_position(workspace)
     assert left["open"] and left["start"] == "pilot" and left["levels"][-1]["item"] == ["simple_6", 1]
-    async with make("pilot").run_test(size=NARROW) as pilot:
+    async with make_browser_app("pilot").run_test(size=NARROW) as pilot:
         assert "simple_6" in (await settled(pilot))[0] and len(pilot.app.screen_stack) == 2
-    async with make("").run_test(size=NARROW) as pilot:
-        assert under(await settled(pilot)) == "simple_4"
+    async with make_browser_app("").run_test(size=NARROW) as pilot:
+        assert cursor_item(await settled(pilot)) == "simple_4"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
-async def test_a_position_that_cannot_be_read_is_none(workspace: Workspace, settled: Any, content: str) -> None:
+async def test_damaged_position_is_ignored(workspace: Workspace, settled: Any, content: str) -> None:
     file = workspace.root / "positions" / "alice.json"
     file.parent.mkdir()
     file.write_text(content)
     async with FcreviewApp(Session(workspace, "alice"), resume=True).run_test(size=NARROW) as pilot:
-        assert under(await settled(pilot)) == "simple_4"
+        assert cursor_item(await settled(pilot)) == "simple_4"
 
 
 @pytest.mark.sweep
-async def test_behind_the_last_item_it_says_that_all_are_done(make_app: Any, settled: Any) -> None:
-    async with make_app(some()[:3]).run_test(size=NARROW) as pilot:
+async def test_end_of_the_queue_is_reported(make_app: Any, settled: Any) -> None:
+    async with make_app(twelve_rows()[:3]).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("f", *"-reviewed", "enter")
         await settled(pilot)

@@ -1,4 +1,4 @@
-"""The queue, key by key, on a real store."""
+"""Keys and rows of the queue, on a real store."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fcreview.tui.widgets.lists import WINDOW
 NARROW, WIDE, ONE_PANE = (80, 24), (160, 50), (119, 50)
 
 
-def some(n: int = 30, passing: int = 10) -> list[dict[str, Any]]:
-    """The first `passing` items pass."""
+def make_rows(n: int = 30, passing: int = 10) -> list[dict[str, Any]]:
+    """Return `n` rows. The first `passing` rows pass."""
     return [{"official": number < passing} for number in range(n)]
 
 
-def row_under_cursor(lines: list[str]) -> str:
+def cursor_row(lines: list[str]) -> str:
     (row,) = [line.lstrip("│ ") for line in lines if "▌" in line[:3]]
     return row
 
 
-async def test_failing_items_come_first_and_the_header_says_what_is_known(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_failures_come_first_and_header_shows_rates(make_app, settled):
+    async with make_app(make_rows()).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
     assert "maple-8b" in lines[0]
     assert lines[0].endswith("0 of 30   alice")
@@ -38,14 +38,14 @@ async def test_failing_items_come_first_and_the_header_says_what_is_known(make_a
     assert "corrected 33.3 %" in lines[1]
     assert lines[2].rstrip("─ ").endswith("order failures · 1/30")
     assert lines[3].split()[:4] == ["item", "off", "recomp.", "you"]
-    assert row_under_cursor(lines).split()[1:6] == ["simple_10", "✗", "✗", "–", "string"]
+    assert cursor_row(lines).split()[1:6] == ["simple_10", "✗", "✗", "–", "string"]
     assert all("✗" in line for line in lines[4:22])
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("size", [NARROW, WIDE, (60, 15), (100, 30)])
-async def test_the_key_line_is_the_last_line_and_fits(make_app, settled, size):
-    async with make_app([*some(), {"issue": "unreadable"}]).run_test(size=size) as pilot:
+async def test_key_line_is_last_and_fits(make_app, settled, size):
+    async with make_app([*make_rows(), {"issue": "unreadable"}]).run_test(size=size) as pilot:
         for keys in ([], ["f", *"simple", "enter"]):
             await pilot.press(*keys)
             lines = await settled(pilot)
@@ -55,19 +55,19 @@ async def test_the_key_line_is_the_last_line_and_fits(make_app, settled, size):
             assert all(display_width(line) <= size[0] for line in lines)
 
 
-async def test_the_cursor_moves_by_line_page_and_to_both_ends(make_app, settled):
-    async with make_app(some(100, 0)).run_test(size=NARROW) as pilot:
+async def test_cursor_moves_by_line_page_and_to_both_ends(make_app, settled):
+    async with make_app(make_rows(100, 0)).run_test(size=NARROW) as pilot:
         await settled(pilot)
         expected = {"j": 1, "down": 2, "k": 1, "up": 0, "pagedown": 17, "space": 34, "pageup": 17, "end": 99, "home": 0}
         for key, place in expected.items():
             await pilot.press(key)
             lines = await settled(pilot)
-            assert row_under_cursor(lines).split()[1] == f"simple_{place}", key
+            assert cursor_row(lines).split()[1] == f"simple_{place}", key
             assert lines[2].rstrip("─ ").endswith(f"{place + 1}/100"), key
 
 
-async def test_a_cursor_move_draws_two_lines_of_the_list(make_app, settled, monkeypatch):
-    async with make_app(some(100, 0)).run_test(size=NARROW) as pilot:
+async def test_cursor_move_redraws_two_rows(make_app, settled, monkeypatch):
+    async with make_app(make_rows(100, 0)).run_test(size=NARROW) as pilot:
         await settled(pilot)
         rows = pilot.app.screen.list
         drawn: list[int] = []
@@ -81,26 +81,26 @@ async def test_a_cursor_move_draws_two_lines_of_the_list(make_app, settled, monk
 @pytest.mark.sweep
 async def test_long_queues_are_read_in_windows(make_app, settled, monkeypatch):
     n = 5 * WINDOW
-    app, store = make_app(some(n, 0)), make_app.stores[-1]
-    asked: list[tuple[int, int]] = []
+    app, store = make_app(make_rows(n, 0)), make_app.stores[-1]
+    requested: list[tuple[int, int]] = []
     page = store.fetch_page
     monkeypatch.setattr(
-        store, "fetch_page", lambda view, start, limit: asked.append((start, limit)) or page(view, start, limit)
+        store, "fetch_page", lambda view, start, limit: requested.append((start, limit)) or page(view, start, limit)
     )
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
-        assert asked == [(0, WINDOW)]
+        assert requested == [(0, WINDOW)]
         await pilot.press("end")
-        assert row_under_cursor(await settled(pilot)).split()[1] == f"simple_{n - 1}"
-        assert asked == [(0, WINDOW), (4 * WINDOW, WINDOW)]
+        assert cursor_row(await settled(pilot)).split()[1] == f"simple_{n - 1}"
+        assert requested == [(0, WINDOW), (4 * WINDOW, WINDOW)]
         await pilot.press("home", *["pagedown"] * 12)
         await settled(pilot)
-        assert asked[2:] == [(WINDOW, WINDOW)], "the neighbouring window is there before the cursor gets to it"
+        assert requested[2:] == [(WINDOW, WINDOW)], "the next window is read before the cursor reaches it"
 
 
 @pytest.mark.sweep
-async def test_a_verdict_shows_in_the_queue_and_counts_in_the_exit(make_app, settled):
-    app: FcreviewApp = make_app(some(5, 0))
+async def test_verdict_is_shown_and_sets_the_exit_code(make_app, settled):
+    app: FcreviewApp = make_app(make_rows(5, 0))
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("j", "enter")
@@ -114,15 +114,15 @@ async def test_a_verdict_shows_in_the_queue_and_counts_in_the_exit(make_app, set
         assert "corrected 20.0 %" in lines[1]
         (judged,) = [line for line in lines if " simple_1 " in line]
         assert judged.split()[1:2] == ["✓"]
-        assert row_under_cursor(lines).split()[1] == "simple_2"
+        assert cursor_row(lines).split()[1] == "simple_2"
         await pilot.press("q")
     assert app.return_value == 1
     events, _ = read_journals(make_app.stores[-1].workspace)
     assert [(event.key.id, event.verdict) for event in events] == [("simple_1", True)]
 
 
-async def test_an_undone_verdict_does_not_count(make_app, settled):
-    app = make_app(some(5, 0))
+async def test_undone_verdict_does_not_count(make_app, settled):
+    app = make_app(make_rows(5, 0))
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("enter")
@@ -137,22 +137,22 @@ async def test_an_undone_verdict_does_not_count(make_app, settled):
     assert app.return_value == 0
 
 
-async def test_open_item_by_id_lies_over_the_queue(make_app, settled):
-    async with make_app(some(), open_item="simple_15").run_test(size=NARROW) as pilot:
+async def test_item_option_opens_the_item_above_the_queue(make_app, settled):
+    async with make_app(make_rows(), open_item="simple_15").run_test(size=NARROW) as pilot:
         await settled(pilot)
         assert isinstance(pilot.app.screen, ItemScreen)
         await pilot.press("q")
-        assert row_under_cursor(await settled(pilot)).split()[1] == "simple_15"
+        assert cursor_row(await settled(pilot)).split()[1] == "simple_15"
 
 
-async def test_an_item_that_is_not_there_is_said(make_app, settled):
-    async with make_app(some(), open_item="nothing_1").run_test(size=NARROW) as pilot:
+async def test_missing_item_is_reported(make_app, settled):
+    async with make_app(make_rows(), open_item="nothing_1").run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)
         assert "No item nothing_1" in lines[-2]
 
 
-async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, capsys):
+async def test_missing_store_ends_with_an_error(tmp_path, settled, capsys):
     app = FcreviewApp(Session(find_workspace(tmp_path), "alice"))
     async with app.run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -160,8 +160,8 @@ async def test_a_store_that_is_not_there_ends_with_a_reason(tmp_path, settled, c
     assert capsys.readouterr().err.startswith("nothing imported at ")
 
 
-async def test_wide_terminals_get_the_category_and_resizing_keeps_the_cursor(make_app, settled):
-    rows = [row | {"category": "weather"} for row in some(100, 0)]
+async def test_wide_terminal_adds_category_and_resize_keeps_cursor(make_app, settled):
+    rows = [row | {"category": "weather"} for row in make_rows(100, 0)]
     async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("end")
@@ -169,21 +169,21 @@ async def test_wide_terminals_get_the_category_and_resizing_keeps_the_cursor(mak
         await pilot.resize_terminal(*ONE_PANE)
         lines = await settled(pilot)
         assert "category" in lines[3]
-        assert row_under_cursor(lines).split()[1:3] == ["simple_99", "weather"]
+        assert cursor_row(lines).split()[1:3] == ["simple_99", "weather"]
         await pilot.resize_terminal(*NARROW)
-        assert row_under_cursor(await settled(pilot)).split()[1] == "simple_99"
+        assert cursor_row(await settled(pilot)).split()[1] == "simple_99"
 
 
-async def test_a_terminal_that_is_too_small_says_so_until_it_grows(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_small_terminal_shows_required_size(make_app, settled):
+    async with make_app(make_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.resize_terminal(50, 10)
         assert "fcreview needs 60x15" in (await settled(pilot))[0]
         await pilot.resize_terminal(*NARROW)
-        assert row_under_cursor(await settled(pilot)).split()[1] == "simple_10"
+        assert cursor_row(await settled(pilot)).split()[1] == "simple_10"
 
 
-async def test_hostile_text_is_drawn_as_text(make_app, settled):
+async def test_hostile_text_is_sanitized(make_app, settled):
     row = {
         "id": "simple_\x1b]0;owned\x07",
         "error_type": "value\u202e_error",
@@ -195,7 +195,7 @@ async def test_hostile_text_is_drawn_as_text(make_app, settled):
     assert "[bold red]markup[/] ␛[2J" in text
 
 
-async def test_wide_characters_keep_the_columns_aligned(make_app, settled):
+async def test_wide_characters_keep_columns_aligned(make_app, settled):
     rows = [{"id": "简单_1", "first_difference": "city 杭州"}, {"id": "simple_2", "first_difference": "city x"}]
     rows[1]["error_type"] = "value_error:others"
     async with make_app(rows).run_test(size=NARROW) as pilot:
@@ -204,8 +204,8 @@ async def test_wide_characters_keep_the_columns_aligned(make_app, settled):
     assert len(starts) == 1
 
 
-async def test_keys_can_be_remapped_and_the_key_line_says_so(make_app, settled):
-    app = make_app(some(), key_names={"queue.open": "l", "clusters": "C"})
+async def test_remapped_keys_work_and_are_shown(make_app, settled):
+    app = make_app(make_rows(), key_names={"queue.open": "l", "clusters": "C"})
     async with app.run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert "l open" in lines[-1]
@@ -215,18 +215,18 @@ async def test_keys_can_be_remapped_and_the_key_line_says_so(make_app, settled):
         assert isinstance(app.screen, ItemScreen)
 
 
-async def test_a_remapping_of_a_key_that_does_not_exist_is_said(make_app, settled):
-    async with make_app(some(), key_names={"queue.opne": "l"}).run_test(size=NARROW) as pilot:
+async def test_unknown_action_in_keys_is_reported(make_app, settled):
+    async with make_app(make_rows(), key_names={"queue.opne": "l"}).run_test(size=NARROW) as pilot:
         assert "queue.opne: unknown action" in (await settled(pilot))[-2]
 
 
-async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
-    async with make_app(some()).run_test(size=WIDE) as pilot:
+async def test_help_shows_all_keys_and_closes(make_app, settled):
+    async with make_app(make_rows()).run_test(size=WIDE) as pilot:
         await settled(pilot)
         await pilot.press("question_mark")
         text = "\n".join(await settled(pilot))
-        for says in ("open", "search", "filter", "sort", "clusters", "quit", "next line", "page down"):
-            assert says in text
+        for words in ("open", "search", "filter", "sort", "clusters", "quit", "next line", "page down"):
+            assert words in text
         assert "a      agreement: compare the annotators" in text
         assert "C      calibration: measure checkers and judges" in text
         assert "x      adjudicate: resolve annotator disagreements" in text
@@ -235,8 +235,8 @@ async def test_help_shows_every_key_in_force_and_goes_away(make_app, settled):
         assert isinstance(pilot.app.screen, QueueScreen)
 
 
-async def test_blind_shows_no_verdict_of_others(make_app, settled):
-    app = make_app(some(), blind=True, view=View(queue="failures"))
+async def test_blind_queue_shows_no_verdicts_of_others(make_app, settled):
+    app = make_app(make_rows(), blind=True, view=View(queue="failures"))
     async with app.run_test(size=ONE_PANE) as pilot:
         lines = await settled(pilot)
         text = "\n".join(lines)
@@ -245,15 +245,15 @@ async def test_blind_shows_no_verdict_of_others(make_app, settled):
         for word in ("official", "corrected", "value_error", "failures", "Hangzhou"):
             assert word not in text
         assert lines[3].strip("│ ").split() == ["item", "you", "question"]
-        assert row_under_cursor(lines).split()[1] == "simple_0", "dataset order, not failing first"
+        assert cursor_row(lines).split()[1] == "simple_0", "dataset order, not failing first"
         await pilot.press("f", *"official:fail", "enter")
         assert "hidden in blind mode" in (await settled(pilot))[-2]
 
 
-async def test_a_review_that_cannot_be_read_is_told_when_the_queue_opens(make_app, settled, tmp_path):
+async def test_unreadable_review_is_reported_on_opening(make_app, settled, tmp_path):
     (tmp_path / "work").mkdir()
     reviews = find_workspace(tmp_path / "work").reviews
     (reviews / "bob.jsonl").write_bytes(b'{"event": "cut o')
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+    async with make_app(make_rows()).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert "reviews: bob.jsonl line 1: unfinished" in lines[-2]

@@ -1,4 +1,4 @@
-"""Filter, search, order and the lists to choose from, on a real store."""
+"""Filter, search, order and list dialogs of the queue, on a real store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fcreview.tui.screens.queue import QueueScreen
 NARROW = (80, 24)
 
 
-def some() -> list[dict[str, Any]]:
+def twelve_rows() -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{"official": number < 4} for number in range(12)]
     for number in (4, 5, 6):
         rows[number] |= {"category": "live_simple", "error_type": "type_error:simple", "diff_argument": "days"}
@@ -20,35 +20,35 @@ def some() -> list[dict[str, Any]]:
     return rows
 
 
-def items(lines: list[str]) -> list[str]:
+def item_ids(lines: list[str]) -> list[str]:
     return [line[3:].split()[0] for line in lines[4:-1] if line[3:].startswith("simple_")]
 
 
-async def test_a_filter_narrows_the_queue_and_f_shows_all_again(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
-        assert len(items(await settled(pilot))) == 12
+async def test_filter_narrows_the_queue_until_cleared(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
+        assert len(item_ids(await settled(pilot))) == 12
         await pilot.press("f", *"category:live_simple", "enter")
         lines = await settled(pilot)
-        assert items(lines) == ["simple_4", "simple_5", "simple_6"]
+        assert item_ids(lines) == ["simple_4", "simple_5", "simple_6"]
         assert "filter category:live_simple" in lines[2]
         assert "F show all" in lines[-1]
         await pilot.press("F")
         lines = await settled(pilot)
-        assert len(items(lines)) == 12
+        assert len(item_ids(lines)) == 12
         assert "F show all" not in lines[-1]
 
 
 @pytest.mark.sweep
-async def test_a_bad_filter_is_shown_with_a_caret_and_can_be_put_right(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_invalid_filter_is_marked_and_can_be_corrected(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("f", *"-reviewed catgory:live", "enter")
         lines = await settled(pilot)
-        assert len(items(lines)) == 12
+        assert len(item_ids(lines)) == 12
         caret = lines[-2].index("^")
         assert lines[-3][caret:].startswith("catgory")
         assert "did you mean category:" in lines[-2]
-        await pilot.press("e", "enter")  # the cursor stands at the mistake, which is not mended by this
+        await pilot.press("e", "enter")  # the cursor is at the error, and this key does not correct it
         assert "^" in (await settled(pilot))[-2]
         await pilot.press("escape")
         lines = await settled(pilot)
@@ -56,8 +56,8 @@ async def test_a_bad_filter_is_shown_with_a_caret_and_can_be_put_right(make_app,
         assert "all items" in lines[2]
 
 
-async def test_a_filter_without_items_says_so(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_filter_without_matches_is_reported(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("f", *"reviewed", "enter")
         lines = await settled(pilot)
@@ -66,31 +66,31 @@ async def test_a_filter_without_items_says_so(make_app, settled):
         assert isinstance(pilot.app.screen, QueueScreen)
 
 
-async def test_a_filter_handed_in_that_cannot_be_read_is_left_out_and_said(make_app, settled):
-    async with make_app(some(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
+async def test_invalid_start_filter_is_ignored_with_a_warning(make_app, settled):
+    async with make_app(twelve_rows(), view=View(where="official:maybe")).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
-        assert len(items(lines)) == 12
+        assert len(item_ids(lines)) == 12
         assert "The filter was ignored: official: use one of pass" in lines[-2]
         await pilot.press("f", *"reviewed", "enter")
         assert "ignored" not in (await settled(pilot))[-2]
 
 
-async def test_search_looks_into_the_texts_and_keeps_the_filter(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_search_matches_texts_within_the_filter(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("f", *"official:fail", "enter")
         await settled(pilot)
         await pilot.press("slash", *"city 7?", "enter")
         lines = await settled(pilot)
-        assert items(lines) == ["simple_7"]
+        assert item_ids(lines) == ["simple_7"]
         assert "filter official:fail · search city 7?" in lines[2]
 
 
-async def test_search_finds_an_id_and_says_where_it_found_nothing(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_search_matches_ids_and_reports_no_matches(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("slash", *"simple_7", "enter")
-        assert items(await settled(pilot)) == ["simple_7"]
+        assert item_ids(await settled(pilot)) == ["simple_7"]
         await pilot.press("f", *"official:fail", "enter")
         await settled(pilot)
         await pilot.press("slash", *"_77", "enter")
@@ -98,7 +98,7 @@ async def test_search_finds_an_id_and_says_where_it_found_nothing(make_app, sett
         assert "no item matches the search and the filter" in shown
 
 
-async def test_quotation_marks_can_be_searched_for(make_app, settled):
+async def test_search_accepts_quotation_marks(make_app, settled):
     rows = [{}, {"question": 'say "hi" (now) \\ OR'}]
     rows[1]["messages"] = []
     async with make_app(rows).run_test(size=NARROW) as pilot:
@@ -108,28 +108,28 @@ async def test_quotation_marks_can_be_searched_for(make_app, settled):
         assert isinstance(pilot.app.screen, QueueScreen)
 
 
-async def test_the_cursor_stays_on_its_item_when_the_view_changes(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_cursor_stays_on_its_item_when_the_view_changes(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("j", "f", *"category:live_simple", "enter")
         (under,) = [line for line in await settled(pilot) if line.startswith("▌")]
         assert under.split()[1] == "simple_5"
 
 
-async def test_an_order_can_be_taken(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
-        assert items(await settled(pilot))[0] == "simple_4"
+async def test_order_can_be_selected(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
+        assert item_ids(await settled(pilot))[0] == "simple_4"
         await pilot.press("o", "j")
         lines = await settled(pilot)
         assert any("dataset" in line and line.startswith("▌") for line in lines)
         await pilot.press("enter")
         lines = await settled(pilot)
-        assert items(lines)[0] == "simple_0"
+        assert item_ids(lines)[0] == "simple_0"
         assert "order dataset" in lines[2]
 
 
-async def test_random_again_shuffles_anew(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_random_order_selected_again_is_reshuffled(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("o", "end", "enter")
         first = await settled(pilot)
@@ -137,13 +137,13 @@ async def test_random_again_shuffles_anew(make_app, settled):
         await pilot.press("o", "enter")
         second = await settled(pilot)
         assert "random (seed 1)" in second[2]
-        assert items(first) != items(second)
-        assert sorted(items(first)) == sorted(items(second))
+        assert item_ids(first) != item_ids(second)
+        assert sorted(item_ids(first)) == sorted(item_ids(second))
 
 
 @pytest.mark.sweep
-async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app, settled):
-    async with make_app(some()).run_test(size=NARROW) as pilot:
+async def test_failures_are_grouped_by_error_type_and_open_as_filter(make_app, settled):
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
         await settled(pilot)
         await pilot.press("c")
         lines = await settled(pilot)
@@ -155,13 +155,13 @@ async def test_failures_are_listed_by_error_type_and_become_the_filter(make_app,
         assert "enter show items" in lines[-1] and "right unfold" in lines[-1]
         await pilot.press("j", "enter")
         lines = await settled(pilot)
-        assert items(lines) == ["simple_4", "simple_5", "simple_6"]
+        assert item_ids(lines) == ["simple_4", "simple_5", "simple_6"]
         assert "filter effective:fail error:type_error:simple · " in lines[2]
 
 
 @pytest.mark.sweep
-async def test_an_error_type_unfolds_into_functions_and_arguments(make_app, settled):
-    rows = some()
+async def test_error_type_unfolds_into_functions_and_arguments(make_app, settled):
+    rows = twelve_rows()
     rows[8]["diff_argument"] = rows[9]["diff_argument"] = "unit"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -176,7 +176,7 @@ async def test_an_error_type_unfolds_into_functions_and_arguments(make_app, sett
         assert [line.split()[0] for line in lines[3:7]] == ["▌", "3", "2", "3"]
         await pilot.press("j", "j", "enter")
         lines = await settled(pilot)
-        assert items(lines) == ["simple_8", "simple_9"]
+        assert item_ids(lines) == ["simple_8", "simple_9"]
         assert "filter effective:fail error:value_error:string function" in lines[2]
         expected = "effective:fail error:value_error:string function:get_weather argument:unit"
         assert pilot.app.screen.state.where == expected
@@ -187,11 +187,11 @@ async def test_an_error_type_unfolds_into_functions_and_arguments(make_app, sett
         assert lines[1].startswith("─ 2 failures by argument ") and "1 group" in lines[1]
         assert "unit" in lines[3]
         await pilot.press("q")
-        assert items(await settled(pilot)) == ["simple_8", "simple_9"]
+        assert item_ids(await settled(pilot)) == ["simple_8", "simple_9"]
 
 
-async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
-    rows = some()
+async def test_folding_moves_the_cursor_to_the_group(make_app, settled):
+    rows = twelve_rows()
     rows[8]["diff_argument"] = "unit"
     async with make_app(rows).run_test(size=NARROW) as pilot:
         await settled(pilot)
@@ -204,8 +204,8 @@ async def test_folding_from_inside_leads_back_to_the_group(make_app, settled):
 
 
 @pytest.mark.sweep
-async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, settled):
-    runs = {"maple-8b": some(), "birch-70b": some()[:3], "elm-3b": some()[:5]}
+async def test_opened_runs_are_not_part_of_the_filter(make_app, settled):
+    runs = {"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3], "elm-3b": twelve_rows()[:5]}
     async with make_app(runs=runs, view=View(where="official:fail", runs=(1, 2))).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert "filter official:fail · " in lines[2]
@@ -221,8 +221,8 @@ async def test_the_runs_that_were_opened_are_not_a_part_of_the_filter(make_app, 
 
 
 @pytest.mark.sweep
-async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled):
-    runs = {"maple-8b": some(), "birch-70b": some()[:3]}
+async def test_several_runs_have_a_column_and_can_be_selected(make_app, settled):
+    runs = {"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]}
     async with make_app(runs=runs).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert "2 runs" in lines[0]
@@ -240,7 +240,7 @@ async def test_several_runs_have_a_column_and_one_can_be_taken(make_app, settled
 
 
 async def test_import_issues_are_listed(make_app, settled):
-    async with make_app([*some(), {"issue": "cannot be decoded"}]).run_test(size=NARROW) as pilot:
+    async with make_app([*twelve_rows(), {"issue": "cannot be decoded"}]).run_test(size=NARROW) as pilot:
         lines = await settled(pilot)
         assert lines[1].endswith("1 import issue")
         await pilot.press("i")
@@ -248,4 +248,4 @@ async def test_import_issues_are_listed(make_app, settled):
         assert "cannot be decoded" in lines[2]
         assert lines[2].endswith("results.jsonl:13")
         await pilot.press("q")
-        assert len(items(await settled(pilot))) == 12
+        assert len(item_ids(await settled(pilot))) == 12

@@ -1,4 +1,4 @@
-"""A share of a queue file on the screens: its order, its progress, and items that come again unsaid."""
+"""Shares of a queue file: order, progress and hidden duplicates on the screens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARE = View(queue="pilot", share=True)
 
 
 @pytest.fixture
-def share(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
+def make_share_app(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
     def make(**options: Any) -> FcreviewApp:
         app: FcreviewApp = make_app([{} for _ in range(8)], view=SHARE, **options)
         store = make_app.stores[-1]
@@ -33,7 +33,7 @@ def share(make_app: Any, tmp_path: Path) -> Callable[..., FcreviewApp]:
     return make
 
 
-def order_of(app: FcreviewApp) -> list[str]:
+def share_order(app: FcreviewApp) -> list[str]:
     workspace = app.session._workspace
     assert workspace is not None
     queue: QueueFile = read_queue(workspace, "pilot")
@@ -43,10 +43,10 @@ def order_of(app: FcreviewApp) -> list[str]:
 
 
 @pytest.mark.parametrize("blind", [False, True])
-async def test_another_queue_says_how_to_review_the_own_share(
-    share: Callable[..., FcreviewApp], settled: Any, blind: bool
+async def test_other_queues_point_to_the_own_share(
+    make_share_app: Callable[..., FcreviewApp], settled: Any, blind: bool
 ) -> None:
-    app = share(blind=blind)
+    app = make_share_app(blind=blind)
     app._state = QueueState.from_view(View(), blind)
     async with app.run_test(size=(80, 24)) as pilot:
         assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await settled(pilot))
@@ -54,8 +54,10 @@ async def test_another_queue_says_how_to_review_the_own_share(
         assert "queue pilot" in "\n".join(await settled(pilot))
 
 
-async def test_a_reloaded_page_shows_the_queue_that_was_picked(share: Callable[..., FcreviewApp], settled: Any) -> None:
-    app = share()
+async def test_reloaded_browser_page_shows_the_selected_queue(
+    make_share_app: Callable[..., FcreviewApp], settled: Any
+) -> None:
+    app = make_share_app()
     app._state = QueueState.from_view(View())
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
@@ -76,11 +78,11 @@ async def test_a_reloaded_page_shows_the_queue_that_was_picked(share: Callable[.
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
-async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
-    share: Callable[..., FcreviewApp], settled: Any, blind: bool
+async def test_share_keeps_its_order_and_reviews_name_the_queue(
+    make_share_app: Callable[..., FcreviewApp], settled: Any, blind: bool
 ) -> None:
-    app = share(blind=blind)
-    order = order_of(app)
+    app = make_share_app(blind=blind)
+    order = share_order(app)
     async with app.run_test(size=(100, 30)) as pilot:
         lines = await settled(pilot)
         assert "› pilot " in lines[0] and " 0 of 8 reviewed " in lines[0]
@@ -106,8 +108,8 @@ async def test_a_share_is_walked_in_its_order_and_every_answer_names_its_queue(
     assert len(repeats) == 2 and sum(event.get("presentation") == 2 for event in events) == 2
 
 
-async def test_the_orders_offered_hold_the_share(share: Callable[..., FcreviewApp], settled: Any) -> None:
-    app = share(blind=True)
+async def test_available_orders_include_the_share(make_share_app: Callable[..., FcreviewApp], settled: Any) -> None:
+    app = make_share_app(blind=True)
     async with app.run_test(size=(100, 30)) as pilot:
         await settled(pilot)
         await pilot.press("o")
@@ -117,9 +119,7 @@ async def test_the_orders_offered_hold_the_share(share: Callable[..., FcreviewAp
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
-async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and_never_blind(
-    make_app: Any, settled: Any, blind: bool
-) -> None:
+async def test_estimate_has_an_interval_after_sample_unless_blind(make_app: Any, settled: Any, blind: bool) -> None:
     app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
     store = make_app.stores[-1]
     write_queue(
@@ -135,18 +135,18 @@ async def test_the_corrected_rate_has_an_interval_when_a_sample_was_reviewed_and
         await settled(pilot)
         await pilot.press("q")
         rates = (await settled(pilot))[1]
-        said = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
-        assert (said is None) is blind and ("[" in rates) is not blind
-        if said is not None:
-            assert float(said[1]) < float(said[2])
+        estimate = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
+        assert (estimate is None) is blind and ("[" in rates) is not blind
+        if estimate is not None:
+            assert float(estimate[1]) < float(estimate[2])
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
-async def test_in_two_panes_the_progress_counts_the_answer_at_once(
-    share: Callable[..., FcreviewApp], settled: Any, blind: bool
+async def test_two_panes_count_each_review_immediately(
+    make_share_app: Callable[..., FcreviewApp], settled: Any, blind: bool
 ) -> None:
-    async with share(blind=blind).run_test(size=(140, 30)) as pilot:
+    async with make_share_app(blind=blind).run_test(size=(140, 30)) as pilot:
         assert " 0 of 8 reviewed " in (await settled(pilot))[0]
         await pilot.press("enter")
         for done in (1, 2):

@@ -1,4 +1,4 @@
-"""The queue of suspects shows the reasons, in the row and on the item, and why an alternative is likely."""
+"""The suspects queue shows the reasons in its rows and on the item, with evidence for an alternative."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PASSED: dict[str, Any] = {"official": True, "rule": True}
 MODELS = ("gpt-1", "claude-1", "llama-1", "mistral-1", "qwen-1")
 
 
-async def test_reasons_are_in_the_row_and_on_the_item(make_app: Any, settled: Any) -> None:
+async def test_reasons_are_in_row_and_item(make_app: Any, settled: Any) -> None:
     rows = [{"functions": [FUNCTION]}, *[PASSED] * 9]
     app = make_app(runs=dict.fromkeys(MODELS, rows), view=View(queue="suspects"))
     async with app.run_test(size=(120, 32)) as pilot:
@@ -33,6 +33,6 @@ async def test_reasons_are_in_the_row_and_on_the_item(make_app: Any, settled: An
         assert "suspects only · 1/10" in (await settled(pilot))[-3], "the strongest evidence first"
 
 
-def test_the_row_shortens_how_many_agree() -> None:
+def test_row_abbreviates_number_of_agreeing_models() -> None:
     reason = "7 of 7 model families (10 models) agree: interval: [1, 3]; golden answer has [1.0, 3.0]"
     assert AGREEING_FAMILIES.sub(r"\1 of \2 families: ", reason).startswith("7 of 7 families: interval: [1, 3]")

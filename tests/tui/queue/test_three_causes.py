@@ -1,5 +1,4 @@
-"""A fresh run of 1,000 items at 80x24: the three largest causes of failure with an example each in at most 15 keys,
-and from a cluster the next one in 3. Keys are counted as they are pressed."""
+"""The three largest causes of 1,000 items are found with 15 keys, and the next cluster with 3."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ MOST, NEXT = 15, 3
 KINDS = ("value_error:string", "type_error:simple", "wrong_count", "missing_optional", "cannot_find_match")
 
 
-class ClusterCounts:
-    """Presses keys one by one, as a person does who looks at the screen behind each."""
+class KeyCounter:
+    """Presses keys one by one, waits for the screen after each key, and counts the keys."""
 
     def __init__(self, pilot: Pilot[Any], settled: Any) -> None:
         self._pilot, self._settled = pilot, settled
@@ -39,8 +38,8 @@ class ClusterCounts:
             self.lines = await self._settled(self._pilot)
 
 
-def thousand() -> list[dict[str, Any]]:
-    """Every third item fails, for five reasons that are not equally frequent."""
+def thousand_rows() -> list[dict[str, Any]]:
+    """Return rows of which every third fails, for five reasons of different frequency."""
     drawn = [kind for weight, kind in enumerate(KINDS[::-1], 1) for _ in range(weight)]
     rows: list[dict[str, Any]] = []
     for at in range(1000):
@@ -49,39 +48,39 @@ def thousand() -> list[dict[str, Any]]:
     return rows
 
 
-async def causes(workspace: Workspace, settled: Any) -> None:
+async def check_three_causes(workspace: Workspace, settled: Any) -> None:
     with Store.open(workspace, "alice") as store:
         rows = [row for row in store.fetch_page(View(queue="dataset"), 0, 100_000) if row.official is False]
     largest = Counter(row.error_type for row in rows).most_common(4)
-    assert largest[2][1] > largest[3][1], "which three are largest is not clear here"
+    assert largest[2][1] > largest[3][1], "the three largest causes are ambiguous"
     kinds = {row.id: row.error_type for row in rows}
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:
-        hand = ClusterCounts(pilot, settled)
+        keys = KeyCounter(pilot, settled)
         await settled(pilot)
-        await hand.press("c")
+        await keys.press("c")
         seen = []
         for at in range(3):
-            before = hand.pressed
+            before = keys.pressed
             if at:
-                await hand.press("escape", "escape", "down")
-            await hand.press("enter")
+                await keys.press("escape", "escape", "down")
+            await keys.press("enter")
             if at == 1:
                 assert isinstance(app.screen, QueueScreen)
-                assert app.screen.state.where.split()[-1] == f"error:{largest[1][0]}"  # on the screen it is shortened
-                assert " error:" in hand.lines[2] and f"/{largest[1][1]:,}" in hand.lines[2]
-                assert hand.pressed - before == NEXT + 1, "from the item; from the cluster's queue one less"
-            await hand.press("enter")
+                assert app.screen.state.where.split()[-1] == f"error:{largest[1][0]}"  # the screen shortens the filter
+                assert " error:" in keys.lines[2] and f"/{largest[1][1]:,}" in keys.lines[2]
+                assert keys.pressed - before == NEXT + 1, "one key more than from the queue of the cluster"
+            await keys.press("enter")
             assert isinstance(app.screen, ItemScreen)
-            seen.append(kinds[hand.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]])
-            assert any(line.startswith(("▸", "!", "-", "+")) for line in hand.lines[2:-2])
+            seen.append(kinds[keys.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]])
+            assert any(line.startswith(("▸", "!", "-", "+")) for line in keys.lines[2:-2])
         assert seen == [kind for kind, _ in largest[:3]]
-        assert hand.pressed <= MOST
-    print(f"{hand.pressed} keys, {len(rows)} failures")
+        assert keys.pressed <= MOST
+    print(f"{keys.pressed} keys, {len(rows)} failures")
 
 
 async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Path, settled: Any) -> None:
-    await causes(imported(tmp_path / "work", {"maple-8b": thousand()}), settled)
+    await check_three_causes(imported(tmp_path / "work", {"maple-8b": thousand_rows()}), settled)
 
 
 @pytest.mark.sweep
@@ -90,19 +89,19 @@ async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Pa
 async def test_three_causes_of_a_published_run(
     model: str, bench: Path, imports: Imports, tmp_path: Path, settled: Any
 ) -> None:
-    await causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), settled)
+    await check_three_causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), settled)
 
 
 @pytest.mark.sweep
-async def test_the_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, settled: Any) -> None:
-    workspace = imported(tmp_path / "work", {"maple-8b": thousand()})
+async def test_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, settled: Any) -> None:
+    workspace = imported(tmp_path / "work", {"maple-8b": thousand_rows()})
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:
-        hand = ClusterCounts(pilot, settled)
+        keys = KeyCounter(pilot, settled)
         await settled(pilot)
-        await hand.press("c", "enter")
-        first, before = hand.lines[2], hand.pressed
-        await hand.press("escape", "down", "enter")
+        await keys.press("c", "enter")
+        first, before = keys.lines[2], keys.pressed
+        await keys.press("escape", "down", "enter")
         assert isinstance(app.screen, QueueScreen)
-        assert "error:" in first and "error:" in hand.lines[2] and first != hand.lines[2]
-        assert hand.pressed - before == NEXT
+        assert "error:" in first and "error:" in keys.lines[2] and first != keys.lines[2]
+        assert keys.pressed - before == NEXT

@@ -27,7 +27,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from tests.faults.hostile.exercise import find_harmful
 from tests.tui import idle
 from tests.tui.at_once import press, until
-from tests.tui.queue.test_queue_choices import items, some
+from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 SIZE = (80, 24)
 
@@ -59,7 +59,7 @@ def put(app: Any, text: str) -> None:
 
 @pytest.mark.parametrize("size", [(60, 15), (160, 50)])
 async def test_it_opens_and_closes_and_nothing_has_changed(make_app: Any, settled: Any, size: tuple[int, int]) -> None:
-    async with make_app(some()).run_test(size=size) as pilot:
+    async with make_app(twelve_rows()).run_test(size=size) as pilot:
         before = await settled(pilot)
         lines = await typed(pilot, settled, "")
         assert isinstance(pilot.app.screen, CommandPaletteScreen)
@@ -70,7 +70,7 @@ async def test_it_opens_and_closes_and_nothing_has_changed(make_app: Any, settle
 
 
 async def test_an_action_does_what_its_key_does(make_app: Any, settled: Any) -> None:
-    async with make_app(some()).run_test(size=SIZE) as pilot:
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         lines = await typed(pilot, settled, "clus")
         assert first(pilot.app).split() == ["action", "c", "clusters"]
@@ -83,7 +83,7 @@ async def test_an_action_does_what_its_key_does(make_app: Any, settled: Any) -> 
 
 
 async def test_a_verdict_is_given_to_the_item_below_and_written(make_app: Any, settled: Any) -> None:
-    app: FcreviewApp = make_app(some())
+    app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("enter")
@@ -98,7 +98,7 @@ async def test_a_verdict_is_given_to_the_item_below_and_written(make_app: Any, s
 
 
 async def test_enter_alone_chooses_nothing_and_keys_with_another_meaning_are_shown(make_app: Any, settled: Any) -> None:
-    app: FcreviewApp = make_app(some(), key_names={"item.pass": "y"})
+    app: FcreviewApp = make_app(twelve_rows(), key_names={"item.pass": "y"})
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("enter")
@@ -124,7 +124,7 @@ async def test_an_id_is_gone_to_from_the_queue_and_from_an_item(make_app: Any, s
         await pilot.press("escape")
         assert shown_id(await settled(pilot)) == "simple_25"
         await pilot.press("escape")
-        assert items(await settled(pilot)) == ["simple_1"] and isinstance(app.screen, QueueScreen)
+        assert item_ids(await settled(pilot)) == ["simple_1"] and isinstance(app.screen, QueueScreen)
 
 
 async def test_enter_waits_for_an_id_that_is_still_looked_for(make_app: Any, settled: Any) -> None:
@@ -140,7 +140,7 @@ async def test_enter_waits_for_an_id_that_is_still_looked_for(make_app: Any, set
 
 @pytest.mark.sweep
 async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(make_app: Any, settled: Any) -> None:
-    app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]})
+    app: FcreviewApp = make_app(runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]})
     store = make_app.stores[-1]
     for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
         write_queue(
@@ -175,7 +175,7 @@ async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: A
         asked.append(tuple(runs))
         return f"{len(store.fetch_runs())} runs\naccuracy 71.3 %"
 
-    app: FcreviewApp = make_app(runs={"maple-8b": some(), "birch-70b": some()[:3]}, view=View(runs=(2,)))
+    app: FcreviewApp = make_app(runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]}, view=View(runs=(2,)))
     app.session.report_services = ReportServices(report, lambda tell: pytest.fail("not asked for"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
@@ -190,7 +190,7 @@ async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: A
 async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
     make_app: Any, settled: Any, tmp_path: Path
 ) -> None:
-    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     file = tmp_path / "labels.jsonl"
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
@@ -219,20 +219,20 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
 
 @pytest.mark.sweep
 async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settled: Any) -> None:
-    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await typed(pilot, settled, "save filter live", "enter")
         assert "saved as @live" in (await settled(pilot))[-2]
         await pilot.press("F")
-        assert len(items(await settled(pilot))) == 12
+        assert len(item_ids(await settled(pilot))) == 12
         lines = await typed(pilot, settled, "@li")
         assert first(app).split() == ["filter", "@live", "category:live_simple"]
         await pilot.press("enter")
         lines = await settled(pilot)
-        assert items(lines) == ["simple_4", "simple_5", "simple_6"] and "filter category:live_simple" in lines[2]
+        assert item_ids(lines) == ["simple_4", "simple_5", "simple_6"] and "filter category:live_simple" in lines[2]
         await pilot.press("escape")
-        assert len(items(await settled(pilot))) == 12
+        assert len(item_ids(await settled(pilot))) == 12
         file = make_app.stores[-1].workspace.root / "filters" / "alice.json"
         file.write_text('{"live": "catgory:live"}')
         lines = await typed(pilot, settled, "@live", "enter")
@@ -244,7 +244,7 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, settl
 
 @pytest.mark.parametrize("file", ["~no-such-user/x.csv", "x" * 300, "/dev/null/x"])
 async def test_where_no_file_can_be_it_says_so(make_app: Any, settled: Any, file: str) -> None:
-    app: FcreviewApp = make_app(some())
+    app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=(100, 24)) as pilot:
         await settled(pilot)
         await typed(pilot, settled, "export csv ")
@@ -254,7 +254,7 @@ async def test_where_no_file_can_be_it_says_so(make_app: Any, settled: Any, file
 
 
 async def test_blind_it_offers_nothing_that_tells(make_app: Any, settled: Any) -> None:
-    app: FcreviewApp = make_app(some(), blind=True)
+    app: FcreviewApp = make_app(twelve_rows(), blind=True)
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
@@ -298,7 +298,7 @@ async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_a
 async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_below(
     make_app: Any, settled: Any, below: str
 ) -> None:
-    app: FcreviewApp = make_app(some())
+    app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         if below == "item":
@@ -313,7 +313,7 @@ async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_be
 
 
 async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, settled: Any) -> None:
-    async with make_app(some()).run_test(size=SIZE) as pilot:
+    async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("f", *"category", "colon", *"live")
         assert (await settled(pilot))[-3].startswith(" filter category:live")
@@ -324,7 +324,7 @@ async def test_enter_right_behind_what_is_typed_takes_what_was_typed(
     make_app: Any, settled: Any, pressed: tuple[str, ...]
 ) -> None:
     """The list still shows an earlier query then, or everything, a verdict first."""
-    app: FcreviewApp = make_app(some())
+    app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         await pilot.press("enter")
@@ -369,7 +369,7 @@ async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cur
 async def test_text_behind_a_commands_name_is_its_argument(
     make_app: Any, settled: Any, typed_text: str, label: str, argument: str
 ) -> None:
-    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         placeholder = {"export csv": "FILE", "save filter": "NAME"}[label]
@@ -387,7 +387,7 @@ async def test_an_argument_is_given_to_the_command(
     make_app: Any, settled: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    app: FcreviewApp = make_app(some(), view=View(where="category:live_simple"))
+    app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         for text in ("export csv out file.csv", "save filter live"):

@@ -28,7 +28,7 @@ COMMAND_GROUPS = {
         "queue": "fcreview.cli.commands.queue:COMMANDS",
         "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
         "agreement": "fcreview.cli.commands.agreement:agreement",
-        "audit": "fcreview.cli.commands.show:audit",
+        "audit": "fcreview.cli.commands.audit:audit",
     },
     "Score": {
         "report": "fcreview.cli.commands.report:report",
@@ -41,13 +41,13 @@ COMMAND_GROUPS = {
     "Exchange": {
         "import": "fcreview.cli.commands.run_import:import_",
         "export": "fcreview.cli.commands.export:export",
-        "import-labels": "fcreview.cli.commands.label:import_labels",
+        "import-labels": "fcreview.cli.commands.import_labels:import_labels",
         "merge": "fcreview.cli.commands.merge:merge",
         "team": "fcreview.cli.commands.team:COMMANDS",
         "schema": "fcreview.cli.commands.schema:schema",
     },
     "Setup": {
-        "demo": "fcreview.cli.commands.open:demo",
+        "demo": "fcreview.cli.commands.demo:demo",
         "doctor": "fcreview.cli.commands.doctor:doctor",
         "completion": "fcreview.cli.commands.completion:completion",
     },

@@ -1,46 +1,31 @@
-"""`fcreview label` and `import-labels`: record reviews from a script or a file, in the same journals as the app."""
+"""`fcreview label`: record a review from a script."""
 
 from __future__ import annotations
 
-import errno
 import json
-import os
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from fcreview.cli.commands.import_labels import AdjudicateOption, read_input_file, record_labels
 from fcreview.cli.commands.show import find_item
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, RunOption, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
-from fcreview.exporters.base import FORMATS, FileFormat
 from fcreview.model.address import ADDRESS_FORMS, ITEM, is_address
 from fcreview.model.decision import RESOLUTION_REQUIREMENT
 from fcreview.model.review import CORRECT, FAULTS, ITEM_CORRECT, Annotation, Fault
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import ABSTENTIONS, UNIVERSAL_CRITERIA, Scale, find_scale
-from fcreview.model.wording import format_count, format_verdict
+from fcreview.model.wording import format_verdict
 
 if TYPE_CHECKING:
     from fcreview.model.review import Event
-    from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
     from fcreview.store.rows import ItemDetail
 
 GOLDEN_WRONG = "golden-wrong"
-MAX_INPUT_BYTES = 1 << 30
-"""Size limit of input files, in bytes."""
-RUN_FORMAT = "inspect"
-"""Format of files that are runs and also contain human reviews."""
-NOTES_FORMAT = "tau2-notes"
-"""Format of notes on simulations of a run."""
-OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
-READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
-RECORD_UNITS = {"labelstudio": "task"}
-"""Unit in which error messages count the records of a format. The default is a line."""
-AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]
 
 
 @workspace_command("annotator")
@@ -213,126 +198,3 @@ def _print_event(event: Event, as_json: bool, *, undone: bool = False) -> None:
     prefix = "undone: " if undone else "adjudicated: " if event.act == "adjudicate" else ""
     emit(f"{prefix}{sanitize(event.key.id)}{target}: {', '.join(filter(None, parts))}")
     print_message(f"event {event.event} by {event.annotator}")
-
-
-@workspace_command("annotator")
-def import_labels(
-    options: WorkspaceOptions,
-    file: Annotated[Path, argument("FILE", "File with exported labels.")],
-    format: Annotated[  # noqa: A002
-        str, option("--format NAME", f"Format of the file: {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}.")
-    ] = "jsonl",
-    source_annotator: Annotated[
-        str | None, option("--said-by NAME", "Annotator name in the file, if it differs from --annotator.")
-    ] = None,
-    adjudicate: AdjudicateOption = False,
-    run: RunOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Import exported labels as reviews.
-
-    The reviews are recorded for --annotator (default: you). The whole file is checked first, and nothing is recorded if
-    a line is invalid. Reviews that are already recorded are skipped. With --format inspect, FILE is an Inspect log, and
-    the edits of its scores are imported. With --format tau2-notes, FILE is a note or a folder of notes.
-
-    Example: fcreview import-labels runs/gpt4o labels.jsonl --annotator alice
-    """
-    if format not in (*READABLE_FORMATS, *OTHER_FORMATS):
-        raise UsageError(f"cannot import format {format!r}: choose {', '.join([*READABLE_FORMATS, *OTHER_FORMATS])}")
-    with open_workspace(options) as session:
-        record_labels(session, file, format, source_annotator, adjudicate=adjudicate, run=run, as_json=as_json)
-
-
-def _read_labels(file: Path, format_name: str) -> list[ImportedReview | InvalidRecord]:
-    load = READABLE_FORMATS[format_name].read
-    if load is None:
-        raise UsageError(f"cannot import format {format_name!r}")
-    try:
-        content = read_input_file(file)
-    except OSError as error:
-        raise CommandError(f"{file}: {error.strerror or error}") from error
-    return list(load()(content))
-
-
-def read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[ImportedReview | InvalidRecord]:
-    """Read the human reviews that the files of runs contain."""
-    from fcreview.importers.registry import discover, read_items
-    from fcreview.model.item import Item
-    from fcreview.store.labels.import_labels import ImportedReview, normalize_time
-
-    found = discover(paths, format=benchmark)
-    if not found.plans:
-        raise CommandError("\n".join(issue.what for issue in found.issues if issue.severity == "error"))
-    reviews: list[ImportedReview | InvalidRecord] = []
-    for plan in found.plans:
-        run = plan.run
-        names = {"benchmark": run.benchmark, "generation": run.generation, "language": run.language, "model": run.model}
-        for item in read_items(plan):
-            if not isinstance(item, Item):
-                continue
-            for each in item.extra.recorded_reviews:
-                fault = next((fault for fault in FAULTS if fault == each.fault), None)
-                annotation = Annotation(
-                    target=each.target, criterion=each.criterion, verdict=each.verdict, note=each.reason, fault=fault,
-                    tags=each.tags or None,
-                )  # fmt: skip
-                review = ImportedReview(
-                    item.line, {**names, "category": item.category, "id": item.id}, annotation, each.author,
-                    normalize_time(each.time or ""), prediction_hash=item.prediction_hash,
-                    exported_events=tuple(each.events),
-                )  # fmt: skip
-                reviews.append(review)
-    return reviews
-
-
-def record_labels(
-    session: WorkspaceSession,
-    file: Path,
-    format: str = "jsonl",  # noqa: A002
-    source_annotator: str | None = None,
-    *,
-    adjudicate: bool = False,
-    run: str | None = None,
-    not_blind: bool = False,
-    as_json: bool = False,
-) -> None:
-    """Record the annotator's reviews from a file of labels and print their number.
-
-    Args:
-        source_annotator: the annotator's name in the file, if it differs.
-        not_blind: record lines without a time as not blind; otherwise their blind status is unknown.
-    """
-    from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
-
-    if format == RUN_FORMAT:
-        reviews = read_recorded_reviews([file], format)
-    elif format == NOTES_FORMAT:
-        paths = [Path(row.info.path) for row in session.runs if row.info.benchmark == "tau"]
-        reviews = read_recorded_reviews([*paths, file], "tau")
-    else:
-        reviews = _read_labels(file, format)
-    if not_blind:
-        reviews = list(map(mark_not_blind, reviews))
-    if adjudicate:
-        reviews = list(map(to_adjudication, reviews))
-    number = session.find_run_number(run) if run is not None else None
-    source = ReviewFile(file.name, reviews, RECORD_UNITS.get(format, "line"), number, session.scope)
-    result = import_reviews(session.store, session.open_journal(), source, source_annotator)
-    if as_json:
-        emit_json(asdict(result) | {"written": len(result.written)})
-        return
-    emit(f"wrote {format_count(len(result.written), 'review')} by {session.annotator}")
-    if result.already:
-        emit(f"{result.already:,} already recorded, skipped")
-    if result.older:
-        emit(f"{result.older:,} older than {session.annotator}'s reviews here, skipped")
-
-
-def read_input_file(path: Path) -> bytes:
-    """Read a file or pipe. Raises OSError for more than `MAX_INPUT_BYTES`, because a device may never end."""
-    with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(MAX_INPUT_BYTES + 1) if size <= MAX_INPUT_BYTES else b""
-    if max(size, len(content)) > MAX_INPUT_BYTES:
-        raise OSError(errno.EFBIG, f"more than {MAX_INPUT_BYTES:,} bytes", os.fspath(path))
-    return content

@@ -1,4 +1,4 @@
-"""`fcreview show` and `fcreview audit`: print one item as text, JSON or an HTML page, or its review history."""
+"""`fcreview show`: print one item as text, JSON or an HTML page."""
 
 from __future__ import annotations
 
@@ -14,12 +14,8 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, option, workspace_command
 from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
-from fcreview.model.address import ITEM, describe_address
-from fcreview.model.decision import find_retracted_events, is_stale
-from fcreview.model.json_value import to_json_text
-from fcreview.model.review import CORRECT
 from fcreview.model.sanitize import sanitize, sanitize_lines
-from fcreview.model.wording import format_count, format_verdict
+from fcreview.model.wording import format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions
 from fcreview.tui.item_view.document import build_document
 from fcreview.tui.text.lines import plain_text, wrap_text
@@ -33,11 +29,7 @@ if TYPE_CHECKING:
 MAX_SEARCHED = 20_000
 """Limit of items whose ids are searched for similar ids."""
 FULL_HINT = "use --full for the full text"
-BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
-SHORT_ID_LENGTH = 8
-"""Number of characters of an event id in text output. --json has the full id."""
 INDENT = " " * 8
-EVENT_INDENT = " " * 11
 
 
 @workspace_command("annotator")
@@ -216,89 +208,3 @@ def _strip_horizontal_rule(line: Line) -> Line:
 def _render_line(line: Line) -> str:
     """Render a line as spans. Only the text has to be escaped, because fcreview defines the style names."""
     return "".join(f'<span class="{style}">{escape(text)}</span>' if style else escape(text) for text, style in line)
-
-
-@workspace_command()
-def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, as_json: JsonOption = False) -> None:
-    """Show an item's review history.
-
-    Lists every review, adjudication and retraction in order of time. STALE marks reviews from before the prediction or
-    the golden answer changed.
-
-    Example: fcreview audit runs/gpt4o live_simple_3-3-0
-    """
-    with open_workspace(options) as session:
-        detail = session.store.read_detail(find_item(session, item, run))
-    for event in build_events_json(detail):
-        if as_json:
-            emit_json(event)
-        else:
-            emit_lines(format_event_lines(event, text_width()))
-    if not as_json:
-        count = format_count(len(detail.history), "event")
-        print_message(f"{count} on {detail.key.id}" if detail.history else "no reviews")
-
-
-def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
-    """Build a JSON object for each event of the item, in order of time.
-
-    The keys are time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules, blind, queue,
-    presentation, bulk, retracts, retracted_by, stale, prediction_hash, golden_hash and event (the event's id).
-
-    `blind` is "yes", "no" or "unknown", and "unknown" for retractions. `retracts` is the id of the event that a
-    retraction withdraws, or null; `retracted_by` is the id of the retraction of this event, or null. Annotators can
-    retract only their own events.
-    """
-    gone = find_retracted_events(detail.history)
-    by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}
-    for event in detail.history:
-        own = (event.event, event.annotator)
-        yield {
-            **{name: getattr(event, name) for name in ("time", "annotator", "act", "target", "criterion")},
-            "value": event.verdict,
-            **{name: getattr(event, name) for name in ("fault", "tags", "note", "golden_fix", "overrules")},
-            "blind": BLIND_TEXTS[event.blind],
-            "queue": event.queue,
-            "presentation": event.presentation or 1,
-            "bulk": event.bulk,
-            "retracts": event.retracts,
-            "retracted_by": by[own] if own in gone else None,
-            "stale": is_stale(event, detail.item.prediction_hash, detail.item.golden_hash),
-            **{name: getattr(event, name) for name in ("prediction_hash", "golden_hash", "event")},
-        }
-
-
-def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
-    """Format an event as lines of sanitised text."""
-    marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
-    marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
-    marks += ["hidden duplicate, for self-agreement only"] if event["presentation"] > 1 else []
-    marks += ["bulk review"] if event["bulk"] else []
-    marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
-    marks += ["STALE"] if event["stale"] else []
-    yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"
-    yield from (EVENT_INDENT + row for row in wrap_text(format_event_summary(event), width - len(EVENT_INDENT)))
-    if event["note"] is not None:
-        for at, row in enumerate(wrap_text(event["note"] or "(cleared)", width - len(EVENT_INDENT) - 6)):
-            yield EVENT_INDENT + ("note  " if at == 0 else " " * 6) + row
-
-
-def format_event_summary(event: dict[str, Any]) -> str:
-    """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`. Not sanitised."""
-    verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
-    if event["act"] == "retract":
-        return f"{verb}{event['retracts'][:SHORT_ID_LENGTH]}"
-    where = "item" if event["target"] == ITEM else describe_address(event["target"])
-    parts = [f"{verb}{where}"]
-    if event["value"] is not None:
-        parts.append(f"{event['criterion']} {format_verdict(event['value'], event['criterion'])}")
-    elif event["criterion"] != CORRECT:
-        parts.append(event["criterion"])
-    override = event["overrules"] or {}
-    source = [override.get("source"), override.get("by")] if event["target"] != ITEM else []  # omitted for whole items
-    why = f": {override['reason']}" if isinstance(override.get("reason"), str) else ""
-    parts += [f"overrides {' '.join(filter(None, source))}".rstrip() + why] if any(source) or why else []
-    parts += [f"fault: {event['fault']}"] if event["fault"] else []
-    parts += [f"tags {', '.join(event['tags']) or '(none)'}"] if event["tags"] is not None else []
-    parts += [f"golden fix {to_json_text(event['golden_fix'])}"] if event["golden_fix"] is not None else []
-    return " · ".join(parts)

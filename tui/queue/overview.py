@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 
 MAX_REASONS = 60
 MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
-RATE_CELLS, RATE_BAR_CELLS, HEAT_CELLS = 8, 14, 12
+RATE_CELLS, RATE_BAR_CELLS = 8, 14
+MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
+"""Smallest and largest width of the column of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
 MANY_SUSPECTS = 100
 """Number of suspects above which the next action does not suggest checking all of them."""
@@ -222,23 +224,35 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
     rates = [_overall_rate(run) for run in runs]
     rate_cells = max([RATE_CELLS, *map(display_width, rates)])
     room = cells - size - rate_cells - bar_cells - 4
-    shown = categories[: max(room // (HEAT_CELLS + 1), 0)]
+    shown = _fit_categories(categories, room)
     heading: list[StyledText] = [
         (pad("run", size), "dim"),
         (" " + "overall".rjust(rate_cells), "dim"),
         (" " * (bar_cells + 2), ""),
     ]
-    heading += [(" " + truncate(sanitize(name), HEAT_CELLS).center(HEAT_CELLS), "dim") for name in shown]
+    heading += [(" " + truncate(sanitize(name), width).center(width), "dim") for name, width in shown.items()]
     lines = []
     for name, rate, run in zip(names, rates, runs, strict=True):
         passes, known = _overall(run)
         line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
-        for category in shown:
-            line += [(" ", ""), heat_cell(_category_rate(run, category), HEAT_CELLS)]
+        for category, width in shown.items():
+            line += [(" ", ""), heat_cell(_category_rate(run, category), width)]
         lines.append(tuple(line))
     return RunTable(tuple(heading), lines, len(categories) - len(shown))
+
+
+def _fit_categories(categories: Sequence[str], room: int) -> dict[str, int]:
+    """Return the width of each category that fits into `room` cells, from the first on."""
+    widths: dict[str, int] = {}
+    for name in categories:
+        width = min(max(display_width(sanitize(name)), MIN_CATEGORY_CELLS), MAX_CATEGORY_CELLS)
+        room -= width + 1
+        if room < 0:
+            break
+        widths[name] = width
+    return widths
 
 
 def _fit_names(labels: Mapping[int, str], runs: Sequence[RunRow], cells: int) -> list[str]:

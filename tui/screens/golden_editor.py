@@ -21,7 +21,7 @@ from textual.widgets import TextArea
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import GOLDEN_EDITOR_ACTIONS, GOLDEN_TEXT_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
-from fcreview.tui.review.item_dialogs import CheckedText, check_text, initial_text, line_and_column, recheck_runs
+from fcreview.tui.review.golden_correction import CheckedText, check_text, initial_text, line_and_column, recheck_runs
 from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.recorder import ReviewSubject
 from fcreview.tui.review.status import StatusMessage

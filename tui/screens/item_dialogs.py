@@ -6,7 +6,9 @@ A review from a dialog is about the item that was on screen when the key of the 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -14,21 +16,14 @@ from textual.binding import BindingType
 
 from fcreview.model.address import RESPONSE, describe_address
 from fcreview.model.sanitize import sanitize
-from fcreview.store.rows import View
+from fcreview.model.verdict import SCALES
+from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
+from fcreview.tui.review.copy_texts import calls_text, diff_text, format_open_command, json_text, markdown_text
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.item_dialogs import (
-    calls_text,
-    diff_text,
-    format_open_command,
-    json_text,
-    label_choices,
-    markdown_text,
-    prediction_choices,
-    read_predictions,
-)
 from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
+from fcreview.tui.review.other_runs import prediction_choices, read_predictions
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.choice_list import PickerScreen
@@ -41,8 +36,6 @@ from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen
 from fcreview.tui.widgets.document_view import LineBar
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fcreview.tui.review.prefetch import ItemPrefetcher
 
 T = TypeVar("T")
@@ -242,3 +235,22 @@ def ask_override_reason(view: ItemView, session: Session) -> None:
             view.item_reviewer.record_override_reason(number)
 
     view.item_reviewer.with_last_override(ask)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelChoices:
+    labels: list[str]
+    selected: list[str]
+
+
+def label_choices(detail: ItemDetail, annotator: str, criterion: str) -> LabelChoices:
+    """Return the labels to choose from. The annotator's own labels are selected, else the benchmark's."""
+    verdicts = [v.value for v in detail.item.verdicts if (v.target, v.criterion) == (RESPONSE, criterion)]
+    automatic = next((value for value in verdicts if isinstance(value, list)), [])
+    own_key = (annotator, RESPONSE, criterion)
+    own = next((o.verdict for o in detail.opinions if (o.annotator, o.target, o.criterion) == own_key), None)
+    selected = own if isinstance(own, list) else automatic
+    known = scale.known_labels if (scale := SCALES.get(criterion)) is not None else ()
+    golden = detail.item.extra.golden_labels or []
+    labels = dict.fromkeys([*known, *map(str, golden), *map(str, automatic), *selected])
+    return LabelChoices(list(labels), list(selected))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from fcreview.model.item import Item
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.tui.actions import PAGER_ACTIONS
-from fcreview.tui.item_view.document import join_records
+from fcreview.tui.item_view.document import RawRecord, format_location, join_records, score_location
 from fcreview.tui.key_bindings import make_bindings
-from fcreview.tui.review.item_dialogs import read_raw_records
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.text.clipboard import copy_text
 from fcreview.tui.text.layout import TextSource, find_match, fold_below, indent_json, max_indent_level
@@ -23,7 +23,7 @@ from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
 
 if TYPE_CHECKING:
-    from fcreview.model.item import Item
+    from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 
@@ -173,3 +173,18 @@ class PagerScreen(GuardedScreen[None]):
 
     def action_copy(self) -> None:
         self._draw_bars(copy_text(self._text.raw, self._folder, self.app._driver))
+
+
+async def read_raw_records(session: Session, number: int, item: Item) -> list[RawRecord]:
+    """Return the records of item `number` in the result file and, if it exists, in the score file."""
+    result = await _read_or_error(session, lambda store: store.read_raw_record(number)) or ""
+    records = [RawRecord("result", format_location(item.file, item.line), result)]
+    entry = await _read_or_error(session, lambda store: store.read_score_record(number))
+    return [*records, RawRecord("score", score_location(item), entry)] if entry is not None else records
+
+
+async def _read_or_error(session: Session, read: Callable[[Store], str | None]) -> str | None:
+    try:
+        return await session.query(read)
+    except Exception as error:  # the file may be gone, changed or unreadable
+        return f"The record cannot be read: {error}"

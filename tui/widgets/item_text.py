@@ -30,7 +30,7 @@ from fcreview.tui.item_view.function_docs import (
 )
 from fcreview.tui.key_bindings import active_key_names, make_bindings
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.item_dialogs import other_runs_panel
+from fcreview.tui.review.other_runs import other_runs_panel
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
 from fcreview.tui.text.layout import DOCUMENT_START, RowPosition
 from fcreview.tui.text.lines import BLANK_LINE, Line, docs_column_width

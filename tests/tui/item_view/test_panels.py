@@ -12,7 +12,7 @@ from fcreview.store.rows import QueueRow
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panels
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.item_dialogs import other_runs_panel
+from fcreview.tui.review.other_runs import other_runs_panel
 from fcreview.tui.text.lines import line_width, plain_text
 from tests.tui.item_view.document_text import (
     HOSTILE,

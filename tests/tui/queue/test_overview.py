@@ -90,10 +90,10 @@ def test_incomplete_rates_of_categories_are_dashes(cells: int) -> None:
 
 def test_categories_that_do_not_fit_are_counted_and_reachable() -> None:
     runs = make_two_runs()
-    table = run_table(Overview(runs, "alice"), runs, 42, 0)
+    table = run_table(Overview(runs, "alice"), runs, 38, 0)
     assert table.hidden_categories == 1 and "live" not in plain_text(table.heading)
     assert "1 more category →" in runs_facts(Overview(runs, "alice"), 1)
-    assert "live" in plain_text(run_table(Overview(runs, "alice"), runs, 42, 1).heading)
+    assert "live" in plain_text(run_table(Overview(runs, "alice"), runs, 38, 1).heading)
 
 
 def test_blind_overview_shows_own_progress_only() -> None:

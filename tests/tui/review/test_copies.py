@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.store.rows import ItemDetail, View
 from fcreview.store.store import Store
-from fcreview.tui.review.item_dialogs import calls_text, diff_text, format_open_command, json_text, markdown_text
+from fcreview.tui.review.copy_texts import calls_text, diff_text, format_open_command, json_text, markdown_text
 from tests.sharing import Imports
 from tests.store.factory import make_item
 

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.errors import FcreviewError
 from fcreview.model.item import Item, Run
-from fcreview.tui.review.item_dialogs import (
+from fcreview.tui.review.golden_correction import (
     EMPTY_GOLDEN,
     check_text,
     find_problem_position,

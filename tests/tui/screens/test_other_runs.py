@@ -12,7 +12,7 @@ from fcreview.run_plan import RunPlan
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.rows import QueueRow
 from fcreview.store.workspace import Workspace, find_workspace
-from fcreview.tui.review.item_dialogs import RunPrediction, prediction_choices
+from fcreview.tui.review.other_runs import RunPrediction, prediction_choices
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.text.lines import plain_text, table_lines

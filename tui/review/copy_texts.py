@@ -1,0 +1,112 @@
+"""Build the texts that an annotator can copy from an item."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
+from fcreview.model.address import RESPONSE, parse_address
+from fcreview.model.item import Call
+from fcreview.model.wording import format_verdict
+from fcreview.store.rows import ItemDetail
+from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.tui.item_view.call_diff import format_call
+from fcreview.tui.item_view.call_pairs import call_to_json
+from fcreview.tui.item_view.document import build_document
+from fcreview.tui.text.lines import plain_text
+
+if TYPE_CHECKING:
+    pass
+
+
+COPY_WIDTH = 100
+
+
+def calls_text(detail: ItemDetail, target: str) -> str:
+    """Format the predicted call of the target, else all predicted calls, else the golden calls, as text."""
+    item, part = detail.item, parse_address(target)
+    calls = item.predicted or item.golden
+    if part is not None:
+        calls = [call for call in calls if call.turn == part.turn] or calls
+    if part is not None and part.call is not None:
+        pair = [pair for pair in item.pairs if pair.turn == part.turn][part.call]
+        predicted = [call for call in item.predicted if (call.turn, call.index) == (pair.turn, pair.predicted)]
+        calls = predicted or [call for call in item.golden if (call.turn, call.index) == (pair.turn, pair.golden)]
+    return "\n".join(format_call(call.name, call) for call in calls)
+
+
+def diff_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
+    """Format the comparison of all calls, or of the response with the golden response, as on screen."""
+    options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
+    blocks = build_document(detail, annotator, options)
+    comparisons = [block for block in blocks if _is_comparison(block.target or "")]
+    return "\n".join(plain_text(line).rstrip() for block in comparisons for line in block.lines(COPY_WIDTH))
+
+
+def _is_comparison(target: str) -> bool:
+    part = parse_address(target)
+    return target == RESPONSE or (part is not None and part.call is not None)
+
+
+def markdown_text(detail: ItemDetail, annotator: str, command: str, *, hide_verdicts: bool = False) -> str:
+    """Format the item as Markdown for an issue. Text from data is escaped. `command`: command that opens the item."""
+    diff = diff_text(detail, annotator, hide_verdicts=hide_verdicts)
+    return "\n".join(_markdown_lines(detail, annotator, diff, command))
+
+
+def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str) -> Iterator[str]:
+    row, run, item = detail.row, detail.run, detail.item
+    yield f"### {code_span(row.id)}"
+    yield ""
+    yield f"{code_span(run.full_title)}, {code_span(run.model)}, {code_span(row.category)}"
+    sources = (("official", row.official), ("recomputed", row.rule), ("judge", row.judge))
+    verdicts = [f"{source} {format_verdict(value)}" for source, value in sources if value is not None]
+    if verdicts:
+        error = row.error_type or row.rule_error_type
+        yield ", ".join(verdicts) + (f": {code_span(error)}" if error else "")
+    yield ""
+    questions = [message.content for message in item.messages if message.role == "user"]
+    yield from titled_lines("Question", code_block("\n\n".join(questions) or item.question))
+    yield from titled_lines("Golden and predicted", code_block(diff or "no calls"))
+    for verdict in item.verdicts:
+        if verdict.rationale:
+            yield from titled_lines(f"{verdict.source} {code_span(verdict.by or '')}", code_block(verdict.rationale))
+    mine = next((o for o in detail.opinions if (o.annotator, o.target) == (annotator, "item")), None)
+    if mine is not None and mine.note:
+        yield from titled_lines("Note", code_block(mine.note))
+    if mine is not None and mine.golden_fix:
+        fix = json.dumps(mine.golden_fix, ensure_ascii=False, indent=2)
+        yield from titled_lines("Corrected golden answer", code_block(fix, "json"))
+    yield from code_block(command)
+
+
+def json_text(detail: ItemDetail) -> str:
+    """Format messages, functions, golden and predicted calls as JSON, as input for another model or checker."""
+    item, key = detail.item, detail.key
+    fields = {
+        **key._asdict(),
+        "messages": [{"role": m.role, "content": m.content, "turn": m.turn, "step": m.step} for m in item.messages],
+        "functions": item.functions,
+        "golden": _calls_to_json(item.golden),
+        "predicted": _calls_to_json(item.predicted),
+        "prediction_hash": item.prediction_hash,
+        "golden_hash": item.golden_hash,
+    }
+    return json.dumps(fields, ensure_ascii=False, indent=2, default=str)
+
+
+def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    return [{"call": call_to_json(call), "turn": call.turn, "step": call.step} for call in calls]
+
+
+def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
+    """Return the shell command that opens the item. It names `folder` only if the path of the run does not imply it."""
+    path = Path(detail.run.path)
+    parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
+    if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):
+        parts += ["--workspace", str(folder)]
+    return shlex.join(parts)

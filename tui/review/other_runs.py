@@ -1,0 +1,132 @@
+"""Show the same item in other runs: a panel below the item, and a list of all predictions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fcreview.model.sanitize import display_width, sanitize
+from fcreview.model.wording import format_count
+from fcreview.store.rows import QueueRow, decode_item
+from fcreview.tui.item_view.call_diff import common_prefix_length
+from fcreview.tui.queue.columns import difference_line
+from fcreview.tui.text.graphics import FRAME_CELLS, box_lines
+from fcreview.tui.text.lines import (
+    ChoiceTable,
+    Line,
+    StyledText,
+    TextColumn,
+    fit_line,
+    make_line,
+    pad_text,
+    truncate_middle,
+)
+from fcreview.tui.text.theme import symbols, verdict_style
+
+if TYPE_CHECKING:
+    from fcreview.store.store import Store
+
+
+MIN_PANEL_ROWS = 3
+
+
+MAX_RUN_NAME_CELLS = 30
+
+
+def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
+    """Return a panel with verdict and first difference of the same item in other runs. Empty if there is no room."""
+    if not rows or free_rows < MIN_PANEL_ROWS + (len(rows) > 1):
+        return []
+    names = [sanitize(row.run_name or row.model) for row in rows]
+    name_cells = min(max(map(display_width, names)), MAX_RUN_NAME_CELLS)
+    fitting = free_rows - 2 if len(rows) <= free_rows - 2 else free_rows - 3
+    lines: list[Line] = []
+    for row, name in list(zip(rows, names, strict=True))[:fitting]:
+        value = automatic_verdict(row)
+        sign: StyledText = (f"{symbols().verdict_symbol(value)} ", verdict_style(value))
+        difference = difference_line(row) or make_line("no difference" if value else "", "dim")
+        name_part = pad_text(truncate_middle(name, name_cells), name_cells + 2)
+        lines.append(fit_line((sign, name_part, *difference), cells - FRAME_CELLS))
+    if len(rows) > fitting:
+        lines.append(make_line(f"{symbols().ellipsis} {format_count(len(rows) - fitting, 'more run')}", "dim"))
+    verdicts = [value for row in rows if (value := automatic_verdict(row)) is not None]
+    facts = f"fail: {verdicts.count(False)} of {len(verdicts)}" if verdicts else ""
+    return box_lines("Other runs", lines, cells, ((facts, "dim"),) if facts else ())
+
+
+def automatic_verdict(row: QueueRow) -> bool | None:
+    """Return the official verdict, else the recomputed verdict, else the judge verdict."""
+    return next((value for value in (row.official, row.rule, row.judge) if value is not None), None)
+
+
+NO_CALL = "(no call)"
+
+
+MAX_PREFIX = 24
+
+
+PREFIX_TAIL = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RunPrediction:
+    row: QueueRow
+    calls: str
+    same_count: int
+
+
+def read_predictions(store: Store, item: int) -> list[RunPrediction]:
+    """Return the predictions of all runs with the item. Equal predictions are adjacent, the most frequent first."""
+    calls_by_item = {each.item: each.calls for each in store.fetch_predictions(item)}
+    counts = Counter(calls_by_item.values())
+    order = [calls for calls, _ in counts.most_common()]
+    items = sorted(calls_by_item, key=lambda each: (order.index(calls_by_item[each]), each))
+    predictions = [(row, calls_by_item[row.item]) for row in store.fetch_rows(items)]
+    return [RunPrediction(row, calls, counts[calls]) for row, calls in predictions]
+
+
+def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
+    """Summarize how the predictions agree: `9 of 12 runs fail · 7 predictions equal`. Hidden verdicts are omitted."""
+    verdicts = [verdict for each in runs if (verdict := automatic_verdict(each.row)) is not None]
+    most = max(each.same_count for each in runs)
+    summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
+    return f"{verdicts.count(False)} of {format_count(len(verdicts), 'run')} fail · {summary}" if verdicts else summary
+
+
+def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool = False) -> ChoiceTable[int]:
+    """List the runs with their predictions. `blind`: hide the verdicts of items that the annotator has not reviewed."""
+    distinct = list(dict.fromkeys(each.calls for each in runs))
+    prefixes = [shared for other in distinct[1:] if (shared := common_prefix_length(distinct[0], other)) > MAX_PREFIX]
+    prefix = distinct[0][: min(prefixes, default=0)]
+    values = [each.row.item for each in runs]
+    first_rows = {distinct.index(each.calls): at for at, each in reversed(list(enumerate(runs)))}
+    return ChoiceTable(
+        title=f"{sanitize(runs[0].row.id)} in other runs",
+        noun="run",
+        columns=(
+            TextColumn("equal", align_right=True),
+            TextColumn("model", truncate=truncate_middle, min_width=12),
+            *(TextColumn(name) for name in ("off", "recomp.", "you")),
+            TextColumn("prediction", min_width=30),
+        ),
+        rows=[_prediction_cells(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(runs)],
+        values=values,
+        cursor=values.index(decode_item(item)) if decode_item(item) in values else 0,
+        note=summarize_predictions(runs),
+    )
+
+
+def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str, blind: bool) -> list[StyledText]:
+    """Return the cells of a run without the common `prefix`. `is_first`: the first run with its prediction."""
+    row, calls = prediction.row, prediction.calls or NO_CALL
+    if prefix and calls.startswith(prefix):
+        calls = symbols().ellipsis + calls[len(prefix) - PREFIX_TAIL :]
+    verdicts: list[StyledText] = [
+        (symbols().verdict_symbol(each), verdict_style(each)) for each in (row.official, row.rule, row.you)
+    ]
+    if blind and row.you is None:
+        verdicts[:2] = [("hidden", "dim")] * 2
+    count: StyledText = (f"{prediction.same_count}", "strong") if is_first else ("", "")
+    return [count, (sanitize(row.run_name or row.model), ""), *verdicts, (sanitize(calls), "" if is_first else "dim")]

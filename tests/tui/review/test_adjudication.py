@@ -1,4 +1,4 @@
-"""What there is to settle: its order, what a settlement changes, and where it goes on."""
+"""The list of disagreements: order, resolving and navigation."""
 
 from __future__ import annotations
 
@@ -8,53 +8,55 @@ from fcreview.tui.review.adjudication import CaseList
 CALL = "turn:1/call:1"
 
 
-def dispute(target: str = "item", criterion: str = "correct") -> Disagreement:
+def make_disagreement(target: str = "item", criterion: str = "correct") -> Disagreement:
     return Disagreement(target, criterion, [], None)
 
 
-def case_list() -> CaseList:
-    return CaseList.from_disagreements([(7, dispute()), (7, dispute(CALL)), (3, dispute("response"))])
+def make_case_list() -> CaseList:
+    return CaseList.from_disagreements(
+        [(7, make_disagreement()), (7, make_disagreement(CALL)), (3, make_disagreement("response"))]
+    )
 
 
-def test_parts_come_before_their_item_and_items_stay_in_order() -> None:
-    assert [case.key for case in case_list().cases] == [
+def test_parts_precede_their_item_and_items_keep_their_order() -> None:
+    assert [case.key for case in make_case_list().cases] == [
         (7, CALL, "correct"),
         (7, "item", "correct"),
         (3, "response", "correct"),
     ]
 
 
-def test_a_call_that_is_settled_may_settle_its_item_and_a_new_dispute_stands_behind_them() -> None:
-    made = case_list()
-    made.update_item(7, [dispute(criterion="equivalent")])
-    assert [(case.item, case.disagreement.criterion, case.resolved) for case in made.cases] == [
+def test_update_resolves_and_adds_disagreements_of_an_item() -> None:
+    cases = make_case_list()
+    cases.update_item(7, [make_disagreement(criterion="equivalent")])
+    assert [(case.item, case.disagreement.criterion, case.resolved) for case in cases.cases] == [
         (7, "correct", True),
         (7, "correct", True),
         (7, "equivalent", False),
         (3, "correct", False),
     ]
-    assert made.n_resolved == 2
-    assert made.at == 0
-    made.update_item(7, [dispute(CALL), dispute()])  # undone
-    assert [case.resolved for case in made.cases] == [False, False, True, False]
+    assert cases.n_resolved == 2
+    assert cases.at == 0
+    cases.update_item(7, [make_disagreement(CALL), make_disagreement()])  # the adjudication was undone
+    assert [case.resolved for case in cases.cases] == [False, False, True, False]
 
 
-def test_it_goes_on_round_the_end_and_stops_when_all_is_settled() -> None:
-    made = case_list()
-    made.at = 2
-    made.update_item(3, [])
-    assert made.move_to_next_open()
-    assert made.at == 0
-    made.update_item(7, [])
-    assert made.all_resolved
-    assert not made.move_to_next_open()
-    assert not made.step(-1)
-    assert made.step(1)
-    assert made.move_to((3, "response", "correct"))
-    assert not made.move_to((3, "item", "correct"))
+def test_next_open_case_wraps_around_until_all_are_resolved() -> None:
+    cases = make_case_list()
+    cases.at = 2
+    cases.update_item(3, [])
+    assert cases.move_to_next_open()
+    assert cases.at == 0
+    cases.update_item(7, [])
+    assert cases.all_resolved
+    assert not cases.move_to_next_open()
+    assert not cases.step(-1)
+    assert cases.step(1)
+    assert cases.move_to((3, "response", "correct"))
+    assert not cases.move_to((3, "item", "correct"))
 
 
-def test_nothing_to_settle() -> None:
+def test_empty_list_is_resolved() -> None:
     empty = CaseList.from_disagreements([])
     assert empty.case is None
     assert not empty.move_to_next_open()

@@ -19,7 +19,7 @@ HINTS = [
 NOTE = "The user asked for 你好 in \x1b[31mred\x1b[0m. " * 20
 
 
-def opinions(count: int) -> list[Opinion]:
+def make_opinions(count: int) -> list[Opinion]:
     return [
         Opinion(annotator=f"person{at}", verdict=bool(at % 2), note=NOTE if at < 2 else None) for at in range(count)
     ]
@@ -27,8 +27,8 @@ def opinions(count: int) -> list[Opinion]:
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 34), (160, 45)])
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
-def test_cards_fit_and_no_answer_is_missing(size: tuple[int, int], count: int) -> None:
-    case = AdjudicationCase(0, Disagreement("item", CORRECT, opinions(count), None))
+def test_cards_fit_and_include_every_answer(size: tuple[int, int], count: int) -> None:
+    case = AdjudicationCase(0, Disagreement("item", CORRECT, make_opinions(count), None))
     lines = answer_lines(case, make_item([], []), None, size, "v")
     texts = [plain_text(line) for line in lines]
     assert all(line_width(line) <= size[0] for line in lines), texts
@@ -39,7 +39,7 @@ def test_cards_fit_and_no_answer_is_missing(size: tuple[int, int], count: int) -
 
 
 @pytest.mark.parametrize("cells", [60, 80, 120, 160])
-def test_the_keys_of_verdict_fault_note_and_undo_are_always_visible(cells: int) -> None:
+def test_main_adjudication_keys_are_always_visible(cells: int) -> None:
     line = adjudication_keys_line(HINTS, cells)
     assert line_width(line) <= cells
     words = plain_text(line).split()

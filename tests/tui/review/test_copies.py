@@ -1,4 +1,4 @@
-"""What of an item can be copied, over every sample item."""
+"""Every form of every sample item can be copied."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def details(imports: Imports, samples: Path) -> list[ItemDetail]:
         return [each for part in store.iter_details(View(queue="dataset")) for each in part]
 
 
-def of(details: list[ItemDetail], name: str) -> ItemDetail:
+def find_detail(details: list[ItemDetail], name: str) -> ItemDetail:
     return next(each for each in details if each.row.id == name)
 
 
@@ -38,14 +38,14 @@ def test_every_sample_item_can_be_copied_in_every_form(details: list[ItemDetail]
             assert calls_text(detail, "turn:1/call:1" if detail.item.pairs[0].turn == 0 else "item")
 
 
-def test_the_diff_reads_as_on_the_screen(details: list[ItemDetail]) -> None:
-    lines = diff_text(of(details, "simple_python_4"), "zoe").split("\n")
+def test_diff_has_the_lines_of_the_screen(details: list[ItemDetail]) -> None:
+    lines = diff_text(find_detail(details, "simple_python_4"), "zoe").split("\n")
     assert any(re.match(r"! days +\[\"Monday\", \"Wednesday\", \"Friday\"\] or", line) for line in lines)
     assert not any("available function" in line or "value_error" in line for line in lines)
 
 
-def test_the_call_is_the_one_under_the_cursor(details: list[ItemDetail]) -> None:
-    detail = of(details, "parallel_2")
+def test_call_at_cursor_is_copied(details: list[ItemDetail]) -> None:
+    detail = find_detail(details, "parallel_2")
     calls = [calls_text(detail, f"turn:1/call:{n + 1}") for n in range(len(detail.item.pairs))]
     assert len(set(calls)) == len(calls) > 1
     assert calls_text(detail, "item") == "\n".join(
@@ -54,8 +54,8 @@ def test_the_call_is_the_one_under_the_cursor(details: list[ItemDetail]) -> None
     )
 
 
-def test_nothing_in_markdown_is_markup(details: list[ItemDetail]) -> None:
-    detail = of(details, "simple_python_4")
+def test_markdown_escapes_hostile_text(details: list[ItemDetail]) -> None:
+    detail = find_detail(details, "simple_python_4")
     hostile = "# heading\n```\n<script>@maintainer</script> [a](http://x)\x1b[31m"
     item = make_item(1, question=hostile, messages=[], id=hostile)
     made = ItemDetail(detail.row, detail.key, detail.run, item)
@@ -67,9 +67,9 @@ def test_nothing_in_markdown_is_markup(details: list[ItemDetail]) -> None:
     assert not [line for line in outside.split("\n")[1:] if line.startswith("#")]
 
 
-def test_the_command_opens_it_again(details: list[ItemDetail], tmp_path: Path) -> None:
-    detail = of(details, "simple_python_5")
+def test_command_reopens_the_item(details: list[ItemDetail], tmp_path: Path) -> None:
+    detail = find_detail(details, "simple_python_5")
     detail.run.path = str(tmp_path / "a folder")
-    said = shlex.split(format_open_command(detail, tmp_path))
-    assert said == ["fcreview", "open", detail.run.path, "--item", detail.row.id, "--run", str(detail.row.run)]
+    arguments = shlex.split(format_open_command(detail, tmp_path))
+    assert arguments == ["fcreview", "open", detail.run.path, "--item", detail.row.id, "--run", str(detail.row.run)]
     assert shlex.split(format_open_command(detail, tmp_path / "other"))[-2:] == ["--workspace", str(tmp_path / "other")]

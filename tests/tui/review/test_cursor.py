@@ -14,8 +14,8 @@ from fcreview.tui.review.cursor import Cursor
 LONG = "\n".join(f"row {number}" for number in range(40))
 
 
-def detail(you: Any = None, **fields: Any) -> ItemDetail:
-    """Four turns of which the second fails, with a folded observation there."""
+def make_detail(you: Any = None, **fields: Any) -> ItemDetail:
+    """Return an item of four turns. The second turn fails and has a long tool result."""
     item = Item("multi_0", "multi", n_turns=4, n_steps=4, official=False, extra=Extra(failing_turn=1), **fields)
     for turn in range(4):
         item.messages += [
@@ -32,16 +32,16 @@ def detail(you: Any = None, **fields: Any) -> ItemDetail:
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
 
 
-def keys(cursor: Cursor) -> list[str]:
+def block_keys(cursor: Cursor) -> list[str]:
     return [block.key for block in cursor.blocks]
 
 
-def test_it_begins_where_the_item_first_fails() -> None:
-    assert Cursor(detail(), "alice").block.key == "turn:2"
+def test_cursor_starts_where_the_item_fails() -> None:
+    assert Cursor(make_detail(), "alice").block.key == "turn:2"
 
 
-def test_steps_stop_at_calls_and_texts_and_say_where_they_end() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_steps_stop_at_calls_and_messages_until_the_end() -> None:
+    cursor = Cursor(make_detail(), "alice")
     seen = [cursor.block.key]
     while cursor.move(1):
         seen.append(cursor.block.key)
@@ -53,8 +53,8 @@ def test_steps_stop_at_calls_and_texts_and_say_where_they_end() -> None:
     assert cursor.block.key == "turn:1"
 
 
-def test_the_difference_leads_into_the_arguments_and_back_to_their_call() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_difference_moves_into_arguments_and_back_to_call() -> None:
+    cursor = Cursor(make_detail(), "alice")
     assert cursor.move_to_difference()
     assert (cursor.block.key, cursor.in_arguments) == ("turn:2/call:1/arg:folder", True)
     assert cursor.target == "turn:2/call:1/arg:folder"
@@ -62,81 +62,83 @@ def test_the_difference_leads_into_the_arguments_and_back_to_their_call() -> Non
     assert (cursor.block.key, cursor.in_arguments) == ("turn:2/call:1", False)
     while cursor.move(1):
         pass
-    assert not cursor.toggle_arguments(), "nothing below"
+    assert not cursor.toggle_arguments(), "nothing to unfold"
     assert not cursor.in_arguments
 
 
-def test_folding_keeps_the_place_and_unfolding_shows_what_was_in_it() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_folding_keeps_the_position() -> None:
+    cursor = Cursor(make_detail(), "alice")
     assert cursor.move_to_turn(-1)
-    assert "turn:1/call:1" not in keys(cursor)
+    assert "turn:1/call:1" not in block_keys(cursor)
     assert cursor.toggle_fold()
     assert cursor.block.key == "turn:1"
-    assert "turn:1/call:1" in keys(cursor)
+    assert "turn:1/call:1" in block_keys(cursor)
     assert cursor.toggle_fold()
-    assert "turn:1/call:1" not in keys(cursor)
+    assert "turn:1/call:1" not in block_keys(cursor)
     cursor.move_to_difference()
-    assert not cursor.toggle_fold(), "an argument opens elsewhere"
+    assert not cursor.toggle_fold(), "arguments have no fold"
 
 
-def test_the_place_is_kept_by_key_or_by_what_encloses_it() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_position_is_kept_by_key_or_enclosing_block() -> None:
+    cursor = Cursor(make_detail(), "alice")
     cursor.move_to_difference()
     before = cursor.block.key
-    cursor.refresh(detail(you=True))
+    cursor.refresh(make_detail(you=True))
     assert cursor.block.key == before
-    gone = detail()
+    gone = make_detail()
     gone.item.pairs[1].diff.clear()
     gone.item.golden[1].arguments = gone.item.predicted[1].arguments = {}
     cursor.refresh(gone)
     assert cursor.block.key == "turn:2/call:1"
 
 
-def test_the_document_of_the_function_is_shown_and_hidden() -> None:
-    cursor = Cursor(detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]), "alice")
+def test_docs_keys_show_and_hide_docs() -> None:
+    cursor = Cursor(
+        make_detail(functions=[{"name": "cd", "parameters": {}}, {"name": "ls", "parameters": {}}]), "alice"
+    )
     cursor.move(1)
     shown = cursor.show_next_docs()
     assert shown is not None and shown.key == "turn:2/call:1/document"
     every = cursor.show_next_docs()
-    assert every is not None and every.key == "offer" and "offer/0/document" in keys(cursor)
+    assert every is not None and every.key == "offer" and "offer/0/document" in block_keys(cursor)
     hidden = cursor.show_next_docs()
     assert hidden is not None and hidden.key == "turn:2/call:1"
-    assert not [key for key in keys(cursor) if key.endswith("/document")]
+    assert not [key for key in block_keys(cursor) if key.endswith("/document")]
 
 
-def test_a_search_goes_round_and_unfolds_what_it_finds() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_search_wraps_around_and_unfolds_matches() -> None:
+    cursor = Cursor(make_detail(), "alice")
     match = cursor.search("part 3", 79)
     assert match is not None and (match.number, match.count) == (1, 2)
     assert cursor.block.key == "turn:4/opening:0"
     match = cursor.search("part 3", 79)
     assert match is not None and match.number == 2
     match = cursor.search("PART 3", 79)
-    assert match is not None and (match.number, match.count) == (2, 2), "from here on: another search"
+    assert match is not None and (match.number, match.count) == (2, 2), "a new search starts at the cursor"
     assert cursor.search("nowhere", 79) is None
 
 
-def test_a_match_far_down_in_a_folded_text_has_its_row() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_match_in_folded_text_has_its_row() -> None:
+    cursor = Cursor(make_detail(), "alice")
     match = cursor.search("row 39", 79)
     assert match is not None
     assert (cursor.block.key, cursor.block.folded, match.row) == ("turn:2/step:1/tool:1", False, 39)
 
 
-def test_the_full_dialogue_is_kept_from_item_to_item_and_folds_are_not() -> None:
-    cursor = Cursor(detail(), "alice")
+def test_full_dialogue_is_kept_for_next_item_but_folds_are_not() -> None:
+    cursor = Cursor(make_detail(), "alice")
     before = len(cursor.blocks)
     cursor.toggle_dialogue()
     assert len(cursor.blocks) > before
     cursor.move_to_turn(-1)
     cursor.toggle_fold()
-    cursor.show_item(detail())
+    cursor.show_item(make_detail())
     assert cursor.options.full_dialogue and not cursor.options.folds
     assert cursor.block.key == "turn:2"
 
 
-def test_blind_hides_where_it_fails_until_one_has_decided() -> None:
-    cursor = Cursor(detail(), "alice", blind=True)
-    assert cursor.hides_verdicts and "verdicts" not in keys(cursor)
-    cursor.refresh(dataclasses.replace(detail(you=False)))
-    assert not cursor.hides_verdicts and "verdicts" in keys(cursor)
+def test_blind_hides_failing_turn_until_review() -> None:
+    cursor = Cursor(make_detail(), "alice", blind=True)
+    assert cursor.hides_verdicts and "verdicts" not in block_keys(cursor)
+    cursor.refresh(dataclasses.replace(make_detail(you=False)))
+    assert not cursor.hides_verdicts and "verdicts" in block_keys(cursor)

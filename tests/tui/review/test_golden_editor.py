@@ -1,4 +1,4 @@
-"""What is wrong with a typed golden answer, and where: pure."""
+"""The golden editor finds problems of a typed golden answer and their positions."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RUN, ITEM = Run("bfcl", "V4", "en", "m", "/r"), Item("a", "simple")
 TEXT = '{\n  "golden": [\n    {"book": {"city": ["Ulm"], "days": 3}}\n  ]\n}'
 
 
-def golden(problem: str | None = None, draft: Any = None) -> GoldenSupport:
+def golden_support(problem: str | None = None, draft: Any = None) -> GoldenSupport:
     return GoldenSupport(lambda *_: draft, lambda *_: problem, lambda *_: None)
 
 
 @pytest.mark.parametrize(
-    ("problem", "there"),
+    ("problem", "name"),
     [
         ("book has no parameter days", '"days"'),
         ("days of book must be a list of accepted values", '"days"'),
@@ -37,37 +37,37 @@ def golden(problem: str | None = None, draft: Any = None) -> GoldenSupport:
         ("golden is a list", '"golden"'),
     ],
 )
-def test_a_problem_stands_at_the_deepest_name_it_mentions(problem: str, there: str) -> None:
-    assert TEXT[find_problem_position(problem, TEXT) :].startswith(there)
+def test_problem_is_at_the_deepest_name_it_mentions(problem: str, name: str) -> None:
+    assert TEXT[find_problem_position(problem, TEXT) :].startswith(name)
 
 
-def test_json_errors_have_their_place() -> None:
-    found = check_text('{\n  "a": [1,\n}', golden(), RUN, ITEM)
+def test_json_errors_have_a_position() -> None:
+    found = check_text('{\n  "a": [1,\n}', golden_support(), RUN, ITEM)
     assert found.golden_fix is None
     assert line_and_column('{\n  "a": [1,\n}', found.position)[0] == 2
 
 
 @pytest.mark.parametrize("text", ["[1]", "3", "", "[" * 100_000, '{"a": 1' + "0" * 5000 + "}"])
-def test_what_is_no_object_is_a_problem(text: str) -> None:
-    assert check_text(text, golden(), RUN, ITEM).problem
+def test_text_that_is_no_object_is_a_problem(text: str) -> None:
+    assert check_text(text, golden_support(), RUN, ITEM).problem
 
 
-def test_what_the_benchmark_says_is_told() -> None:
-    found = check_text(TEXT, golden("book has no parameter days"), RUN, ITEM)
+def test_problem_found_by_the_benchmark_is_reported() -> None:
+    found = check_text(TEXT, golden_support("book has no parameter days"), RUN, ITEM)
     assert (found.golden_fix, found.problem) == (None, "book has no parameter days")
-    assert check_text(TEXT, golden(), RUN, ITEM).golden_fix == json.loads(TEXT)
+    assert check_text(TEXT, golden_support(), RUN, ITEM).golden_fix == json.loads(TEXT)
 
 
-def test_without_a_known_golden_answer_it_begins_with_an_empty_object() -> None:
-    def unable(*_: Any) -> None:
+def test_editor_starts_with_empty_object_without_golden_answer() -> None:
+    def fail(*_: Any) -> None:
         raise FcreviewError("no way")
 
-    assert initial_text(golden(), RUN, ITEM) == EMPTY_GOLDEN
-    assert initial_text(GoldenSupport(unable, unable, unable), RUN, ITEM) == EMPTY_GOLDEN
-    assert check_text("{}", GoldenSupport(unable, unable, unable), RUN, ITEM).problem == "no way"
+    assert initial_text(golden_support(), RUN, ITEM) == EMPTY_GOLDEN
+    assert initial_text(GoldenSupport(fail, fail, fail), RUN, ITEM) == EMPTY_GOLDEN
+    assert check_text("{}", GoldenSupport(fail, fail, fail), RUN, ITEM).problem == "no way"
 
 
-def test_json_is_broken_only_where_it_does_not_fit() -> None:
+def test_only_long_json_values_are_wrapped() -> None:
     value = {"a": [1, 2], "b": {"c": "x" * 60, "d": []}, "e": "ü"}
     text = format_json(value, 40)
     assert json.loads(text) == value

@@ -1,4 +1,4 @@
-"""How far a session is, in words."""
+"""The pace of a session in the status line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fcreview.tui.review.status import BREAK_SECONDS, Pace, StatusMessage, statu
 from fcreview.tui.text.lines import line_width, plain_text
 
 
-def test_items_done_the_usual_time_and_what_is_left() -> None:
+def test_pace_has_items_done_items_left_and_usual_time() -> None:
     pace = Pace()
     assert pace.summary == ""
     pace.start(100.0)
@@ -17,14 +17,14 @@ def test_items_done_the_usual_time_and_what_is_left() -> None:
     pace.set_unreviewed(1482)
     assert pace.summary == "1 reviewed · 1,482 left · 4.0 s/item"
     pace.record_item(2, 108.2)
-    pace.record_item(3, 108.2 + BREAK_SECONDS * 2)  # away meanwhile
-    pace.record_item(3, 112.0 + BREAK_SECONDS * 2)  # the same again
+    pace.record_item(3, 108.2 + BREAK_SECONDS * 2)  # after a break
+    pace.record_item(3, 112.0 + BREAK_SECONDS * 2)  # reviewed again
     assert pace.summary.startswith("3 reviewed · 1,480 left · 4.0 s/item")
     pace.remove_item(3)
     assert pace.summary.startswith("2 reviewed · 1,481 left · ")
 
 
-def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_said() -> None:
+def test_pace_is_shown_after_messages_if_it_fits() -> None:
     saved = StatusMessage("saved: fail · simple_1")
     for cells in (60, 80, 120):
         line = status_line(
@@ -40,7 +40,7 @@ def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_sai
 
 
 @pytest.mark.parametrize(
-    ("says", "asked", "cells", "line"),
+    ("message", "question", "cells", "line"),
     [
         (
             "saved: golden wrong, so hallucinated no · turn 1 call 1 light",
@@ -68,14 +68,14 @@ def test_the_line_shows_it_where_there_is_room_and_never_instead_of_what_was_sai
         ),
     ],
 )
-def test_what_was_said_of_a_part_is_not_cut_where_the_part_is_named_anyway(
-    says: str, asked: PendingQuestion, cells: int, line: str
+def test_messages_omit_the_target_named_in_the_same_line(
+    message: str, question: PendingQuestion, cells: int, line: str
 ) -> None:
-    shown = plain_text(status_line(StatusMessage(says), asked, 40, False, cells, {"item.target": "T"}))
+    shown = plain_text(status_line(StatusMessage(message), question, 40, False, cells, {"item.target": "T"}))
     assert len(shown) == cells and shown.split() == line.split()
 
 
-def test_before_anything_is_said_all_that_is_asked_is_named_in_60_columns() -> None:
+def test_empty_status_line_names_all_questions_at_60_columns() -> None:
     keys = {"item.target": "T", "item.score": "0", "item.score_1": "1", "item.score_2": "2"}
     for target in ("item", "response"):
         shown = plain_text(
@@ -84,9 +84,9 @@ def test_before_anything_is_said_all_that_is_asked_is_named_in_60_columns() -> N
         assert shown.rstrip().endswith(f"0 1 2 on: response completeness · T verdict on: {target}")
 
 
-def test_what_is_overruled_is_cut_before_what_was_said() -> None:
-    says = StatusMessage("saved: equivalent fail, overrides official rule tier · turn 1 call 1")
+def test_override_is_cut_before_the_verdict() -> None:
+    message = StatusMessage("saved: equivalent fail, overrides official rule tier · turn 1 call 1")
     shown = plain_text(
-        status_line(says, PendingQuestion("turn:1/call:1", "equivalent"), 40, False, 80, {"item.target": "T"})
+        status_line(message, PendingQuestion("turn:1/call:1", "equivalent"), 40, False, 80, {"item.target": "T"})
     )
     assert shown.startswith(" saved: equivalent fail, overrides") and shown.endswith("T verdict on: turn 1 call 1")

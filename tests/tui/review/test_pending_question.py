@@ -1,4 +1,4 @@
-"""What a verdict key speaks to, and what the queue of judged items leads to."""
+"""Verdict keys apply to the pending question, and the queue of judged items leads to the next one."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ JUDGED = [
 ]
 
 
-def of(target: str, *verdicts: Verdict) -> PendingQuestion:
+def question_on(target: str, *verdicts: Verdict) -> PendingQuestion:
     return pending_question(make_item(0, verdicts=list(verdicts)), target)
 
 
-def test_a_key_speaks_to_the_judges_criterion_before_the_rules() -> None:
+def test_judge_criterion_precedes_rule_criterion() -> None:
     rule = Verdict("rule", True, CALL, CORRECT)
-    assert of(CALL, rule, Verdict("judge", False, CALL, "equivalent")).criterion == "equivalent"
-    assert of(CALL, rule).criterion == CORRECT == of(CALL).criterion
-    assert of("item", Verdict("judge", True, "item", "equivalent")).criterion == CORRECT
-    assert of(CALL, Verdict("judge", True, CALL, "name_matches")).criterion == CORRECT
+    assert question_on(CALL, rule, Verdict("judge", False, CALL, "equivalent")).criterion == "equivalent"
+    assert question_on(CALL, rule).criterion == CORRECT == question_on(CALL).criterion
+    assert question_on("item", Verdict("judge", True, "item", "equivalent")).criterion == CORRECT
+    assert question_on(CALL, Verdict("judge", True, CALL, "name_matches")).criterion == CORRECT
 
 
-def test_right_is_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
-    hallucinated = of(ARGUMENT, *JUDGED)
+def test_pass_means_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
+    hallucinated = question_on(ARGUMENT, *JUDGED)
     assert (hallucinated.stored_value(True), hallucinated.stored_value(False), hallucinated.stored_value("unsure")) == (
         False,
         True,
         "unsure",
     )
-    labels = of("response", Verdict("judge", ["greeting"], "response", "dialog_act"))
+    labels = question_on("response", Verdict("judge", ["greeting"], "response", "dialog_act"))
     assert (labels.stored_value(True), labels.stored_value(False)) == (["greeting"], None)
 
 
@@ -55,9 +55,9 @@ def test_right_is_not_hallucinated_and_labels_can_only_be_confirmed() -> None:
 def workspace(tmp_path: Path) -> Workspace:
     plain = [Verdict("official", False), Verdict("rule", False)]
     items = [make_item(0, verdicts=[*plain, *JUDGED]), make_item(1), make_item(2, verdicts=[*plain, JUDGED[1]])]
-    made: Workspace = find_workspace(tmp_path)
-    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter(items), n_workers=1)
-    return made
+    result: Workspace = find_workspace(tmp_path)
+    import_runs(result, [write_run(tmp_path / "run", [{}])], lambda _: iter(items), n_workers=1)
+    return result
 
 
 @pytest.fixture
@@ -67,13 +67,13 @@ def app(workspace: Workspace) -> Iterator[FcreviewApp]:
         yield FcreviewApp(session, View(queue="judged"), "simple_0")
 
 
-def said(workspace: Workspace) -> list[tuple[Any, ...]]:
+def recorded_reviews(workspace: Workspace) -> list[tuple[Any, ...]]:
     lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
     return [(e["key"]["id"], e["target"], e["criterion"], e["verdict"], bool(e.get("overrules"))) for e in lines]
 
 
 @pytest.mark.sweep
-async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
+async def test_judged_queue_moves_from_question_to_question(
     app: FcreviewApp, workspace: Workspace, settled: Any
 ) -> None:
     async with app.run_test(size=(240, 30)) as pilot:
@@ -94,7 +94,7 @@ async def test_the_queue_of_judged_items_leads_from_one_to_the_next(
         assert "queue complete" in last[-2] and "you ◐" in last[1]
         await pilot.press("q")
         assert any("▌  simple_2  ◐ " in line for line in await settled(pilot))
-    assert said(workspace) == [
+    assert recorded_reviews(workspace) == [
         ("simple_0", CALL, "equivalent", False, True),
         ("simple_0", ARGUMENT, "hallucinated", False, True),
         ("simple_0", "response", "completeness", 2, False),

@@ -1,4 +1,4 @@
-"""Scores are given where they are asked, each can be changed, and what has no target of its own is not armed."""
+"""Both scores of a response can be recorded and changed."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def workspace(tmp_path: Path) -> Workspace:
     items = [make_item(0, verdicts=scored), make_item(1)]
     items[0].extra.final_answer = "It rains."
     plan = write_run(tmp_path / "run", [{}, {}])
-    made = find_workspace(tmp_path)
-    import_runs(made, [plan], lambda _: iter(items), n_workers=1)
-    return made
+    result = find_workspace(tmp_path)
+    import_runs(result, [plan], lambda _: iter(items), n_workers=1)
+    return result
 
 
-def said(workspace: Workspace) -> list[tuple[str, Any]]:
+def recorded_scores(workspace: Workspace) -> list[tuple[str, Any]]:
     journal = workspace.reviews / "alice.jsonl"
     lines = journal.read_text().splitlines() if journal.exists() else []
     return [(event["criterion"], event["verdict"]) for event in map(json.loads, lines) if "criterion" in event]
 
 
 @pytest.mark.sweep
-async def test_each_score_can_be_changed_once_both_are_given(workspace: Workspace, settled: Any) -> None:
+async def test_each_score_can_be_changed_after_both_are_recorded(workspace: Workspace, settled: Any) -> None:
     with Store.open(workspace, "alice") as store:
         session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         app = FcreviewApp(session, View(queue="dataset"), "simple_0")
@@ -46,21 +46,21 @@ async def test_each_score_can_be_changed_once_both_are_given(workspace: Workspac
             await settled(pilot)
             await pilot.press("T", "2")
             lines = await settled(pilot)
-            if not said(workspace):  # the response is shown: the key led to it
+            if not recorded_scores(workspace):  # the first key only moved to the response
                 assert "press 0, 1 or 2 for completeness of the response" in lines[-2]
                 await pilot.press("2")
                 await settled(pilot)
             await pilot.press("2")
             await settled(pilot)
-            assert said(workspace) == [("completeness", 2), ("correctness", 2)]
+            assert recorded_scores(workspace) == [("completeness", 2), ("correctness", 2)]
             await pilot.press("left_square_bracket")
             await settled(pilot)
             await pilot.press("0")
             lines = await settled(pilot)
-            if len(said(workspace)) == 2:
+            if len(recorded_scores(workspace)) == 2:
                 await pilot.press("0")
                 lines = await settled(pilot)
             assert "completeness 0, overrides judge · next: correctness" in lines[-2]
             await pilot.press("1")
             await settled(pilot)
-    assert said(workspace)[2:] == [("completeness", 0), ("correctness", 1)]
+    assert recorded_scores(workspace)[2:] == [("completeness", 0), ("correctness", 1)]

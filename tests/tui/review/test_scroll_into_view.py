@@ -1,4 +1,4 @@
-"""What a verdict rests on is on the screen when it is asked: the reply, and what the judge said of it."""
+"""The screen shows the reply and the judge's reason when it asks for a score."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from tests.store.factory import make_item, write_run
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A question so long that the reply lies below the first screen."""
+    """Return a workspace with an item whose reply is below the first screen."""
     scored = [
         Verdict("judge", 1, criterion=name, target="response", rationale=f"the {name} lacks")
         for name in ("completeness", "correctness")
     ]
-    asked = [Message(0, -1, "user", "\n".join(f"line {n}" for n in range(9)))]
-    observed = [Message(0, n, "tool", "\n".join(f"seen {n} {m}" for m in range(4))) for n in range(4)]
+    question = [Message(0, -1, "user", "\n".join(f"line {n}" for n in range(9)))]
+    results = [Message(0, n, "tool", "\n".join(f"seen {n} {m}" for m in range(4))) for n in range(4)]
     reply = Message(0, 4, "assistant", "It rains in Hangzhou.")
-    item = make_item(0, messages=[*asked, *observed, reply], verdicts=scored)
-    made = find_workspace(tmp_path)
-    import_runs(made, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)
-    return made
+    item = make_item(0, messages=[*question, *results, reply], verdicts=scored)
+    result = find_workspace(tmp_path)
+    import_runs(result, [write_run(tmp_path / "run", [{}])], lambda _: iter([item]), n_workers=1)
+    return result
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
-async def test_the_reply_is_seen_where_its_score_is_asked(
+async def test_reply_is_visible_when_its_score_is_pending(
     workspace: Workspace, size: tuple[int, int], settled: Any
 ) -> None:
     with Store.open(workspace, "alice") as store:

@@ -1,4 +1,4 @@
-"""What `y` sends and writes."""
+"""The `y` key copies text to the clipboard and writes it to a file."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import pytest
 from fcreview.tui.text.clipboard import copy_text, osc52_sequence, write_copy
 
 
-def test_the_sequence_holds_the_text_in_base64_only() -> None:
+def test_sequence_contains_base64_text_only() -> None:
     sent = osc52_sequence("\x1b[31m杭州", {})
     assert sent is not None and sent.startswith("\x1b]52;c;") and sent.endswith("\x07")
     assert base64.b64decode(sent[7:-1]).decode() == "\x1b[31m杭州"
 
 
-def test_tmux_and_screen_get_it_wrapped_too() -> None:
+def test_sequence_is_wrapped_for_tmux_and_screen() -> None:
     plain = osc52_sequence("a", {})
     assert plain is not None
     assert osc52_sequence("a", {"TMUX": "x"}) == plain + "\x1bPtmux;\x1b" + plain + "\x1b\\"
     assert osc52_sequence("a", {"STY": "x"}) == f"\x1bP{plain}\x1b\\"
 
 
-def test_too_long_a_text_is_only_written(tmp_path: Path) -> None:
+def test_long_text_is_only_written_to_the_file(tmp_path: Path) -> None:
     text = "x" * 80_000 + "\ud800"
     assert osc52_sequence(text, {}) is None
     assert write_copy(text, tmp_path).read_bytes() == text.encode("utf-8", "surrogatepass")
 
 
-def test_a_folder_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
+def test_missing_folder_is_replaced(tmp_path: Path) -> None:
     path = write_copy("kept", tmp_path / "absent")
     assert path.read_text() == "kept"
     path.unlink()
 
 
-def test_the_file_is_named_as_it_is_shortest_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shortest_path_of_the_file_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     deep = tmp_path / ("a-long-name-" * 8) / ".fcreview"
     deep.mkdir(parents=True)
     monkeypatch.chdir(deep.parent)

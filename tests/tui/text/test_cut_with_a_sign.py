@@ -1,4 +1,4 @@
-"""What is cut says so: lines at the edges, rows of lists, and prompts, which keep all their keys."""
+"""Cut lines, rows and prompts end in an ellipsis, and prompts keep all their keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARTS = st.lists(st.text(max_size=6).map(sanitize), max_size=4)
 
 
 @given(parts=PARTS, cells=st.integers(1, 12))
-def test_a_line_is_whole_or_ends_in_the_sign(parts: list[str], cells: int) -> None:
+def test_line_is_whole_or_ends_in_an_ellipsis(parts: list[str], cells: int) -> None:
     whole = tuple((text, "") for text in parts)
     cut = fit_line(whole, cells)
     assert line_width(cut) <= cells
@@ -28,14 +28,14 @@ def test_a_line_is_whole_or_ends_in_the_sign(parts: list[str], cells: int) -> No
         assert plain_text(cut).rstrip(" ") == plain_text(whole).rstrip(" ")
 
 
-def test_a_row_of_a_list_and_a_line_at_an_edge_are_cut_with_the_sign() -> None:
+def test_list_rows_are_cut_with_an_ellipsis() -> None:
     row = (("> ", ""), ("text where calls were expected", ""))
     assert render_list_strip(row, 12, Style()).text == "> text wher…"
     assert render_list_strip((("wide", ""), ("   ", "")), 4, Style()).text == "wide"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
-async def test_a_prompt_keeps_its_keys_where_a_name_is_long(make_app: MakeApp, size: tuple[int, int], settled) -> None:
+async def test_prompts_keep_their_keys_next_to_long_names(make_app: MakeApp, size: tuple[int, int], settled) -> None:
     name = "a_name_of_an_item_that_is_long_enough_to_fill_a_line"
     app = make_app([{}])
     async with app.run_test(size=size) as pilot:
@@ -50,7 +50,7 @@ async def test_a_prompt_keeps_its_keys_where_a_name_is_long(make_app: MakeApp, s
         assert "enter saves" in hint and "Esc cancels" in hint and "…" in hint, hint
 
 
-async def test_what_a_bar_has_no_room_for_is_told(make_app: MakeApp, settled) -> None:
+async def test_bars_are_cut_with_an_ellipsis(make_app: MakeApp, settled) -> None:
     app = make_app([{}])
     async with app.run_test(size=(60, 20)) as pilot:
         await settled(pilot)

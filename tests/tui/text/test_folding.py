@@ -1,4 +1,4 @@
-"""Indented JSON folded level by level. Pure."""
+"""Indented JSON is folded level by level."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from fcreview.tui.text.lines import format_json_text
 TEXT = indent_json(json.dumps({"a": {"b": {"c": 1, "d": 2}}, "e": [1, [2, 3]]}))
 
 
-def test_each_level_says_how_many_lines_it_hides() -> None:
+def test_folded_levels_show_the_number_of_hidden_lines() -> None:
     assert max_indent_level(TEXT) == 3
     assert fold_below(TEXT, 1).split("\n") == ["{", '  "a": { … 4 lines … },', '  "e": [ … 5 lines … ]', "}"]
     assert fold_below(TEXT, 2).split("\n")[2] == '    "b": { … 2 lines … }'
 
 
 @pytest.mark.parametrize("depth", [3, 9])
-def test_deep_enough_nothing_is_hidden(depth: int) -> None:
+def test_deepest_level_hides_nothing(depth: int) -> None:
     assert fold_below(TEXT, depth) == TEXT
 
 
-def test_a_text_without_levels_has_none() -> None:
+def test_text_without_levels_has_level_0() -> None:
     assert max_indent_level("a\nb") == 0
 
 
-def test_a_value_that_fits_stays_on_its_line_and_what_is_no_json_stays_as_it_is() -> None:
+def test_short_json_stays_on_one_line_and_other_text_is_unchanged() -> None:
     assert format_json_text("[1, 2]") == "[1, 2]"
     assert format_json_text('"a" or "b"') == '"a" or "b"'
     long = json.dumps({"a": list(range(40))})

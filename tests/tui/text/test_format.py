@@ -1,4 +1,4 @@
-"""Rows to cells, without an app."""
+"""Rows of the queue and header lines are formatted for the available width."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ ROW = QueueRow(
 )
 
 
-def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> ColumnWidths:
-    """As the store works it out."""
+def column_widths(*rows: QueueRow, models: bool = False, repeats: bool = False) -> ColumnWidths:
+    """Return the widths of the columns, as the store calculates them."""
     errors = [row.error_type or (row.rule_error_type if row.rule is False else None) or "" for row in rows]
     return ColumnWidths(
         item=max(len(row.id) for row in rows), category=max(len(row.category) for row in rows),
@@ -73,9 +73,9 @@ def extent_of(*rows: QueueRow, models: bool = False, repeats: bool = False) -> C
     )  # fmt: skip
 
 
-def cells(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
-    """Text of each column as drawn at a width of `at`."""
-    columns = QueueColumns.fit(at, extent_of(row, **known), blind=blind)
+def row_texts(row: QueueRow, at: int, *, blind: bool = False, **known: bool) -> dict[str, str]:
+    """Return the text of each column in a list of `at` cells."""
+    columns = QueueColumns.fit(at, column_widths(row, **known), blind=blind)
     text, start, shown = plain_text(queue_row_line(row, columns)), 2, {}
     for name, size in columns.columns:
         shown[name] = text[start : start + size].strip()
@@ -101,7 +101,7 @@ def run_row(model: str = "gpt-4o", **fields: object) -> RunRow:
 
 
 @given(st.text(), st.integers(1, 40))
-def test_a_cut_text_fits_and_a_short_one_is_whole(text, room):
+def test_only_long_texts_are_cut_and_fit(text, room):
     text = sanitize(text)
     for shown in (
         truncate(text, room),
@@ -113,7 +113,7 @@ def test_a_cut_text_fits_and_a_short_one_is_whole(text, room):
         assert shown == text or display_width(text) > room
 
 
-def test_ids_keep_their_end_which_tells_them_apart():
+def test_cut_ids_keep_their_end():
     assert truncate_middle("live_parallel_multiple_23-20-0", 18) == "live_…iple_23-20-0"
     assert truncate_middle("live_parallel_multiple_24-20-0", 18) == "live_…iple_24-20-0"
 
@@ -131,18 +131,18 @@ def test_ids_keep_their_end_which_tells_them_apart():
         (8, "wro…ount"),
     ],
 )
-def test_error_types_keep_what_stands_behind_the_colon(cells, shown):
+def test_error_types_keep_the_part_after_the_colon(cells, shown):
     assert truncate_error_type("simple_function_checker:wrong_count", cells) == shown
 
 
-def test_what_is_too_long_behind_the_colon_is_cut_in_its_middle():
+def test_long_part_after_the_colon_is_cut_in_its_middle():
     assert truncate_error_type("multi_turn:instance_state_mismatch", 18) == "instance…_mismatch"
     assert truncate_error_type("value_error:string", 18) == "value_error:string"
     assert truncate_error_type("no_colon_but_very_long_indeed", 18) == "no_colon…ng_indeed"
 
 
 @given(st.text("ab:_", max_size=40), st.integers(4, 30))
-def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells):
+def test_cut_error_type_keeps_four_characters_or_none_before_the_ellipsis(text, cells):
     shown = truncate_error_type(text, cells)
     assert len(shown) <= cells
     if shown != text and "…:" in shown:
@@ -150,11 +150,11 @@ def test_a_cut_error_type_fits_and_has_no_crumbs_before_the_ellipsis(text, cells
 
 
 @given(st.integers(60, 250), st.booleans(), st.booleans(), st.sampled_from([None, True]))
-def test_every_line_of_the_queue_fits_and_is_aligned_with_its_heading(at, models, blind, judge):
+def test_queue_lines_fit_and_align_with_the_heading(at, models, blind, judge):
     row = dataclasses.replace(ROW, judge=judge, id="简单_" * 10)
-    columns = QueueColumns.fit(at, extent_of(row, ROW, models=models), blind=blind)
+    columns = QueueColumns.fit(at, column_widths(row, ROW, models=models), blind=blind)
     lengths = {line_width(line) for line in (queue_row_line(row, columns), queue_row_line(ROW, columns))}
-    lengths.add(line_width(queue_heading_line(columns)) - 1)  # the heading stands over the cursor's cell, too
+    lengths.add(line_width(queue_heading_line(columns)) - 1)  # the heading includes the cell of the cursor
     assert len(lengths) == 1
     assert lengths.pop() <= at - 1
 
@@ -168,19 +168,19 @@ DIFFERENT = dataclasses.replace(
 )
 
 
-def test_a_narrow_list_keeps_the_first_difference_and_the_own_verdict():
+def test_narrow_list_keeps_first_difference_and_own_verdict():
     for at in (46, 60, 80, 160):
-        shown = cells(DIFFERENT, at, models=at > 46)
+        shown = row_texts(DIFFERENT, at, models=at > 46)
         assert shown["difference"].startswith("loc") and shown["you"] == "?", at
-    assert "category" not in cells(ROW, 80)
-    assert "rule" not in cells(DIFFERENT, 46) and "rule" in cells(DIFFERENT, 80)
-    wide = cells(DIFFERENT, 160)
+    assert "category" not in row_texts(ROW, 80)
+    assert "rule" not in row_texts(DIFFERENT, 46) and "rule" in row_texts(DIFFERENT, 80)
+    wide = row_texts(DIFFERENT, 160)
     assert wide["category"] == ROW.category
     assert wide["item"] == ROW.id
     assert wide["difference"] == 'location  "Hangzhou, China" → "Hangzhou, CN"   value_error:string'
 
 
-def test_the_first_difference_has_the_colours_of_the_item():
+def test_first_difference_has_the_colours_of_the_item():
     assert difference_line(DIFFERENT) == (
         ("location  ", ""),
         ('"Hangzhou, China"', "golden"),
@@ -188,22 +188,27 @@ def test_the_first_difference_has_the_colours_of_the_item():
         ('"Hangzhou, CN"', "predicted"),
     )
 
-    def drawn(**fields: object) -> str:
+    def draw_difference(**fields: object) -> str:
         return plain_text(difference_line(dataclasses.replace(DIFFERENT, **fields)))
 
-    assert drawn(first_difference="location.city x", diff_golden="x") == 'location.city  x → "Hangzhou, CN"'
-    assert drawn(diff_predicted=None) == 'location  "Hangzhou, China" → missing'
-    assert drawn(diff_golden=None) == 'location  none → "Hangzhou, CN"'
+    assert draw_difference(first_difference="location.city x", diff_golden="x") == 'location.city  x → "Hangzhou, CN"'
+    assert draw_difference(diff_predicted=None) == 'location  "Hangzhou, China" → missing'
+    assert draw_difference(diff_golden=None) == 'location  none → "Hangzhou, CN"'
     call = {"diff_argument": None, "diff_golden": None, "diff_predicted": None}
-    assert drawn(**call, first_difference="get_weather not called") == "get_weather → not called"
-    assert drawn(**call, first_difference="get_weather called, not in golden") == "no call → get_weather"
-    assert drawn(**call, first_difference="get_news called (golden get_weather)") == "function  get_weather → get_news"
-    assert drawn(**call, first_difference="no call syntax") == "no call syntax"
-    assert drawn(**call, first_difference=None) == "string is not an accepted value", "the meaning of the error type"
+    assert draw_difference(**call, first_difference="get_weather not called") == "get_weather → not called"
+    assert draw_difference(**call, first_difference="get_weather called, not in golden") == "no call → get_weather"
+    assert (
+        draw_difference(**call, first_difference="get_news called (golden get_weather)")
+        == "function  get_weather → get_news"
+    )
+    assert draw_difference(**call, first_difference="no call syntax") == "no call syntax"
+    assert draw_difference(**call, first_difference=None) == "string is not an accepted value", (
+        "the meaning of the error type"
+    )
 
 
 @given(st.text(min_size=1, max_size=30), st.text(max_size=30), st.text(max_size=30), st.integers(8, 60))
-def test_a_first_difference_fits(argument, golden, predicted, size):
+def test_first_difference_fits(argument, golden, predicted, size):
     row = dataclasses.replace(DIFFERENT, diff_argument=argument, diff_golden=golden, diff_predicted=predicted)
     columns = QueueColumns((("difference", size),))
     assert line_width(queue_row_line(row, columns)) == size + 2
@@ -218,26 +223,26 @@ def test_a_first_difference_fits(argument, golden, predicted, size):
         ('"a" or "bbbbbbbbbbbbbbbbbbbb"', '"c"', 'days  "a" or "bbbbbbbbbbb… → "c"'),
     ],
 )
-def test_shortened_values_begin_with_what_differs(golden, predicted, shown):
+def test_cut_values_start_at_their_difference(golden, predicted, shown):
     line = (("days  ", ""), (golden, "golden"), (" → ", "dim"), (predicted, "predicted"))
     assert plain_text(fit_difference(line, 32)) == shown
     assert fit_difference(line, 80) == line
 
 
-def test_columns_that_say_the_same_in_every_row_are_left_out():
-    known = dataclasses.replace(extent_of(ROW), constant=frozenset({"official", "rule"}))
+def test_constant_columns_are_omitted():
+    known = dataclasses.replace(column_widths(ROW), constant=frozenset({"official", "rule"}))
     assert [name for name, _ in QueueColumns.fit(80, known).columns] == ["item", "you", "difference"]
 
 
 @given(st.sets(st.text("ab_1", min_size=1, max_size=30), max_size=12), st.integers(8, 20))
-def test_different_ids_look_different(ids, cells):
+def test_different_ids_have_different_labels(ids, cells):
     labels = short_ids(sorted(ids), cells)
     assert all(display_width(label) <= cells for label in labels.values())
     shown = ["live_a_parallel_0-1", "live_b_parallel_0-1", "live_c_parallel_0-1"]
     assert len(set(short_ids(shown, 12).values())) == 3
 
 
-def test_ids_that_differ_in_their_middle_show_it_and_their_end():
+def test_ids_that_differ_in_their_middle_keep_it_and_their_end():
     ids = [f"{name}_function_{at}" for name in ("multiple", "parallel", "parallel_multiple") for at in range(60)]
     for cells in range(7, 20):
         shown = short_ids(ids, cells)
@@ -245,7 +250,7 @@ def test_ids_that_differ_in_their_middle_show_it_and_their_end():
     assert short_ids(ids, 14)["parallel_function_50"] == "parallel_f…_50"
 
 
-def test_names_of_runs_keep_their_first_words_and_differ():
+def test_run_names_keep_their_first_words_and_differ():
     names = ["claude-3-5-sonnet-20240620", "google_gemma-7b-it", "gpt-4o-mini-2024-07-18-FC"]
     assert short_run_names(names, 30) == {}
     assert list(short_run_names(names, 12).values()) == ["claude-3-5…", "google…", "gpt-4o-mini…"]
@@ -260,14 +265,14 @@ def test_names_of_runs_keep_their_first_words_and_differ():
         assert len({*labels}) == len(labels) and max(map(len, labels)) <= cells
 
 
-def test_the_run_under_the_cursor_is_named_where_the_list_cuts_its_name():
+def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
     place = QueuePlace(1, 4890, "claude-3-5-sonnet-20240620")
     assert header.queue_facts([run_row()], View(), "", "", place, 40) == "claude-3-5-sonnet-20240620 · 1/4,890"
     assert "all items" in header.queue_facts([run_row()], View(), "", "", place, 60)
     assert header.queue_facts([run_row()], View(), "error:x", "", place, 32) == "claude-…onnet-20240620 · 1/4,890"
 
 
-def test_the_first_difference_keeps_room_beside_ids_and_models():
+def test_first_difference_keeps_room_beside_ids_and_models():
     """At 160 columns, the list has 71 cells within its border."""
     assert list_pane_width(160) == 75 and list_pane_width(120) == 50
     wide = ColumnWidths(
@@ -277,49 +282,49 @@ def test_the_first_difference_keeps_room_beside_ids_and_models():
     assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 16
 
 
-def test_a_failure_whose_calls_are_equal_says_so():
-    """The benchmark may be wrong about it: an empty cell would say nothing."""
+def test_failure_with_equal_calls_is_named():
+    """The benchmark may be wrong, so an empty cell would hide it."""
     alike = dataclasses.replace(ROW, first_difference=None, error_type=None)
-    assert difference_beside(alike) == "calls are equal"
-    assert not difference_beside(dataclasses.replace(alike, official=True))
-    assert not difference_beside(dataclasses.replace(alike, n_predicted=0))
+    assert difference_cell(alike) == "calls are equal"
+    assert not difference_cell(dataclasses.replace(alike, official=True))
+    assert not difference_cell(dataclasses.replace(alike, n_predicted=0))
 
 
-def difference_beside(row: QueueRow) -> str:
-    """Where other rows have a first difference."""
-    columns = QueueColumns.fit(80, extent_of(row, ROW))
+def difference_cell(row: QueueRow) -> str:
+    """Return the text of the difference column."""
+    columns = QueueColumns.fit(80, column_widths(row, ROW))
     return plain_text(queue_row_line(row, columns)[-2:]).strip()
 
 
-def test_a_column_without_content_is_left_out():
-    assert "judge" not in cells(ROW, 160)
-    assert cells(dataclasses.replace(ROW, judge=False), 160)["judge"] == "✗"
-    assert "model" not in cells(ROW, 160)
-    assert cells(ROW, 160, models=True)["model"] == ROW.model
-    assert "rule" not in cells(dataclasses.replace(ROW, rule=None), 160)
-    assert "category" not in cells(ROW, 160, repeats=True)
+def test_empty_columns_are_omitted():
+    assert "judge" not in row_texts(ROW, 160)
+    assert row_texts(dataclasses.replace(ROW, judge=False), 160)["judge"] == "✗"
+    assert "model" not in row_texts(ROW, 160)
+    assert row_texts(ROW, 160, models=True)["model"] == ROW.model
+    assert "rule" not in row_texts(dataclasses.replace(ROW, rule=None), 160)
+    assert "category" not in row_texts(ROW, 160, repeats=True)
 
 
-def test_the_question_has_a_heading_of_its_own_where_nothing_differs():
+def test_question_has_its_own_heading_without_differences():
     none = dataclasses.replace(ROW, first_difference=None, error_type=None)
-    assert cells(none, 100)["difference"] == "What is the weather?"
-    columns = QueueColumns.fit(100, extent_of(none))
+    assert row_texts(none, 100)["difference"] == "What is the weather?"
+    columns = QueueColumns.fit(100, column_widths(none))
     assert "question" in plain_text(queue_heading_line(columns)) and "first difference" not in plain_text(
         queue_heading_line(columns)
     )
-    both = QueueColumns.fit(100, extent_of(none, ROW))
+    both = QueueColumns.fit(100, column_widths(none, ROW))
     assert "first difference" in plain_text(queue_heading_line(both))
     assert "weather" not in plain_text(queue_row_line(none, both))
 
 
-def test_an_error_that_only_the_checker_finds_is_shown():
+def test_error_found_only_by_the_recomputed_verdict_is_shown():
     row = dataclasses.replace(ROW, error_type=None, rule_error_type="type_error:simple", rule=False)
-    assert cells(row, 160)["difference"].endswith("   type_error:simple")
-    assert "type_error" not in cells(dataclasses.replace(row, rule=True), 160)["difference"]
+    assert row_texts(row, 160)["difference"].endswith("   type_error:simple")
+    assert "type_error" not in row_texts(dataclasses.replace(row, rule=True), 160)["difference"]
 
 
-def test_blind_rows_hold_nothing_of_others():
-    assert cells(ROW, 160, blind=True) == {
+def test_blind_rows_contain_nothing_of_others():
+    assert row_texts(ROW, 160, blind=True) == {
         "item": ROW.id,
         "category": ROW.category,
         "you": "?",
@@ -327,14 +332,14 @@ def test_blind_rows_hold_nothing_of_others():
     }
 
 
-def test_flags_say_that_there_are_issues_or_a_stale_review():
+def test_flags_mark_issues_and_stale_reviews():
     columns = QueueColumns.fit(80, ColumnWidths())
     assert plain_text(queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)).startswith("i ")
     assert queue_row_line(dataclasses.replace(ROW, n_issues=1), columns)[0] == ("i", "warn")
     assert queue_row_line(dataclasses.replace(ROW, stale=True), columns)[0] == ("↻", "warn")
 
 
-def test_hints_that_do_not_fit_are_left_out_before_help_and_quit():
+def test_help_and_quit_hints_are_omitted_last():
     hints = [("enter", "open"), ("f", "filter"), ("c", "clusters"), ("q", "quit"), ("?", "help")]
     assert plain_text(key_hints_line(hints, 80)) == " enter open   f filter   c clusters   q quit   ? help"
     assert plain_text(key_hints_line(hints, 45)) == " enter open f filter c clusters q quit ? help"
@@ -342,7 +347,7 @@ def test_hints_that_do_not_fit_are_left_out_before_help_and_quit():
     assert plain_text(key_hints_line(hints, 10)) == " q quit ? help"
 
 
-def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
+def test_narrow_rates_drop_repeated_facts_first():
     runs = [run_row(), run_row("b", official_known=3, rule_known=2, effective_known=3, effective_pass=3, n_issues=1)]
     for run in runs:
         run.info.needs_dataset = False
@@ -354,7 +359,7 @@ def test_rates_that_do_not_fit_lose_what_is_said_elsewhere_first():
     assert (narrow.startswith(start + "–   "), narrow.endswith("1 issue"), "…" in narrow) == (True, True, False), narrow
 
 
-def test_open_disagreements_are_named_with_their_key_where_there_is_room():
+def test_open_disagreements_are_named_with_their_key():
     run = run_row(disputed=10)
     run.info.needs_dataset = False
     wide, narrow = (plain_text(header.rates_line([run], cells, adjudicate_key="x")) for cells in (80, 58))
@@ -362,21 +367,21 @@ def test_open_disagreements_are_named_with_their_key_where_there_is_room():
     assert "disagree" not in plain_text(header.rates_line([run], 80, blind=True, adjudicate_key="x"))
 
 
-def test_beside_an_item_a_rate_that_repeats_another_gives_way():
+def test_repeated_rate_is_dropped_beside_an_item():
     full = {"rule_pass": 3, "rule_known": 4, "effective_pass": 3}
 
-    def shown(cells: int = 50, **fields: int) -> str:
+    def rates_text(cells: int = 50, **fields: int) -> str:
         run = run_row(**{**full, **fields})
         run.info.needs_dataset = False
         return plain_text(header.rates_line([run], cells)).strip()
 
-    assert shown() == "official 75.0 %   corrected 75.0 %"
-    assert shown(rule_pass=2) == "official 75.0 %   recomp. 50.0 %"
-    assert shown(rule_pass=2, effective_pass=2) == "official 75.0 %   corrected 50.0 %"
-    assert shown(60) == "official 75.0 %   recomputed 75.0 %   corrected 75.0 %"
+    assert rates_text() == "official 75.0 %   corrected 75.0 %"
+    assert rates_text(rule_pass=2) == "official 75.0 %   recomp. 50.0 %"
+    assert rates_text(rule_pass=2, effective_pass=2) == "official 75.0 %   corrected 50.0 %"
+    assert rates_text(60) == "official 75.0 %   recomputed 75.0 %   corrected 75.0 %"
 
 
-def test_rates():
+def test_rates_have_a_denominator_if_incomplete():
     assert (format_pass_rate(3, 4, 4), format_pass_rate(3, 4, 9), format_pass_rate(0, 0, 9)) == (
         "75.0 %",
         "75.0 % of 4",
@@ -390,7 +395,7 @@ def test_rates():
 
 @pytest.mark.parametrize("cells", [60, 80, 160])
 @pytest.mark.parametrize("runs", [[run_row("m" * 200)], [run_row(), run_row("b")], [], None])
-def test_the_top_line_fits_and_keeps_the_count_of_reviews(cells, runs):
+def test_top_line_fits_and_keeps_the_review_count(cells, runs):
     progress = header.progress_line("annotator-with-a-long-name", (3, 4), cells, by_anyone=9)
     path = header.queue_path("result", runs, View(), "", "")
     line = top_line(path, progress, cells)
@@ -399,7 +404,7 @@ def test_the_top_line_fits_and_keeps_the_count_of_reviews(cells, runs):
     assert ("(9 by anyone)" in plain_text(line)) is (cells == 160)
 
 
-def test_the_path_names_folder_run_and_order_or_filter():
+def test_path_names_folder_run_and_order_or_filter():
     one, two = [run_row("gpt-4o")], [run_row(), run_row("b")]
     assert header.queue_path("result", one, View(), "", "") == ("result/", "gpt-4o", "failures")
     assert header.queue_path("", two, View(where="official:fail"), "official:fail", "") == ("2 runs", "official:fail")
@@ -407,14 +412,14 @@ def test_the_path_names_folder_run_and_order_or_filter():
     assert header.queue_path("r", None, View(), "", "") == ("r/", "opening")
 
 
-def test_the_facts_name_languages_behind_what_is_common():
+def test_facts_name_languages_after_the_benchmark():
     runs = [run_row(), run_row("b")]
     kind = runs[0].info.full_title
     runs[1].info.language = "zh"
     assert header.queue_facts(runs, View(), "", "", QueuePlace(1, 2), 80).startswith(f"{kind} en, zh · all items")
 
 
-def test_the_top_line_counts_what_others_reviewed_only_where_they_did_more():
+def test_top_line_counts_others_if_they_reviewed_more():
     assert "by anyone" not in plain_text(header.progress_line("alice", (1, 4), 120, by_anyone=1))
     assert plain_text(header.progress_line("alice", (0, 4), 120, by_anyone=3)).endswith(
         "0 of 4 reviewed (3 by anyone)   alice"
@@ -422,20 +427,20 @@ def test_the_top_line_counts_what_others_reviewed_only_where_they_did_more():
     assert plain_text(header.progress_line("alice", (0, 4), 120)).endswith("0 of 4 reviewed   alice")
 
 
-def test_a_long_filter_is_shown_rather_than_the_order():
+def test_long_filter_replaces_the_order():
     text = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 40, "", QueuePlace(3, 85), 80)
     assert text == "filter effective:fail error:" + "x" * 40 + " · 3/85"
     short = header.queue_facts([run_row()], View(), "effective:fail error:" + "x" * 90, "", QueuePlace(3, 85), 60)
     assert display_width(short) == 60 and short.endswith("… · 3/85")
 
 
-def test_the_facts_show_filter_and_search_as_typed():
+def test_facts_show_filter_and_search_as_typed():
     view = View(where='(official:fail) text:"x"', queue="random", seed=7)
     text = header.queue_facts([run_row()], view, "official:fail", "x", QueuePlace(3, 1200), 80)
     assert text == "bfcl V4 · filter official:fail · search x · order random (seed 7) · 3/1,200"
 
 
-def test_a_table_that_is_too_wide_takes_from_its_last_column_first():
+def test_wide_table_cuts_its_last_column_first():
     columns = (TextColumn("n", align_right=True), TextColumn("error", truncate=truncate_middle), TextColumn("example"))
     rows = [[("1", ""), ("value_error:string", ""), ("e" * 50, "")], [("12", ""), ("x", ""), ("y", "")]]
     heading, lines = table_lines(columns, rows, 40)
@@ -446,7 +451,7 @@ def test_a_table_that_is_too_wide_takes_from_its_last_column_first():
     assert plain_text(narrow[0]) == " 1  val…:string  eeeeee…"
 
 
-def test_keys_are_given_by_full_id_or_by_a_name_that_is_clear():
+def test_keys_accept_full_ids_and_unambiguous_names():
     assert validate_keymap({"item.pass": "y", "clusters": "C"}) == {"item.pass": "y", "queue.clusters": "C"}
     for wrong in ({"nothing": "y"}, {"search": "y"}, {"item.pass": ","}):
         with pytest.raises(KeymapError):
@@ -463,5 +468,5 @@ def test_keys_are_given_by_full_id_or_by_a_name_that_is_clear():
         ("user.address.city 3.5 (golden 4.25)", 24, "…city 3.5 (golden 4.25)"),
     ],
 )
-def test_of_dotted_names_in_a_difference_the_last_part_is_kept(text: str, cells: int, shown: str) -> None:
+def test_dotted_names_in_a_difference_keep_their_last_part(text: str, cells: int, shown: str) -> None:
     assert truncate_difference(text, cells) == shown

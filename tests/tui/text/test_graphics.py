@@ -1,4 +1,4 @@
-"""Badges, bars, heat cells, intervals and the path of the top line."""
+"""Badges, bars, heat cells, intervals and the top line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.tui.text.lines import line_width, plain_text
     ("value", "text"),
     [(True, " PASS "), (False, " FAIL "), ("unsure", " UNSURE "), (2, " 2 "), (0, " 0 "), (None, " – ")],
 )
-def test_a_badge_names_the_verdict(value: object, text: str) -> None:
+def test_badge_names_the_verdict(value: object, text: str) -> None:
     assert verdict_badge(value)[0] == text
 
 
@@ -21,22 +21,22 @@ def test_a_badge_names_the_verdict(value: object, text: str) -> None:
     ("share", "text"),
     [(0, "──────────"), (0.001, "━─────────"), (0.5, "━━━━━─────"), (1, "━━━━━━━━━━"), (7, "━━━━━━━━━━")],
 )
-def test_a_bar_is_as_long_as_its_share(share: float, text: str) -> None:
+def test_bar_length_follows_the_share(share: float, text: str) -> None:
     assert plain_text(bar(share, 10)) == text
 
 
-def test_a_heat_cell_has_its_figure_and_colour() -> None:
+def test_heat_cell_has_figure_and_colour() -> None:
     assert heat_cell(0.762, 8) == ("  76.2  ", "heat:76")
     assert heat_cell(None, 5) == ("  –  ", "dim")
 
 
-def test_an_interval_has_its_point_and_the_mark_of_another_figure() -> None:
+def test_interval_has_point_and_mark() -> None:
     assert plain_text(interval_bar(40, 50, 70, (0, 100), 11, mark=20)) == "──┃─━●━━───"
     assert plain_text(interval_bar(-5, 0, 200, (0, 100), 5)) == "●━━━━"
     assert line_width(interval_bar(1, 1, 1, (1, 1), 4)) == 4
 
 
-def test_the_top_line_drops_outer_names_first() -> None:
+def test_top_line_drops_outer_names_first() -> None:
     path, right = ("result/", "maple-8b", "failures"), (("alice", "people"),)
     assert plain_text(top_line(path, right, 60)).startswith(" fcreview   result/ › maple-8b › failures ")
     assert plain_text(top_line(path, right, 44)).startswith(" fcreview   maple-8b › failures ")
@@ -46,7 +46,7 @@ def test_the_top_line_drops_outer_names_first() -> None:
         assert "failures" in plain_text(line)
 
 
-def test_ascii_graphics_have_no_other_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ascii_graphics_are_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     theme.clear_caches()
     lines = [

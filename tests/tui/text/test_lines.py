@@ -1,4 +1,4 @@
-"""Texts cut into rows."""
+"""Long texts are wrapped into rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.tui.text.lines import wrap_head, wrap_text, wrap_visible
 @pytest.mark.parametrize("cells", [1, 2, 7, 80])
 @example(text="0000\u0300\u0300\u03000" + 4 * "\u0300" + "0" + 5 * "\u0300")
 @given(text=st.text())
-def test_wrapped_rows_are_the_text_and_fit(cells: int, text: str) -> None:
+def test_wrapped_rows_join_to_the_text_and_fit(cells: int, text: str) -> None:
     shown = sanitize(text)
     rows = wrap_visible(shown, cells)
     assert "".join(rows) == shown
@@ -23,12 +23,12 @@ def test_wrapped_rows_are_the_text_and_fit(cells: int, text: str) -> None:
     assert wrap_visible(shown, cells, 2) == rows[:2]
 
 
-def test_folding_a_huge_text_looks_at_its_head_only() -> None:
-    class Counted(str):
+def test_wrapping_the_head_reads_only_the_start_of_a_text() -> None:
+    class LimitedText(str):
         def __getitem__(self, key: Any) -> str:
             assert isinstance(key, slice) and (key.stop or 0) < 2000
             return str.__getitem__(self, key)
 
-    rows, more = wrap_head(Counted("x" * 300_000), 60, 4)
+    rows, more = wrap_head(LimitedText("x" * 300_000), 60, 4)
     assert len(rows) == 4 and more
     assert wrap_text("a\nb\r\n\x85c", 10) == ["a", "b␍", "‹U+0085›c"]

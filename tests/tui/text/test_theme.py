@@ -1,4 +1,4 @@
-"""Symbols and styles as the environment asks for them."""
+"""Symbols and styles follow the environment."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from fcreview.tui.text.theme import ASCII_SYMBOLS, UNICODE_SYMBOLS, is_ascii_pre
         ({"FCREVIEW_ASCII": "0", "TERM": "linux"}, False),
     ],
 )
-def test_the_symbol_set_follows_terminal_and_locale(env, ascii_set):
+def test_symbol_set_follows_terminal_and_locale(env, ascii_set):
     assert is_ascii_preferred(env) is ascii_set
 
 
 @pytest.mark.parametrize(
     ("env", "colour"), [({}, True), ({"NO_COLOR": ""}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
-def test_colour_follows_no_color_and_the_terminal(env, colour):
+def test_colour_follows_no_color_and_terminal(env, colour):
     assert is_colour_enabled(env) is colour
 
 
-def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():
+def test_symbols_take_one_cell_and_ascii_symbols_are_ascii():
     in_text_only = {"plus_minus": "+/-"}
     for symbols in (dataclasses.asdict(ASCII_SYMBOLS), dataclasses.asdict(UNICODE_SYMBOLS)):
         for name, symbol in symbols.items():
@@ -45,13 +45,13 @@ def test_every_symbol_takes_one_cell_and_the_ascii_set_is_ascii():
     assert ASCII_SYMBOLS.ellipsis != ASCII_SYMBOLS.arrow, 'a cut value before an arrow: "Hangzhou, ~ > "Hangz~'
 
 
-def test_verdicts_are_told_apart_without_colour():
+def test_verdicts_differ_without_colour():
     for symbols in (ASCII_SYMBOLS, UNICODE_SYMBOLS):
-        told = [symbols.verdict_symbol(value) for value in (True, False, "unsure", None, "disputed", 0, 1, 2)]
-        assert len(set(told)) == len(told)
+        shown = [symbols.verdict_symbol(value) for value in (True, False, "unsure", None, "disputed", 0, 1, 2)]
+        assert len(set(shown)) == len(shown)
 
 
-async def test_the_queue_in_ascii_holds_nothing_else(make_app, settled, monkeypatch):
+async def test_ascii_queue_is_ascii(make_app, settled, monkeypatch):
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     theme.clear_caches()
     async with make_app([{"official": True}, {"first_difference": "x" * 200}, {}]).run_test(size=(80, 24)) as pilot:
@@ -61,7 +61,7 @@ async def test_the_queue_in_ascii_holds_nothing_else(make_app, settled, monkeypa
     assert text.isascii(), sorted({char for char in text if not char.isascii()})
 
 
-async def test_no_color_draws_without_any_colour(make_app, settled, monkeypatch):
+async def test_no_color_removes_all_colours(make_app, settled, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     theme.clear_caches()
     async with make_app([{"official": True}, {}]).run_test(size=(80, 24)) as pilot:

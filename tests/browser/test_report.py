@@ -39,19 +39,19 @@ POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy".*\n')
 
 
 @pytest.fixture(scope="module")
-def report(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def report(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with reviews, a sample with its estimate, calibration and agreement."""
     place = tmp_path_factory.mktemp("report")
-    two_known_runs = shutil.copytree(imported_before / "two", place / "runs")
+    two_imported_runs = shutil.copytree(imported_templates / "two", place / "runs")
     sample = ("--run", "maple", "--name", "p", "--size", "4", "--annotators", "alice")
-    made = module_cli("queue", "create", two_known_runs, *sample)
+    made = module_cli("queue", "create", two_imported_runs, *sample)
     assert made.code == 0, made.err
-    for at, item in enumerate(module_cli("queue", "show", two_known_runs, "p", "--json").objects[1:]):
+    for at, item in enumerate(module_cli("queue", "show", two_imported_runs, "p", "--json").objects[1:]):
         for name in ("alice", "bob")[: 1 + (at == 0)]:
             said = ("--run", "maple", "--annotator", name, "--verdict", "pass" if at % 2 else "fail")
-            assert module_cli("label", two_known_runs, item["id"], *said).code == 0
+            assert module_cli("label", two_imported_runs, item["id"], *said).code == 0
     target = place / "report.html"
-    assert module_cli("report", two_known_runs, "--html", target).code == 0
+    assert module_cli("report", two_imported_runs, "--html", target).code == 0
     return target
 
 

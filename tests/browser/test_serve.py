@@ -44,9 +44,9 @@ class Server:
 
 
 @pytest.fixture
-def server(known_run: Path, environ: dict[str, str], tmp_path: Path) -> Iterator[Server]:
+def server(imported_run: Path, environ: dict[str, str], tmp_path: Path) -> Iterator[Server]:
     UsersFile(tmp_path / "users.toml").set_password("alice", PASSWORD)
-    found = Server(known_run, tmp_path / "users.toml", environ)
+    found = Server(imported_run, tmp_path / "users.toml", environ)
     yield found
     found.process.kill()
     found.process.wait()
@@ -82,7 +82,7 @@ def open_socket_from_other_origin(browser: Browser, address: str) -> str:
     return str(answer["result"]["value"])
 
 
-def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: Server, known_run: Path) -> None:
+def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: Server, imported_run: Path) -> None:
     assert open_socket_from_other_origin(browser, server.address) == "refused"
     browser.look(1280, 720)
     browser.open(server.address + "/")
@@ -93,7 +93,7 @@ def test_a_browser_reviews_and_resumes_after_a_reload(browser: Browser, server: 
     wait_for_text(browser, r"\b3/6\s+official")  # the item is shown beside the list
     browser.press("c", control=True)  # copies the text instead of quitting
     browser.press("Enter", "p")
-    journal = known_run / ".fcreview" / "reviews" / "alice.jsonl"
+    journal = imported_run / ".fcreview" / "reviews" / "alice.jsonl"
     wait_for_text(browser, r"\b4/6\b")
     until(lambda: journal.exists() and b'"verdict":true' in journal.read_bytes())
     wait_for_text(browser, r"\b4/6\b")

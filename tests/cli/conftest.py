@@ -1,4 +1,4 @@
-"""The program as people run it, on small BFCL runs written here in the V4 layout."""
+"""Fixtures that run `fcreview` commands, and small BFCL runs in the V4 layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.commands import Done, environment, run_in_subprocess, run_in_this_pro
 
 CATEGORY = "simple_python"
 HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b31m\u202eevil\u200b [bold red]x[/] \x7f\x85"
-"""Clears the screen, sets the clipboard, C1, right-to-left, zero-width, markup."""
+"""Sequences that clear the screen and set the clipboard, C1, right-to-left and zero-width characters, and markup."""
 RAW = ("\x1b", "\x07", "\x9b", "\u202e", "\u200b", "\x7f", "\x85", "\r")
 
 
@@ -22,7 +22,7 @@ Cli = Callable[..., Done]
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """Of a person with an empty home folder, called tester."""
+    """The environment of the annotator `tester` with an empty home folder."""
     (tmp_path / "home").mkdir(exist_ok=True)
     return environment(tmp_path / "home")
 
@@ -40,7 +40,7 @@ def hostile() -> str:
 
 @pytest.fixture
 def cli(tmp_path: Path, environ: dict[str, str]) -> Cli:
-    """Runs `fcreview` with these arguments, without a terminal; keywords change the environment."""
+    """Run `fcreview` in this process without a terminal. Keywords change the environment."""
 
     def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
         return run_in_this_process(arguments, cwd or tmp_path, environ | changes)
@@ -50,7 +50,7 @@ def cli(tmp_path: Path, environ: dict[str, str]) -> Cli:
 
 @pytest.fixture
 def process(tmp_path: Path, environ: dict[str, str]) -> Cli:
-    """The same in a process of its own."""
+    """Run `fcreview` in a separate process without a terminal. Keywords change the environment."""
 
     def run(*arguments: str | Path, cwd: Path | None = None, **changes: str) -> Done:
         return run_in_subprocess(arguments, cwd or tmp_path, environ | changes)
@@ -60,23 +60,30 @@ def process(tmp_path: Path, environ: dict[str, str]) -> Cli:
 
 @pytest.fixture(scope="module")
 def module_cli(tmp_path_factory: pytest.TempPathFactory) -> Cli:
-    """As `cli`, for what a module makes once."""
+    """`cli` for fixtures of module scope."""
     place = tmp_path_factory.mktemp("module")
     return lambda *arguments: run_in_this_process(arguments, place, environment(place))
 
 
-def lines(path: Path, records: Sequence[object]) -> None:
+def write_lines(path: Path, records: Sequence[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-def weather(city: str, unit: str = "celsius") -> str:
+def weather_call(city: str, unit: str = "celsius") -> str:
     return f"[get_weather(city={city!r}, unit={unit!r})]"
 
 
-RIGHT = weather("Oslo")
-ANSWERS = [RIGHT, weather("Rome"), weather("Paris"), weather("Oslo", "kelvin"), "I cannot do that.", weather(HOSTILE)]
-"""Of one model: one right, four with a wrong value (one of them hostile), one without a call."""
+RIGHT = weather_call("Oslo")
+ANSWERS = [
+    RIGHT,
+    weather_call("Rome"),
+    weather_call("Paris"),
+    weather_call("Oslo", "kelvin"),
+    "I cannot do that.",
+    weather_call(HOSTILE),
+]
+"""Answers of one model: one right, four with a wrong value (one of them hostile), one without a call."""
 ERRORS = {
     1: "value_error:string",
     2: "value_error:string",
@@ -97,19 +104,19 @@ def write_dataset(root: Path, count: int) -> None:
         },
     }
     ids = [f"{CATEGORY}_{at}" for at in range(count)]
-    asked = [[{"role": "user", "content": "What is the weather in Oslo?"}]]
-    lines(
+    question = [[{"role": "user", "content": "What is the weather in Oslo?"}]]
+    write_lines(
         root / "data" / f"BFCL_v4_{CATEGORY}.json",
-        [{"id": name, "question": [asked[0]], "function": [function]} for name in ids],
+        [{"id": name, "question": [question[0]], "function": [function]} for name in ids],
     )
-    lines(
+    write_lines(
         root / "data" / "possible_answer" / f"BFCL_v4_{CATEGORY}.json",
         [{"id": name, "ground_truth": [{"get_weather": {"city": ["Oslo"], "unit": ["celsius", ""]}}]} for name in ids],
     )
 
 
 def write_model(root: Path, model: str, answers: Sequence[str], errors: dict[int, str]) -> None:
-    lines(
+    write_lines(
         root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json",
         [{"id": f"{CATEGORY}_{at}", "result": answer} for at, answer in enumerate(answers)],
     )
@@ -126,47 +133,49 @@ def write_model(root: Path, model: str, answers: Sequence[str], errors: dict[int
         }
         for at, error in errors.items()
     ]
-    lines(root / "score" / model / "non_live" / f"BFCL_v4_{CATEGORY}_score.json", [header, *entries])
+    write_lines(root / "score" / model / "non_live" / f"BFCL_v4_{CATEGORY}_score.json", [header, *entries])
 
 
 def write_one(root: Path) -> None:
-    """The results, scores and dataset of one model, six items."""
+    """Write the results, scores and dataset of one model with six items."""
     write_dataset(root, len(ANSWERS))
     write_model(root, "maple", ANSWERS, ERRORS)
 
 
 def write_two(root: Path) -> None:
-    """The same with a second model that gets everything right."""
+    """Write the run of `write_one` and a second model that passes every item."""
     write_one(root)
     write_model(root, "birch", [RIGHT] * len(ANSWERS), {})
 
 
 def write_hostile(root: Path) -> None:
-    """A model with a hostile name and hostile answers, and a line in its results that is not JSON."""
+    """Write a run with a hostile model name, hostile answers and a result line that is not JSON."""
     write_dataset(root, 2)
     model = HOSTILE.replace("/", "")
-    write_model(root, model, [weather(HOSTILE), HOSTILE], {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"})
+    write_model(
+        root, model, [weather_call(HOSTILE), HOSTILE], {0: f"{HOSTILE}:string", 1: "ast_decoder:decoder_failed"}
+    )
     results = root / "result" / model / "non_live" / f"BFCL_v4_{CATEGORY}_result.json"
     results.write_text(results.read_text() + f"not JSON {HOSTILE}\n")
 
 
 @pytest.fixture
 def one_run(tmp_path: Path) -> Path:
-    """A folder with the results, scores and dataset of one model, six items."""
+    """A folder with the results, scores and dataset of one model with six items."""
     write_one(tmp_path / "runs")
     return tmp_path / "runs"
 
 
 @pytest.fixture
 def two_runs(tmp_path: Path) -> Path:
-    """The same with a second model that gets everything right."""
+    """The run `one_run` and a second model that passes every item."""
     write_two(tmp_path / "runs")
     return tmp_path / "runs"
 
 
 @pytest.fixture(scope="session")
-def imported_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folders that were imported once, to be copied: `one`, `two` and `hostile`."""
+def imported_templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The imported folders `one`, `two` and `hostile`. Tests copy them."""
     place = tmp_path_factory.mktemp("before")
     for name, write in (("one", write_one), ("two", write_two), ("hostile", write_hostile)):
         write(place / name)
@@ -175,18 +184,18 @@ def imported_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def known_run(imported_before: Path, tmp_path: Path) -> Path:
-    """`one_run` that was imported already."""
-    return shutil.copytree(imported_before / "one", tmp_path / "runs")
+def imported_run(imported_templates: Path, tmp_path: Path) -> Path:
+    """A copy of `one_run` after its import."""
+    return shutil.copytree(imported_templates / "one", tmp_path / "runs")
 
 
 @pytest.fixture
-def two_known_runs(imported_before: Path, tmp_path: Path) -> Path:
-    """`two_runs` that were imported already."""
-    return shutil.copytree(imported_before / "two", tmp_path / "runs")
+def two_imported_runs(imported_templates: Path, tmp_path: Path) -> Path:
+    """A copy of `two_runs` after their import."""
+    return shutil.copytree(imported_templates / "two", tmp_path / "runs")
 
 
 @pytest.fixture
-def hostile_run(imported_before: Path, tmp_path: Path) -> Path:
-    """A run whose model's name and answers are hostile, and a result file with a line that is not JSON; imported."""
-    return shutil.copytree(imported_before / "hostile", tmp_path / "hostile")
+def hostile_run(imported_templates: Path, tmp_path: Path) -> Path:
+    """An imported run with a hostile model name, hostile answers and a result line that is not JSON."""
+    return shutil.copytree(imported_templates / "hostile", tmp_path / "hostile")

@@ -1,4 +1,4 @@
-"""A run in one place, its dataset in another: what people have whose dataset is shared or mounted."""
+"""A run and its dataset in different folders, as with a shared or mounted dataset."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ Cli = Callable[..., Any]
 
 
 @dataclass(frozen=True)
-class Separate:
-    """`root` holds both: it is what can be moved as a whole."""
+class SeparateDataset:
+    """Paths of a run and its dataset. `root` contains both."""
 
     root: Path
     run: Path
     data: Path
-    """What is given with --data: the dataset's own folder."""
+    """The folder of the dataset, for --data."""
 
 
-def separate(run: Path, root: Path, data: str = "data") -> Separate:
-    """A copy of a run that has its dataset in its folder `data`; here it lies where no importer looks by itself."""
-    place = Separate(root, root / "runs", root / "far" / "away" / "shared")
-    shutil.copytree(run, place.run, ignore=lambda _, names: [name for name in names if name == data])
-    shutil.copytree(run / data, place.data)
-    return place
+def separate_dataset(run: Path, root: Path, data: str = "data") -> SeparateDataset:
+    """Copy a run and its folder `data`. No importer finds the copied dataset without --data."""
+    paths = SeparateDataset(root, root / "runs", root / "far" / "away" / "shared")
+    shutil.copytree(run, paths.run, ignore=lambda _, names: [name for name in names if name == data])
+    shutil.copytree(run / data, paths.data)
+    return paths
 
 
-def known(cli: Cli, path: Path, *more: str | Path) -> dict[str, int]:
-    """How much is known of the items of `fcreview items PATH`, and from how many files of the dataset."""
+def count_facts(cli: Cli, path: Path, *more: str | Path) -> dict[str, int]:
+    """Return the number of dataset files, items, recomputed verdicts, golden calls and questions at this path."""
     done = cli("items", path, "--json", *more)
     files = cli("sql", path, "SELECT count(*) AS n FROM sources WHERE kind = 'data'", "--json", *more)
     assert (done.code, files.code) == (0, 0), done.err
@@ -43,7 +43,7 @@ def known(cli: Cli, path: Path, *more: str | Path) -> dict[str, int]:
     }
 
 
-def statuses(cli: Cli, path: Path, *more: str | Path) -> dict[str, str]:
-    """Status by model, of `fcreview import`."""
+def import_statuses(cli: Cli, path: Path, *more: str | Path) -> dict[str, str]:
+    """Run `fcreview import` and return the status of each model."""
     done = cli("import", path, "--json", *more)
     return {each["model"]: each["status"] for each in done.objects if each["kind"] == "run"}

@@ -1,4 +1,4 @@
-"""The line that shows what a long query does, and for how long."""
+"""A long query shows what it does and how long it runs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stream", "shown"), [(Terminal(), True), (io.StringIO(), False)])
-def test_an_activity_is_shown_on_a_terminal_only(
-    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool
-) -> None:
+def test_activity_is_shown_only_on_terminal(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, shown: bool) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(output, "ACTIVITY_SECONDS", 0.01)
     monkeypatch.setattr("sys.stderr", stream)
@@ -29,7 +27,7 @@ def test_an_activity_is_shown_on_a_terminal_only(
     assert text.endswith("\r\x1b[K" if shown else "")
 
 
-def test_the_columns_of_a_page_that_do_not_fit_follow_in_another_table() -> None:
+def test_wide_table_continues_in_second_table() -> None:
     rows = [["maple", "1", "22", "one two three four five six"], ["birch", "3", "44", ""]]
     table = output.format_table(["run", "passed", "failed", "remark"], rows, right_aligned=(1, 2), page_width=24)
     assert table == [

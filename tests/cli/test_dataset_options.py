@@ -1,4 +1,4 @@
-"""A dataset that was given once is not forgotten, and a run never gets poorer unless somebody asks for it."""
+"""The dataset of an import is remembered until `--forget-data`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from tests.cli.separate_dataset import Separate, known, separate, statuses
+from tests.cli.separate_dataset import SeparateDataset, count_facts, import_statuses, separate_dataset
 
 pytestmark = pytest.mark.slow  # several imports each
 Cli = Callable[..., Any]
 
 
 @pytest.fixture
-def apart(one_run: Path, tmp_path: Path) -> Separate:
-    """The run of one model, six items, all with a golden answer in the dataset."""
-    return separate(one_run, tmp_path / "apart")
+def paths(one_run: Path, tmp_path: Path) -> SeparateDataset:
+    """A run of one model with six items, and its dataset in another folder."""
+    return separate_dataset(one_run, tmp_path / "paths")
 
 
 @pytest.mark.sweep
@@ -32,136 +32,134 @@ def apart(one_run: Path, tmp_path: Path) -> Separate:
         ("complexfuncbench", "data"),
     ],
 )
-def test_what_was_given_to_the_import_holds_for_every_command(
-    cli: Cli, samples: Path, tmp_path: Path, name: str, data: str
-) -> None:
-    apart = separate(samples / name, tmp_path / "apart", data)
-    without = known(cli, apart.run, "--workspace", tmp_path / "without")
-    assert cli("import", apart.run, "--data", apart.data).code == 0
-    full = known(cli, apart.run, "--data", apart.data)
+def test_commands_use_dataset_of_import(cli: Cli, samples: Path, tmp_path: Path, name: str, data: str) -> None:
+    paths = separate_dataset(samples / name, tmp_path / "paths", data)
+    without = count_facts(cli, paths.run, "--workspace", tmp_path / "without")
+    assert cli("import", paths.run, "--data", paths.data).code == 0
+    full = count_facts(cli, paths.run, "--data", paths.data)
     assert full["n"] > without["n"]
-    assert known(cli, apart.run) == full
-    assert set(statuses(cli, apart.run).values()) == {"unchanged"}
-    (apart.run / ".fcreview" / "seen.json").unlink()
-    done = cli("items", apart.run)
+    assert count_facts(cli, paths.run) == full
+    assert set(import_statuses(cli, paths.run).values()) == {"unchanged"}
+    (paths.run / ".fcreview" / "seen.json").unlink()
+    done = cli("items", paths.run)
     assert "dataset" not in done.err
 
 
 @pytest.mark.sweep
-def test_a_run_without_a_dataset_is_as_it_was(cli: Cli, apart: Separate) -> None:
-    poor = known(cli, apart.run)
-    assert (poor["golden"], poor["rule"]) == (0, 0)
-    assert known(cli, apart.run, "--data", apart.data)["golden"] == 6
-    assert known(cli, apart.run)["golden"] == 6
+def test_run_without_dataset_has_no_golden_answers(cli: Cli, paths: SeparateDataset) -> None:
+    counts = count_facts(cli, paths.run)
+    assert (counts["golden"], counts["rule"]) == (0, 0)
+    assert count_facts(cli, paths.run, "--data", paths.data)["golden"] == 6
+    assert count_facts(cli, paths.run)["golden"] == 6
 
 
 @pytest.mark.sweep
-def test_nothing_is_searched_again_once_it_was_found(cli: Cli, apart: Separate) -> None:
-    cli("import", apart.run, "--data", apart.data)
-    known(cli, apart.run)
-    seen = (apart.run / ".fcreview" / "seen.json").stat()
-    known(cli, apart.run)
-    assert (apart.run / ".fcreview" / "seen.json").stat().st_ino == seen.st_ino
+def test_dataset_is_searched_once(cli: Cli, paths: SeparateDataset) -> None:
+    cli("import", paths.run, "--data", paths.data)
+    count_facts(cli, paths.run)
+    seen = (paths.run / ".fcreview" / "seen.json").stat()
+    count_facts(cli, paths.run)
+    assert (paths.run / ".fcreview" / "seen.json").stat().st_ino == seen.st_ino
 
 
 @pytest.mark.sweep
-def test_another_dataset_takes_its_place(cli: Cli, apart: Separate, tmp_path: Path) -> None:
+def test_new_dataset_replaces_old_one(cli: Cli, paths: SeparateDataset, tmp_path: Path) -> None:
     def passed() -> list[str]:
-        return [item["id"] for item in cli("items", apart.run, "--json").objects if item["rule"]]
+        return [item["id"] for item in cli("items", paths.run, "--json").objects if item["rule"]]
 
-    cli("import", apart.run, "--data", apart.data)
+    cli("import", paths.run, "--data", paths.data)
     assert passed() == ["simple_python_0"]
     other = tmp_path / "other" / "place" / "shared"
-    shutil.copytree(apart.data, other)
+    shutil.copytree(paths.data, other)
     for file in other.rglob("possible_answer/*.json"):
         file.write_text(file.read_text().replace("Oslo", "Rome"))
-    assert statuses(cli, apart.run, "--data", other) == {"maple": "imported"}
+    assert import_statuses(cli, paths.run, "--data", other) == {"maple": "imported"}
     assert passed() == ["simple_python_1"]
-    shutil.rmtree(apart.data)
+    shutil.rmtree(paths.data)
     assert passed() == ["simple_python_1"]
 
 
 @pytest.mark.sweep
-def test_a_folder_that_does_not_fit_takes_nothing_away(cli: Cli, apart: Separate, tmp_path: Path) -> None:
-    cli("import", apart.run, "--data", apart.data)
+def test_folder_without_dataset_keeps_old_dataset(cli: Cli, paths: SeparateDataset, tmp_path: Path) -> None:
+    cli("import", paths.run, "--data", paths.data)
     (tmp_path / "unfit").mkdir()
-    done = cli("import", apart.run, "--data", tmp_path / "unfit", "--json")
+    done = cli("import", paths.run, "--data", tmp_path / "unfit", "--json")
     run, *issues = done.objects
     assert run["status"] == "unchanged"
-    assert any(str(apart.data) in issue["what"] and issue["severity"] == "notice" for issue in issues)
-    assert known(cli, apart.run)["golden"] == 6
+    assert any(str(paths.data) in issue["what"] and issue["severity"] == "notice" for issue in issues)
+    assert count_facts(cli, paths.run)["golden"] == 6
 
 
 @pytest.mark.sweep
-def test_a_run_that_comes_later_gets_what_the_others_have(cli: Cli, apart: Separate) -> None:
-    cli("import", apart.run, "--data", apart.data)
-    shutil.copytree(apart.run / "result" / "maple", apart.run / "result" / "birch")
-    assert known(cli, apart.run) == {"n": 4, "items": 12, "rule": 12, "golden": 12, "questions": 12}
-    assert statuses(cli, apart.run) == {"birch": "unchanged", "maple": "unchanged"}
+def test_later_run_uses_dataset_of_others(cli: Cli, paths: SeparateDataset) -> None:
+    cli("import", paths.run, "--data", paths.data)
+    shutil.copytree(paths.run / "result" / "maple", paths.run / "result" / "birch")
+    assert count_facts(cli, paths.run) == {"n": 4, "items": 12, "rule": 12, "golden": 12, "questions": 12}
+    assert import_statuses(cli, paths.run) == {"birch": "unchanged", "maple": "unchanged"}
 
 
 @pytest.mark.sweep
-def test_each_run_of_a_workspace_has_its_own_dataset(cli: Cli, two_runs: Path, tmp_path: Path) -> None:
-    apart = separate(two_runs, tmp_path / "apart")
+def test_each_run_keeps_its_dataset(cli: Cli, two_runs: Path, tmp_path: Path) -> None:
+    paths = separate_dataset(two_runs, tmp_path / "paths")
     other = tmp_path / "other" / "place" / "shared"
-    shutil.copytree(apart.data, other)
+    shutil.copytree(paths.data, other)
     for file in other.rglob("*.json"):
         file.write_text(file.read_text().replace("Oslo", "Rome"))
-    maple, birch = (apart.run / "result" / name for name in ("maple", "birch"))
+    maple, birch = (paths.run / "result" / name for name in ("maple", "birch"))
     home = ("--workspace", tmp_path / "home")
-    assert cli("import", maple, "--data", apart.data, *home).code == 0
+    assert cli("import", maple, "--data", paths.data, *home).code == 0
     assert cli("import", birch, "--data", other, *home).code == 0
-    done = cli("items", apart.run, "--json", *home)
-    asked = {(item["model"], "Rome" in item["question"]) for item in done.objects}
-    assert asked == {("maple", False), ("birch", True)}
-    assert statuses(cli, apart.run, *home) == {"birch": "unchanged", "maple": "unchanged"}
+    done = cli("items", paths.run, "--json", *home)
+    questions = {(item["model"], "Rome" in item["question"]) for item in done.objects}
+    assert questions == {("maple", False), ("birch", True)}
+    assert import_statuses(cli, paths.run, *home) == {"birch": "unchanged", "maple": "unchanged"}
     shutil.rmtree(other)
-    done = cli("items", apart.run, "--json", *home)
-    assert {(item["model"], "Rome" in item["question"]) for item in done.objects} == asked
+    done = cli("items", paths.run, "--json", *home)
+    assert {(item["model"], "Rome" in item["question"]) for item in done.objects} == questions
     assert "birch" in done.err
     assert "maple" not in done.err
-    assert statuses(cli, apart.run, *home) == {"birch": "kept", "maple": "unchanged"}
+    assert import_statuses(cli, paths.run, *home) == {"birch": "kept", "maple": "unchanged"}
 
 
 @pytest.mark.sweep
-def test_it_holds_when_everything_moved_together(cli: Cli, apart: Separate, tmp_path: Path) -> None:
-    cli("import", apart.run, "--data", apart.data)
-    before = known(cli, apart.run)
+def test_dataset_is_found_after_move_with_run(cli: Cli, paths: SeparateDataset, tmp_path: Path) -> None:
+    cli("import", paths.run, "--data", paths.data)
+    before = count_facts(cli, paths.run)
     (tmp_path / "new").mkdir()
-    apart.root.rename(tmp_path / "new" / "name")
+    paths.root.rename(tmp_path / "new" / "name")
     moved = tmp_path / "new" / "name" / "runs"
     done = cli("items", moved, "--json")
     assert "dataset" not in done.err
-    assert known(cli, moved) == before
-    assert statuses(cli, moved) == {"maple": "unchanged"}
+    assert count_facts(cli, moved) == before
+    assert import_statuses(cli, moved) == {"maple": "unchanged"}
 
 
 @pytest.mark.sweep
-def test_a_store_that_is_built_again_has_it(cli: Cli, apart: Separate) -> None:
-    cli("import", apart.run, "--data", apart.data)
-    before = known(cli, apart.run)
-    (apart.run / ".fcreview" / "store.duckdb").unlink()
-    assert known(cli, apart.run) == before
+def test_rebuilt_store_uses_dataset(cli: Cli, paths: SeparateDataset) -> None:
+    cli("import", paths.run, "--data", paths.data)
+    before = count_facts(cli, paths.run)
+    (paths.run / ".fcreview" / "store.duckdb").unlink()
+    assert count_facts(cli, paths.run) == before
 
 
 @pytest.mark.sweep
-def test_it_is_forgotten_when_asked_for(cli: Cli, apart: Separate) -> None:
-    cli("import", apart.run, "--data", apart.data)
-    assert statuses(cli, apart.run, "--forget-data") == {"maple": "imported"}
-    poor = known(cli, apart.run)
-    assert (poor["golden"], poor["rule"]) == (0, 0)
-    assert cli("items", apart.run).err == cli("items", apart.run).err == "6 items\n"
-    assert statuses(cli, apart.run, "--data", apart.data, "--forget-data") == {"maple": "imported"}
-    assert known(cli, apart.run)["golden"] == 6
+def test_forget_data_forgets_dataset(cli: Cli, paths: SeparateDataset) -> None:
+    cli("import", paths.run, "--data", paths.data)
+    assert import_statuses(cli, paths.run, "--forget-data") == {"maple": "imported"}
+    counts = count_facts(cli, paths.run)
+    assert (counts["golden"], counts["rule"]) == (0, 0)
+    assert cli("items", paths.run).err == cli("items", paths.run).err == "6 items\n"
+    assert import_statuses(cli, paths.run, "--data", paths.data, "--forget-data") == {"maple": "imported"}
+    assert count_facts(cli, paths.run)["golden"] == 6
     help_ = " ".join(cli("import", "--help").out.split())
     assert "--forget-data" in help_
 
 
-def test_doctor_says_where_it_comes_from_and_where_it_is_not(cli: Cli, apart: Separate) -> None:
-    cli("import", apart.run, "--data", apart.data)
-    facts = {(fact["kind"], fact["problem"]): fact["value"] for fact in cli("doctor", apart.run, "--json").objects}
-    assert str(apart.data) in facts["dataset", False]
-    shutil.rmtree(apart.data)
-    facts = {(fact["kind"], fact["problem"]): fact["value"] for fact in cli("doctor", apart.run, "--json").objects}
-    assert str(apart.data) in facts["missing", True]
+def test_doctor_shows_dataset_and_missing_dataset(cli: Cli, paths: SeparateDataset) -> None:
+    cli("import", paths.run, "--data", paths.data)
+    facts = {(fact["kind"], fact["problem"]): fact["value"] for fact in cli("doctor", paths.run, "--json").objects}
+    assert str(paths.data) in facts["dataset", False]
+    shutil.rmtree(paths.data)
+    facts = {(fact["kind"], fact["problem"]): fact["value"] for fact in cli("doctor", paths.run, "--json").objects}
+    assert str(paths.data) in facts["missing", True]
     assert "--data" in facts["missing", True]

@@ -1,4 +1,4 @@
-"""Nothing from a file changes anything on the terminal outside its own text, whichever command prints it."""
+"""No command prints control characters from a run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ JSON_COMMANDS = [
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("command", [*COMMANDS, *JSON_COMMANDS], ids=lambda command: ascii(" ".join(command)))
-def test_no_command_prints_it_raw(cli: Cli, hostile_run: Path, raw: tuple[str, ...], command: list[str]) -> None:
+def test_no_command_prints_control_characters(
+    cli: Cli, hostile_run: Path, raw: tuple[str, ...], command: list[str]
+) -> None:
     done = cli(command[0], hostile_run, *command[1:])
     assert done.out or done.err
     assert "Traceback" not in done.err
@@ -63,7 +65,7 @@ def test_no_command_prints_it_raw(cli: Cli, hostile_run: Path, raw: tuple[str, .
 
 
 @pytest.mark.parametrize("command", JSON_COMMANDS, ids=" ".join)
-def test_as_json_it_is_whole(cli: Cli, hostile_run: Path, hostile: str, command: list[str]) -> None:
+def test_json_output_keeps_hostile_values(cli: Cli, hostile_run: Path, hostile: str, command: list[str]) -> None:
     done = cli(command[0], hostile_run, *command[1:])
     model = hostile.replace("/", "")
     found = json.dumps(done.objects, ensure_ascii=False)
@@ -72,7 +74,7 @@ def test_as_json_it_is_whole(cli: Cli, hostile_run: Path, hostile: str, command:
 
 
 @given(st.text() | st.dictionaries(st.text(), st.text() | st.none() | st.booleans() | st.lists(st.text())))
-def test_json_lines_mean_the_same_and_hold_no_hidden_character(value: Any) -> None:
+def test_json_lines_round_trip_without_hidden_characters(value: Any) -> None:
     line = format_json_line(value)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -82,5 +84,5 @@ def test_json_lines_mean_the_same_and_hold_no_hidden_character(value: Any) -> No
 
 
 @pytest.mark.parametrize("value", ["\ud800", {"\udfff": 1}, {"a": 2**70}, [float("nan")], {1: (1, 2)}, {"b": b"x"}])
-def test_what_json_cannot_say_becomes_text(value: Any) -> None:
+def test_values_without_json_form_become_text(value: Any) -> None:
     assert json.loads(format_json_line(value)) is not None

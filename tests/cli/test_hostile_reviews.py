@@ -1,4 +1,4 @@
-"""Reviews, annotators and settings written by others: what they hold changes nothing on the terminal."""
+"""No command prints control characters from reviews, annotator names or settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.store.reviews.journal import seal_event
 
 Cli = Callable[..., Any]
 FLOOD = "e" + "\u0301" * 5000
-"""Combining marks: a terminal would draw them over the lines above."""
+"""Combining marks that a terminal would draw over the lines above."""
 
 COMMANDS = [
     ["runs"],
@@ -40,10 +40,9 @@ COMMANDS = [
 
 
 @pytest.fixture
-def reviewed_by_others(known_run: Path, hostile: str) -> Path:
-    """Two journals, whole and well chained, with hostile names, notes, tags and fields that no version has; a third
-    with lines that are none."""
-    folder = known_run / ".fcreview" / "reviews"
+def hostile_reviews(imported_run: Path, hostile: str) -> Path:
+    """A run with two valid journals with hostile names, notes, tags and unknown fields, and one with invalid lines."""
+    folder = imported_run / ".fcreview" / "reviews"
     key = ItemKey("bfcl", "V4", "en", "maple", "simple_python", "simple_python_1")
     for file, verdict in ((f"{hostile.replace('/', '')[:60]}.jsonl", True), ("b\u202e\x1b[2J.jsonl", False)):
         previous = ""
@@ -57,15 +56,17 @@ def reviewed_by_others(known_run: Path, hostile: str) -> Path:
                 whole, line = seal_event(event, previous)
                 previous = whole.hash
                 journal.write(line)
-    nothing = f'{{"event": "{hostile}", "act": "\x1b[2J", "a": 1, "a": 2, "b": NaN, "c": 1e999}}\n'
-    (folder / "c.jsonl").write_text("[" * 100_000 + "\n" + nothing + "\0\n" + hostile)
-    return known_run
+    invalid = f'{{"event": "{hostile}", "act": "\x1b[2J", "a": 1, "a": 2, "b": NaN, "c": 1e999}}\n'
+    (folder / "c.jsonl").write_text("[" * 100_000 + "\n" + invalid + "\0\n" + hostile)
+    return imported_run
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: ascii(" ".join(command)))
-def test_no_command_prints_it_raw(cli: Cli, reviewed_by_others: Path, raw: tuple[str, ...], command: list[str]) -> None:
-    done = cli(command[0], reviewed_by_others, *command[1:])
+def test_no_command_prints_control_characters(
+    cli: Cli, hostile_reviews: Path, raw: tuple[str, ...], command: list[str]
+) -> None:
+    done = cli(command[0], hostile_reviews, *command[1:])
     assert done.out or done.err
     assert "Traceback" not in done.err
     assert "internal error" not in done.err
@@ -75,12 +76,12 @@ def test_no_command_prints_it_raw(cli: Cli, reviewed_by_others: Path, raw: tuple
             assert "\u0301" * 50 not in text
 
 
-def test_settings_with_hostile_names_are_told_harmlessly(
-    cli: Cli, known_run: Path, tmp_path: Path, raw: tuple[str, ...]
+def test_hostile_settings_print_no_control_characters(
+    cli: Cli, imported_run: Path, tmp_path: Path, raw: tuple[str, ...]
 ) -> None:
     settings = tmp_path / "settings.toml"
     settings.write_text('annotator = "\\u001b[2J"\n[keys]\n"\\u001b[2J" = "\\u202e"\n"queue.open" = "\\u0007"\n')
     for command in (["items"], ["label", "simple_python_1", "--verdict", "pass"], ["doctor"], ["open"]):
-        done = cli(command[0], known_run, *command[1:], FCREVIEW_CONFIG=str(settings), FCREVIEW_ANNOTATOR="")
+        done = cli(command[0], imported_run, *command[1:], FCREVIEW_CONFIG=str(settings), FCREVIEW_ANNOTATOR="")
         assert "Traceback" not in done.err
         assert not [char for char in raw if char in done.out + done.err]

@@ -1,4 +1,4 @@
-"""A command called in this process says what the program says, and leaves nothing behind."""
+"""A command in this process prints the same as in a separate process, and changes no global state."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Cli = Callable[..., Any]
     ],
     ids=" ".join,
 )
-def test_both_say_the_same(process: Cli, cli: Cli, known_run: Path, arguments: list[str]) -> None:
-    cli("import", known_run)
+def test_output_is_that_of_separate_process(process: Cli, cli: Cli, imported_run: Path, arguments: list[str]) -> None:
+    cli("import", imported_run)
     assert cli(*arguments) == process(*arguments)
 
 
-def test_nothing_of_a_command_stays(cli: Cli, one_run: Path) -> None:
+def test_command_restores_global_state(cli: Cli, one_run: Path) -> None:
     def state() -> Any:
         return Path.cwd(), dict(os.environ), sys.stdin, sys.stdout, sys.stderr, gc.get_threshold(), tempfile.tempdir
 
@@ -43,9 +43,9 @@ def test_nothing_of_a_command_stays(cli: Cli, one_run: Path) -> None:
 
 
 @pytest.mark.sweep
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="what is open is told in /proc only")
-def test_no_file_of_the_workspace_stays_open(cli: Cli, one_run: Path) -> None:
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed in /proc only")
+def test_command_closes_workspace_files(cli: Cli, one_run: Path) -> None:
     for arguments in (["import"], ["items"], ["label", "simple_python_1", "--verdict", "pass"], ["show", "nothing"]):
         cli(arguments[0], one_run, *arguments[1:])
-    held = [str(file.resolve()) for file in Path("/proc/self/fd").iterdir()]
-    assert not [name for name in held if name.startswith(str(one_run))]
+    open_files = [str(file.resolve()) for file in Path("/proc/self/fd").iterdir()]
+    assert not [name for name in open_files if name.startswith(str(one_run))]

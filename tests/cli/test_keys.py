@@ -1,4 +1,4 @@
-"""`[keys]` of the configuration file: from the file to the running app, on a terminal."""
+"""Keys, tags, reasons and colours of the configuration file work in the app, and errors name the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEYS = {"enter": b"\r", "escape": b"\x1b"}
 
 
 class Terminal:
-    """A real one, 100x30, with the program in it."""
+    """`fcreview` in a terminal of 100x30 cells."""
 
     def __init__(self, arguments: list[str], environ: dict[str, str]) -> None:
         self._screen = pyte.Screen(100, 30)
@@ -39,7 +39,7 @@ class Terminal:
             os.execve(sys.executable, program, {**environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"})  # noqa: S606
 
     def wait_for(self, *texts: str) -> list[str]:
-        """The lines on the screen, when all of the texts stand there."""
+        """Wait until the screen has all of the texts, and return its lines."""
         end = time.monotonic() + 60
         while not all(text in screen_text(self._screen) for text in texts):
             assert time.monotonic() < end, screen_text(self._screen)
@@ -47,11 +47,11 @@ class Terminal:
                 try:
                     self._stream.feed(os.read(self._fd, 65536))
                 except OSError:
-                    pytest.fail("it ended: " + screen_text(self._screen))
+                    pytest.fail("program ended: " + screen_text(self._screen))
         return [line.rstrip() for line in screen_text(self._screen).splitlines()]
 
     def colours_of(self, text: str) -> set[str]:
-        """In which the character is drawn, wherever it stands."""
+        """Return the colours of this character on the screen."""
         cells = (cell for row in self._screen.buffer.values() for cell in row.values())
         return {cell.fg for cell in cells if cell.data == text}
 
@@ -66,11 +66,11 @@ class Terminal:
 
 @contextmanager
 def terminal(*arguments: str, environ: dict[str, str]) -> Iterator[Terminal]:
-    made = Terminal(list(arguments), environ)
+    screen = Terminal(list(arguments), environ)
     try:
-        yield made
+        yield screen
     finally:
-        made.close()
+        screen.close()
 
 
 @pytest.fixture
@@ -78,15 +78,13 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "config.toml"
 
 
-def journal(root: Path) -> list[dict[str, Any]]:
+def read_journal(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for file in (root / ".fcreview" / "reviews").glob("*.jsonl") for line in file.open()]
 
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
-    one_run: Path, environ: dict[str, str], config: Path
-) -> None:
+def test_configured_key_replaces_default_key(one_run: Path, environ: dict[str, str], config: Path) -> None:
     config.write_text('[keys]\n"item.pass" = "y"\n"queue.open" = "l"\n')
     with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
         screen.wait_for("simple_python_1", " l open")
@@ -98,10 +96,10 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
         assert "  y " in text.partition("pass")[0] and "copy" not in text
         screen.press("escape")
         screen.wait_for("verdict on: item")
-        assert journal(one_run) == []
+        assert read_journal(one_run) == []
         screen.press("y")
         screen.wait_for("saved: pass · simple_python_1")
-        (event,) = journal(one_run)
+        (event,) = read_journal(one_run)
         assert (event["key"]["id"], event["verdict"]) == ("simple_python_1", True)
         screen.press("\x11")  # Ctrl-Q
         screen.wait_for("1 item reviewed, saved in")
@@ -109,7 +107,7 @@ def test_a_key_of_the_file_passes_an_item_and_the_old_one_does_nothing(
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_path: Path) -> None:
+def test_demo_uses_configured_keys(environ: dict[str, str], config: Path, tmp_path: Path) -> None:
     config.write_text('[keys]\n"queue.clusters" = "C"\n')
     folder = str(tmp_path / "demo")
     with terminal("demo", "--into", folder, environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
@@ -117,7 +115,7 @@ def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('"item.psas" = "y"', "[keys] item.psas: unknown action. Did you mean item.pass?"),
         ('"item.pass" = "y"\n"item.fail" = "y"', '[keys] "y" is assigned to both item.pass and item.fail'),
@@ -125,21 +123,19 @@ def test_the_demo_takes_the_keys_too(environ: dict[str, str], config: Path, tmp_
         ('item.pass = "y"', '[keys] must have lines such as "item.pass" = "p,y", with the action id in quotes'),
     ],
 )
-def test_what_is_wrong_with_the_keys_is_said_with_the_file(
-    cli: Cli, one_run: Path, config: Path, text: str, said: str
-) -> None:
+def test_invalid_key_is_reported_with_file(cli: Cli, one_run: Path, config: Path, text: str, message: str) -> None:
     config.write_text(f"[keys]\n{text}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
-    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {said}\n")
+    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {message}\n")
 
 
-def test_keys_that_are_no_table_are_refused(cli: Cli, one_run: Path, config: Path) -> None:
+def test_keys_must_be_table(cli: Cli, one_run: Path, config: Path) -> None:
     config.write_text('keys = "p"\n')
     assert f"{config}: [keys] must have lines such as" in cli("runs", one_run, FCREVIEW_CONFIG=str(config)).err
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('tags = "ambiguous"', 'tags must be a list of strings such as ["ambiguous"]'),
         ('tags = ["a", " "]', 'tags must be a list of strings such as ["ambiguous"]'),
@@ -150,17 +146,17 @@ def test_keys_that_are_no_table_are_refused(cli: Cli, one_run: Path, config: Pat
         ),
     ],
 )
-def test_what_is_wrong_with_tags_and_reasons_is_said_with_the_file(
-    cli: Cli, one_run: Path, config: Path, text: str, said: str
+def test_invalid_tags_and_reasons_are_reported_with_file(
+    cli: Cli, one_run: Path, config: Path, text: str, message: str
 ) -> None:
     config.write_text(f"{text}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
-    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {said}\n")
+    assert (done.code, done.out, done.err) == (1, "", f"fcreview: {config}: {message}\n")
 
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_tags_and_reasons_of_the_file_have_digits_and_reach_the_export(
+def test_configured_tags_and_reasons_are_exported(
     cli: Cli, one_run: Path, environ: dict[str, str], config: Path
 ) -> None:
     config.write_text('tags = ["unit  of measure", "ambiguous"]\nreasons = ["too lax"]\n')
@@ -185,7 +181,7 @@ def test_tags_and_reasons_of_the_file_have_digits_and_reach_the_export(
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_colours_of_the_file_reach_the_terminal(one_run: Path, environ: dict[str, str], config: Path) -> None:
+def test_configured_colours_are_used(one_run: Path, environ: dict[str, str], config: Path) -> None:
     config.write_text('colours = "safe"\n')
     with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
         screen.wait_for("order failures", "simple_python_1")
@@ -193,7 +189,7 @@ def test_colours_of_the_file_reach_the_terminal(one_run: Path, environ: dict[str
 
 
 @pytest.mark.parametrize("value", ['"pink"', "3", "[]"])
-def test_colours_that_there_are_not_are_refused(cli: Cli, one_run: Path, config: Path, value: str) -> None:
+def test_unknown_colours_are_refused(cli: Cli, one_run: Path, config: Path, value: str) -> None:
     config.write_text(f"colours = {value}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))
     assert done.code == 1

@@ -1,4 +1,4 @@
-"""`open --follow` on a terminal: results are appended, cut and deleted while somebody reads, and it ends cleanly."""
+"""`open --follow` shows results that are appended, truncated and deleted, and ends without leftover processes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def place(samples: Path, tmp_path: Path) -> Path:
     place = shutil.copytree(samples / "bfcl", tmp_path / "bfcl")
-    (place / "score/maple-8b/non_live/BFCL_v4_simple_java_score.json").unlink()  # what was scored stays
+    # items in a score file are kept without a result
+    (place / "score/maple-8b/non_live/BFCL_v4_simple_java_score.json").unlink()
     return place
 
 
@@ -47,7 +48,7 @@ def append(file: Path, text: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.sweep
-def test_results_that_come_while_somebody_reads(place: Path, environ: dict[str, str]) -> None:
+def test_follow_shows_changed_results(place: Path, environ: dict[str, str]) -> None:
     with TerminalApp(["open", place / RUN, "--follow"], environ) as app:
         app.until("1/39")
         app.type("jj")
@@ -77,8 +78,8 @@ def test_results_that_come_while_somebody_reads(place: Path, environ: dict[str, 
 @pytest.mark.process
 @pytest.mark.sweep
 @pytest.mark.parametrize("how", ["q", "SIGTERM", "SIGHUP", "SIGKILL"])
-def test_it_leaves_no_process_however_it_ends(place: Path, environ: dict[str, str], how: str) -> None:
-    """While the results are being imported."""
+def test_follow_leaves_no_process(place: Path, environ: dict[str, str], how: str) -> None:
+    """The app ends during an import."""
     lines = (place / FIRST).read_text()
     with TerminalApp(["open", place / RUN, "--follow"], environ) as app:
         app.until("1/39")
@@ -92,14 +93,14 @@ def test_it_leaves_no_process_however_it_ends(place: Path, environ: dict[str, st
     until(lambda: not processes_with(str(place)), 20)
 
 
-def test_without_a_terminal_there_is_nothing_to_follow_on(cli: Cli, one_run: Path) -> None:
+def test_follow_needs_terminal(cli: Cli, one_run: Path) -> None:
     done = cli("open", one_run, "--follow")
     assert done.code == 0
     assert "--follow needs a terminal" in done.err and done.out == cli("open", one_run).out
 
 
 @pytest.mark.parametrize("value", ["0", "true", '"5"', "nan", "-1", "inf"])
-def test_a_pause_that_is_none_is_refused(cli: Cli, one_run: Path, tmp_path: Path, value: str) -> None:
+def test_invalid_follow_interval_is_refused(cli: Cli, one_run: Path, tmp_path: Path, value: str) -> None:
     config = tmp_path / "odd.toml"
     config.write_text(f"follow = {value}\n")
     done = cli("items", one_run, FCREVIEW_CONFIG=str(config))

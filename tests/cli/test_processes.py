@@ -1,4 +1,4 @@
-"""What only a process of its own shows: exit codes, closed pipes, signals, terminals, what is loaded at the start."""
+"""Exit codes, closed pipes, signals and terminals of a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.process
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["items", "nowhere"], 1), (["items"], 2)])
-def test_the_exit_code_reaches_the_shell(process: Cli, arguments: list[str], code: int) -> None:
+def test_exit_codes(process: Cli, arguments: list[str], code: int) -> None:
     done = process(*arguments)
     assert done.code == code
     assert bool(done.out) == (code == 0)
@@ -31,7 +31,7 @@ def test_the_exit_code_reaches_the_shell(process: Cli, arguments: list[str], cod
 
 
 @pytest.mark.sweep
-def test_the_traceback_of_an_internal_error_is_asked_for(process: Cli, one_run: Path) -> None:
+def test_debug_mode_prints_traceback(process: Cli, one_run: Path) -> None:
     (one_run / ".fcreview" / "store.duckdb").mkdir(parents=True)
     done = process("items", one_run, FCREVIEW_DEBUG="1")
     assert done.code == 1
@@ -39,18 +39,18 @@ def test_the_traceback_of_an_internal_error_is_asked_for(process: Cli, one_run: 
 
 
 @pytest.mark.sweep
-def test_a_locale_without_our_characters_gets_escapes(process: Cli, known_run: Path) -> None:
+def test_ascii_locale_gets_escapes(process: Cli, imported_run: Path) -> None:
     plain = {"PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    done = process("show", known_run, "simple_python_1", **plain)
+    done = process("show", imported_run, "simple_python_1", **plain)
     assert (done.code, done.err) == (0, "")
     assert done.out.isascii()
     assert "Rome" in done.out
 
 
-def test_a_reader_that_leaves_early_is_no_error(known_run: Path, environ: dict[str, str]) -> None:
-    """As with `| head -1`: nobody reads, nobody is told."""
+def test_closed_pipe_is_no_error(imported_run: Path, environ: dict[str, str]) -> None:
+    """As with `| head -1`."""
     program = subprocess.Popen(
-        [*PROGRAM, "items", str(known_run), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
+        [*PROGRAM, "items", str(imported_run), "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environ,
     )  # fmt: skip
     assert program.stdout is not None
     program.stdout.close()
@@ -58,7 +58,7 @@ def test_a_reader_that_leaves_early_is_no_error(known_run: Path, environ: dict[s
     assert (program.returncode, error) == (0, b"")
 
 
-def test_an_interrupt_is_quiet(one_run: Path, environ: dict[str, str], tmp_path: Path) -> None:
+def test_interrupt_prints_nothing(one_run: Path, environ: dict[str, str], tmp_path: Path) -> None:
     """Ctrl-C while waiting for another importer's lock."""
     import fcntl
 
@@ -75,41 +75,41 @@ def test_an_interrupt_is_quiet(one_run: Path, environ: dict[str, str], tmp_path:
 
 
 @pytest.mark.sweep
-def test_on_a_terminal_the_app_opens_and_quits(known_run: Path, environ: dict[str, str]) -> None:
-    program, screen = _on_terminal(["open", str(known_run)], environ)
-    seen = _until(screen, b"simple_python_1")
+def test_app_opens_and_quits_on_terminal(imported_run: Path, environ: dict[str, str]) -> None:
+    program, screen = _start_on_terminal(["open", str(imported_run)], environ)
+    seen = _read_until(screen, b"simple_python_1")
     os.write(screen, b"q")
-    code = _end(program, screen)
+    code = _wait_for_end(program, screen)
     assert b"simple_python_1" in seen
     assert code == 0
 
 
 @pytest.mark.sweep
-def test_on_a_terminal_adjudicate_is_a_screen_and_elsewhere_a_list(
-    cli: Cli, known_run: Path, environ: dict[str, str]
+def test_adjudicate_is_screen_on_terminal_and_list_elsewhere(
+    cli: Cli, imported_run: Path, environ: dict[str, str]
 ) -> None:
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
-        assert cli("label", known_run, "simple_python_1", "--verdict", verdict, "--annotator", who).code == 0
-    program, screen = _on_terminal(["adjudicate", str(known_run)], environ)
-    _until(screen, b"1 of 1")
+        assert cli("label", imported_run, "simple_python_1", "--verdict", verdict, "--annotator", who).code == 0
+    program, screen = _start_on_terminal(["adjudicate", str(imported_run)], environ)
+    _read_until(screen, b"1 of 1")
     os.write(screen, b"p")
-    _until(screen, b"resolved")
+    _read_until(screen, b"resolved")
     os.write(screen, b"q")
-    assert _end(program, screen) == 0
-    assert cli("adjudicate", known_run).err == "no disagreements\n"
-    (event,) = [json.loads(line) for line in (known_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()]
+    assert _wait_for_end(program, screen) == 0
+    assert cli("adjudicate", imported_run).err == "no disagreements\n"
+    (event,) = [json.loads(line) for line in (imported_run / ".fcreview/reviews/tester.jsonl").read_text().splitlines()]
     assert (event["act"], event["verdict"]) == ("adjudicate", True)
 
 
-def test_a_dumb_terminal_gets_plain_text(known_run: Path, environ: dict[str, str]) -> None:
-    program, screen = _on_terminal(["open", str(known_run)], environ | {"TERM": "dumb"})
-    seen = _until(screen, b"6 items")
-    assert _end(program, screen) == 0
+def test_dumb_terminal_gets_plain_text(imported_run: Path, environ: dict[str, str]) -> None:
+    program, screen = _start_on_terminal(["open", str(imported_run)], environ | {"TERM": "dumb"})
+    seen = _read_until(screen, b"6 items")
+    assert _wait_for_end(program, screen) == 0
     assert b"simple_python_1" in seen
     assert b"\x1b" not in seen
 
 
-def _on_terminal(arguments: list[str], environ: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
+def _start_on_terminal(arguments: list[str], environ: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
     ours, theirs = pty.openpty()
     program = subprocess.Popen(
         [*PROGRAM, *arguments],
@@ -119,15 +119,15 @@ def _on_terminal(arguments: list[str], environ: dict[str, str]) -> tuple[subproc
     return program, ours
 
 
-def _until(screen: int, wanted: bytes) -> bytes:
-    """What was written until `wanted` stood there."""
+def _read_until(screen: int, wanted: bytes) -> bytes:
+    """Read until the output has `wanted`. Fails after a minute."""
     seen = _read(screen, 60, wanted)
     assert wanted in seen, (wanted, seen[-2000:])
     return seen
 
 
 def _read(screen: int, seconds: float, wanted: bytes | None = None) -> bytes:
-    """What was written until `wanted` stood there, the terminal closed or the time was up."""
+    """Read until the output has `wanted`, the terminal closes or the time is over."""
     seen, end = b"", time.monotonic() + seconds
     while (wanted is None or wanted not in seen) and time.monotonic() < end:
         if select.select([screen], [], [], 0.2)[0]:
@@ -138,8 +138,8 @@ def _read(screen: int, seconds: float, wanted: bytes | None = None) -> bytes:
     return seen
 
 
-def _end(program: subprocess.Popen[bytes], screen: int) -> int:
-    """The exit code; what is still written is read, so that nobody blocks."""
+def _wait_for_end(program: subprocess.Popen[bytes], screen: int) -> int:
+    """Read until the program ends, so that it does not block, and return its exit code."""
     end = time.monotonic() + 60
     while program.poll() is None and time.monotonic() < end:
         _read(screen, 0.2)
@@ -150,25 +150,25 @@ def _end(program: subprocess.Popen[bytes], screen: int) -> int:
 
 
 @pytest.mark.sweep
-def test_a_label_is_taken_back_across_processes(process: Cli, cli: Cli, known_run: Path) -> None:
-    process("label", known_run, "simple_python_1", "--verdict", "pass")
-    cli("label", known_run, "simple_python_2", "--verdict", "pass")
-    assert "simple_python_2" in process("label", known_run, "--undo").out
-    assert "simple_python_1" in cli("label", known_run, "--undo").out
-    assert cli("items", known_run, "--json").objects[1]["human"] is None
-    done = cli("label", known_run, "--undo")
+def test_undo_works_across_processes(process: Cli, cli: Cli, imported_run: Path) -> None:
+    process("label", imported_run, "simple_python_1", "--verdict", "pass")
+    cli("label", imported_run, "simple_python_2", "--verdict", "pass")
+    assert "simple_python_2" in process("label", imported_run, "--undo").out
+    assert "simple_python_1" in cli("label", imported_run, "--undo").out
+    assert cli("items", imported_run, "--json").objects[1]["human"] is None
+    done = cli("label", imported_run, "--undo")
     assert done.code == 1
     assert "nothing to undo" in done.err
 
 
-def test_two_annotators_at_the_same_time_lose_nothing(cli: Cli, known_run: Path, environ: dict[str, str]) -> None:
-    cli("import", known_run)
-    words = [*PROGRAM, "label", str(known_run)]
+def test_concurrent_labels_are_all_saved(cli: Cli, imported_run: Path, environ: dict[str, str]) -> None:
+    cli("import", imported_run)
+    words = [*PROGRAM, "label", str(imported_run)]
     programs = [
         subprocess.Popen([*words, f"simple_python_{at}", "--verdict", verdict, "--annotator", who], env=environ)
         for at in range(2)
         for who, verdict in (("alice", "pass"), ("bob", "fail"))
     ]
     assert [program.wait(120) for program in programs] == [0] * 4
-    humans = [found["human"] for found in cli("items", known_run, "--json", "--limit", "2").objects]
+    humans = [found["human"] for found in cli("items", imported_run, "--json", "--limit", "2").objects]
     assert humans == ["disputed"] * 2

@@ -1,4 +1,4 @@
-"""The program around its commands: help, version, errors, pipes."""
+"""Help, version, errors and old option names of the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.cli.program import COMMAND_GROUPS, COMMANDS
 Cli = Callable[..., Any]
 
 
-def test_alone_it_prints_help(cli: Cli) -> None:
+def test_program_without_command_prints_help(cli: Cli) -> None:
     done = cli()
     assert done.code == 0
     assert all(f"  {name} " in done.out for name in COMMANDS)
@@ -27,7 +27,7 @@ def test_every_command_has_an_example_in_its_help(cli: Cli, command: str) -> Non
     assert f"fcreview {command}" in done.out.split("Example:")[1]
 
 
-def test_what_a_command_does_is_told_whole_in_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_summaries_fit_80_columns(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for group in ("", "errata", "queue", "rules"):
         commands = cli(*group.split(), "--help").out.split("Commands:" if group else "Start here:")[1]
@@ -35,7 +35,7 @@ def test_what_a_command_does_is_told_whole_in_80_columns(cli: Cli, monkeypatch: 
         assert not [line for line in commands.splitlines() if line.endswith("...") or len(line) > 80]
 
 
-def test_help_begins_with_the_first_steps_and_has_every_command_in_one_group(cli: Cli) -> None:
+def test_help_lists_first_steps_and_command_groups(cli: Cli) -> None:
     lines = cli("--help").out.splitlines()
     start = lines.index("Start here:")
     steps = [line.split()[1] for line in lines[start + 1 : start + 6]]
@@ -62,20 +62,20 @@ def test_wrong_usage_exits_with_2(cli: Cli, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize("command", ["import", "items", "open", "triage", "suspects", "runs", "doctor"])
-def test_a_path_that_is_not_there_is_told_in_one_line(cli: Cli, command: str) -> None:
+def test_missing_path_is_reported_in_one_line(cli: Cli, command: str) -> None:
     done = cli(command, "nowhere")
     assert (done.code, done.out, done.err) == (1, "", "fcreview: no such file or folder: nowhere\n")
 
 
-def test_an_internal_error_is_one_line(cli: Cli, one_run: Path) -> None:
-    (one_run / ".fcreview" / "store.duckdb").mkdir(parents=True)  # nobody expects a folder there
+def test_internal_error_is_reported_in_one_line(cli: Cli, one_run: Path) -> None:
+    (one_run / ".fcreview" / "store.duckdb").mkdir(parents=True)  # causes an internal error
     done = cli("items", one_run)
     assert done.code == 1
     assert "Traceback" not in done.err
     assert done.err.startswith("fcreview: ")
 
 
-def test_a_path_alone_is_opened(cli: Cli, one_run: Path) -> None:
+def test_path_without_command_is_opened(cli: Cli, one_run: Path) -> None:
     done = cli(one_run)
     assert done.code == 0
     assert "simple_python_1" in done.out

@@ -1,4 +1,4 @@
-"""What is not needed at the start is not loaded at the start: heavy libraries cost a tenth of a second each."""
+"""Heavy libraries are imported only when needed, because each takes a tenth of a second."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ HEAVY = {
 }
 
 
-def loaded(program: str, environ: dict[str, str] | None = None) -> set[str]:
-    """The heavy libraries that a process has loaded after this program."""
-    said = f"{program}\nimport sys\nprint(*sys.modules, sep='\\n', file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, env=environ, timeout=60)
+def heavy_imports(program: str, environ: dict[str, str] | None = None) -> set[str]:
+    """Return the heavy libraries that this program imports."""
+    code = f"{program}\nimport sys\nprint(*sys.modules, sep='\\n', file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, timeout=60)
     assert done.returncode == 0, done.stderr
     return {name.partition(".")[0] for name in done.stderr.split("\n")} & HEAVY
 
@@ -42,11 +42,11 @@ def loaded(program: str, environ: dict[str, str] | None = None) -> set[str]:
         ("fcreview.tui.app", {"textual", "rich"}),
     ],
 )
-def test_a_module_that_comes_first_loads_little(module: str, may: set[str]) -> None:
-    assert loaded(f"import {module}") <= may
+def test_first_modules_import_no_heavy_libraries(module: str, may: set[str]) -> None:
+    assert heavy_imports(f"import {module}") <= may
 
 
 @pytest.mark.sweep
-def test_a_command_without_a_screen_loads_no_screens(one_run: Path, environ: dict[str, str]) -> None:
+def test_command_without_screen_imports_no_textual(one_run: Path, environ: dict[str, str]) -> None:
     items = f"from fcreview.cli.app import run\nassert run(['items', {str(one_run)!r}]) == 0"
-    assert {"textual", "rich", "numpy", "pydantic"} & loaded(items, environ) == set()
+    assert {"textual", "rich", "numpy", "pydantic"} & heavy_imports(items, environ) == set()

@@ -1,4 +1,4 @@
-"""Files that change while they are followed, and the process that takes them in."""
+"""`FileWatcher` finds changed files and imports them in a separate process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LINE = '{"id": "simple_python_%s", "result": "[alarm.set(time=3)]", "input_token
 
 @pytest.fixture
 def place(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """BFCL sample runs of one's own, of which one is opened; its scores and the dataset lie beside it."""
+    """A copy of the BFCL sample runs, with one imported run."""
     monkeypatch.setenv("HOME", str(tmp_path))
     place = shutil.copytree(samples / "bfcl", tmp_path / "bfcl")
     assert run_in_this_process(["import", place / RUN], tmp_path, environment(tmp_path)).code == 0
@@ -34,7 +34,7 @@ def place(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 @pytest.fixture
-def watching(place: Path) -> FileWatcher:
+def watcher(place: Path) -> FileWatcher:
     return FileWatcher(WorkspaceOptions([place / RUN]), 0.1)
 
 
@@ -43,76 +43,74 @@ def append(file: Path, text: str) -> None:
         stream.write(text)
 
 
-def store(place: Path) -> Store:
+def open_store(place: Path) -> Store:
     return Store.open(Workspace(place / RUN / ".fcreview"), "alice")
 
 
-def test_nothing_changes_by_itself(watching: FileWatcher) -> None:
-    """Neither the store that the import writes nor what reviews bring counts."""
-    assert [watching.has_changed() for _ in range(3)] == [False, False, False]
-    assert watching.import_changes().summary == ""
-    assert not watching.has_changed()
+def test_import_causes_no_change(watcher: FileWatcher) -> None:
+    """Files of the workspace do not count as changes."""
+    assert [watcher.has_changed() for _ in range(3)] == [False, False, False]
+    assert watcher.import_changes().summary == ""
+    assert not watcher.has_changed()
 
 
-def test_lines_that_are_appended_are_new_items(place: Path, watching: FileWatcher) -> None:
+def test_appended_lines_are_new_items(place: Path, watcher: FileWatcher) -> None:
     append(place / SIMPLE, LINE % 71 + LINE % 72)
-    assert watching.has_changed()
-    assert not watching.has_changed()
-    taken = watching.import_changes()
-    assert (taken.news, taken.summary, taken.runs) == (ImportChanges(new=2), "2 new items", ())
-    assert not watching.has_changed()
-    with store(place) as now:
+    assert watcher.has_changed()
+    assert not watcher.has_changed()
+    result = watcher.import_changes()
+    assert (result.news, result.summary, result.runs) == (ImportChanges(new=2), "2 new items", ())
+    assert not watcher.has_changed()
+    with open_store(place) as now:
         assert now.count_items(View("id:simple_python_71,simple_python_72")) == 2
 
 
 @pytest.mark.sweep
 @pytest.mark.process
-def test_half_a_line_is_an_issue_until_it_is_whole(place: Path, watching: FileWatcher) -> None:
+def test_incomplete_line_is_issue_until_complete(place: Path, watcher: FileWatcher) -> None:
     whole = LINE % 71
     append(place / SIMPLE, whole[:40])
-    assert watching.has_changed()
-    assert watching.import_changes().news == ImportChanges()
-    with store(place) as now:
+    assert watcher.has_changed()
+    assert watcher.import_changes().news == ImportChanges()
+    with open_store(place) as now:
         assert any("cut off" in issue.what for issue in now.fetch_issues())
     append(place / SIMPLE, whole[40:])
-    assert watching.has_changed()
-    assert watching.import_changes().news == ImportChanges(new=1)
-    with store(place) as now:
+    assert watcher.has_changed()
+    assert watcher.import_changes().news == ImportChanges(new=1)
+    with open_store(place) as now:
         assert not any("cut off" in issue.what for issue in now.fetch_issues())
 
 
 @pytest.mark.sweep
-def test_a_file_that_is_cut_and_one_that_is_gone_take_their_items_with_them(place: Path, watching: FileWatcher) -> None:
-    shutil.rmtree(place / "score")  # what was scored stays
-    assert watching.has_changed()
-    watching.import_changes()
+def test_truncated_and_deleted_files_remove_items(place: Path, watcher: FileWatcher) -> None:
+    shutil.rmtree(place / "score")  # items in a score file are kept without a result
+    assert watcher.has_changed()
+    watcher.import_changes()
     lines = (place / SIMPLE).read_text().splitlines(keepends=True)
     (place / SIMPLE).write_text("".join(lines[:2]) + lines[2][:30])
-    assert watching.has_changed()
-    assert watching.import_changes().news == ImportChanges(gone=len(lines) - 2)
+    assert watcher.has_changed()
+    assert watcher.import_changes().news == ImportChanges(gone=len(lines) - 2)
     (place / SIMPLE).unlink()
-    assert watching.has_changed()
-    assert watching.import_changes().news == ImportChanges(gone=2)
+    assert watcher.has_changed()
+    assert watcher.import_changes().news == ImportChanges(gone=2)
     (place / SIMPLE).write_text("".join(lines))
-    assert watching.has_changed()
-    assert watching.import_changes().news == ImportChanges(new=len(lines))
+    assert watcher.has_changed()
+    assert watcher.import_changes().news == ImportChanges(new=len(lines))
 
 
-def test_an_answer_that_changes_is_told_and_scores_beside_the_run_are_followed(
-    place: Path, watching: FileWatcher
-) -> None:
+def test_changed_answers_and_scores_are_followed(place: Path, watcher: FileWatcher) -> None:
     text = (place / SIMPLE).read_text()
     (place / SIMPLE).write_text(text.replace("annual_rate", "rate_of_a_year"))
-    assert watching.has_changed()
-    assert watching.import_changes().summary == "1 changed item"
+    assert watcher.has_changed()
+    assert watcher.import_changes().summary == "1 changed item"
     (place / SCORE).unlink()
-    assert watching.has_changed()
-    assert watching.import_changes().news == ImportChanges()
-    with store(place) as now:
+    assert watcher.has_changed()
+    assert watcher.import_changes().news == ImportChanges()
+    with open_store(place) as now:
         assert now.count_items(View("category:simple_python official:fail")) == 0
 
 
-def test_what_cannot_be_taken_in_is_told_and_tried_again(place: Path, watching: FileWatcher, tmp_path: Path) -> None:
+def test_failed_import_is_reported_and_repeated(place: Path, watcher: FileWatcher, tmp_path: Path) -> None:
     away = tmp_path / "away"
     (place / RUN / "non_live").rename(away)
     for folder in ("live", "multi_turn", "agentic", "format_sensitivity"):
@@ -120,50 +118,50 @@ def test_what_cannot_be_taken_in_is_told_and_tried_again(place: Path, watching: 
     database = place / RUN / ".fcreview" / "store.duckdb"
     before = database.read_bytes()
     database.write_bytes(b"no database")
-    assert watching.has_changed()
+    assert watcher.has_changed()
     with pytest.raises(ReloadError):
-        watching.import_changes()
+        watcher.import_changes()
     database.write_bytes(before)
     away.rename(place / RUN / "non_live")
-    assert watching.has_changed()
-    assert watching.import_changes().news.gone > 0
+    assert watcher.has_changed()
+    assert watcher.import_changes().news.gone > 0
 
 
-def test_a_second_run_joins_those_that_were_opened(place: Path, tmp_path: Path) -> None:
+def test_new_run_joins_opened_runs(place: Path, tmp_path: Path) -> None:
     away = tmp_path / "away"
     (place / "result" / "maple-8b-FC").rename(away)
     workspace = tmp_path / "kept"
     words = ["import", place / "result", "--workspace", workspace]
     assert run_in_this_process(words, tmp_path, environment(tmp_path)).code == 0
-    watching = FileWatcher(WorkspaceOptions([place / "result"], workspace=workspace), 0.1)
-    watching.runs = (1,)
-    assert not watching.has_changed()
+    watcher = FileWatcher(WorkspaceOptions([place / "result"], workspace=workspace), 0.1)
+    watcher.runs = (1,)
+    assert not watcher.has_changed()
     away.rename(place / "result" / "maple-8b-FC")
-    assert watching.has_changed()
-    taken = watching.import_changes()
-    assert (taken.previous_runs, taken.runs) == ((1,), (1, 2))
-    assert taken.news.new > 0 and taken.news.gone == taken.news.changed == 0
+    assert watcher.has_changed()
+    result = watcher.import_changes()
+    assert (result.previous_runs, result.runs) == ((1,), (1, 2))
+    assert result.news.new > 0 and result.news.gone == result.news.changed == 0
 
 
-def test_closing_ends_the_process_in_the_middle_of_it(place: Path, watching: FileWatcher) -> None:
+def test_close_ends_running_import(place: Path, watcher: FileWatcher) -> None:
     lines = (place / SIMPLE).read_text()
     append(place / SIMPLE, lines * (8_000_000 // len(lines)))
-    came: list[ReloadResult | ReloadError] = []
+    results: list[ReloadResult | ReloadError] = []
 
-    def take_in() -> None:
+    def import_changes() -> None:
         try:
-            came.append(watching.import_changes())
+            results.append(watcher.import_changes())
         except ReloadError as error:
-            came.append(error)
+            results.append(error)
 
-    thread = threading.Thread(target=take_in)
+    thread = threading.Thread(target=import_changes)
     thread.start()
     until(lambda: bool(list((place / RUN / ".fcreview").glob("tmp/*"))))
-    watching.close()
+    watcher.close()
     thread.join(20)
-    assert len(came) == 1 and isinstance(came[0], ReloadError)
+    assert len(results) == 1 and isinstance(results[0], ReloadError)
     until(lambda: not processes_with(str(place / RUN)), 5)
     left = {each.name for each in (place / RUN / ".fcreview").iterdir() if "tmp" in each.name and any(each.iterdir())}
     assert not left
-    with store(place) as now:
+    with open_store(place) as now:
         assert now.count_items(View("category:simple_python")) == len(lines.splitlines())

@@ -1,4 +1,4 @@
-"""What the screens are lent: the report as the command prints it, and exports that write benchmarks' own files."""
+"""Reports and exports from the screens are those of the commands."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ from fcreview.tui.exports import ExportRequest, write_export
 Cli = Callable[..., Any]
 
 
-def test_the_report_is_what_the_command_prints(cli: Cli, two_known_runs: Path) -> None:
-    printed = cli("report", two_known_runs).out
-    with open_workspace(WorkspaceOptions([two_known_runs])) as session, Store.open(session.workspace, "alice") as store:
+def test_report_is_that_of_command(cli: Cli, two_imported_runs: Path) -> None:
+    printed = cli("report", two_imported_runs).out
+    with (
+        open_workspace(WorkspaceOptions([two_imported_runs])) as session,
+        Store.open(session.workspace, "alice") as store,
+    ):
         report = build_screen_services(session).format_report
         assert report(store, (), lambda: False).split() == printed.split() != []
         one = report(store, (2,), lambda: False)
@@ -28,25 +31,28 @@ def test_the_report_is_what_the_command_prints(cli: Cli, two_known_runs: Path) -
         assert report(store, (), lambda: True) == ""
 
 
-def test_who_is_blind_gets_none(two_known_runs: Path) -> None:
+def test_blind_annotator_gets_no_report_or_export(two_imported_runs: Path) -> None:
     with (
-        open_workspace(WorkspaceOptions([two_known_runs])) as session,
+        open_workspace(WorkspaceOptions([two_imported_runs])) as session,
         Store.open(session.workspace, "alice", blind=True) as store,
     ):
         with pytest.raises(StoreError, match="blind"):
             build_screen_services(session).format_report(store, (), lambda: False)
         with pytest.raises(StoreError, match="blind"):
-            write_export(store, ExportRequest("jsonl", str(two_known_runs / "out.jsonl"), View()), None)
-    assert not (two_known_runs / "out.jsonl").exists()
+            write_export(store, ExportRequest("jsonl", str(two_imported_runs / "out.jsonl"), View()), None)
+    assert not (two_imported_runs / "out.jsonl").exists()
 
 
-def test_whole_runs_are_written_whatever_is_shown(two_known_runs: Path, tmp_path: Path, capsys: Any) -> None:
+def test_native_export_writes_whole_runs(two_imported_runs: Path, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "native"
-    with open_workspace(WorkspaceOptions([two_known_runs])) as session, Store.open(session.workspace, "alice") as store:
-        said = write_export(
+    with (
+        open_workspace(WorkspaceOptions([two_imported_runs])) as session,
+        Store.open(session.workspace, "alice") as store,
+    ):
+        message = write_export(
             store, ExportRequest("native", str(out), View("id:nothing")), build_screen_services(session)
         )
-        assert "(whole runs) in" in said
+        assert "(whole runs) in" in message
         with pytest.raises(FcreviewError, match="is not empty"):
             write_export(store, ExportRequest("native", str(out), View()), build_screen_services(session))
         with pytest.raises(FcreviewError, match="cannot export to the terminal"):

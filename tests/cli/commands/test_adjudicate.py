@@ -41,11 +41,11 @@ def listed(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture
-def disputed(cli: Cli, known_run: Path) -> Path:
+def disputed(cli: Cli, imported_run: Path) -> Path:
     """Differs: 1 in the verdict, 2 in the fault of a pass, 4 on another criterion, 5 on a call. Does not: 0, 3."""
     all_say(
         cli,
-        known_run,
+        imported_run,
         *verdicts(0, alice=True, bob=True, carol="unsure"),
         ("alice", 1, {"value": True, "note": "Rome will do", "tags": ["city"]}),
         *verdicts(1, bob=False, carol=False, dora="unsure"),
@@ -56,7 +56,7 @@ def disputed(cli: Cli, known_run: Path) -> Path:
         *verdicts(4, {"criterion": "completeness"}, alice=0, bob=2),
         *verdicts(5, {"target": CALL, "criterion": "equivalent"}, alice=True, bob=False),
     )
-    return known_run
+    return imported_run
 
 
 @pytest.mark.sweep
@@ -96,18 +96,18 @@ def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, d
 
 
 @pytest.mark.sweep
-def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_known_runs: Path) -> None:
+def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_imported_runs: Path) -> None:
     said = [
         each
         for model in ("maple", "birch")
         for number in range(6)
         for each in verdicts(number, {"model": model}, alice=True, bob=False)
     ]
-    all_say(cli, two_known_runs, *said)
-    found = cli("adjudicate", two_known_runs, "--json").objects
+    all_say(cli, two_imported_runs, *said)
+    found = cli("adjudicate", two_imported_runs, "--json").objects
     assert len(found) == 12
     assert len({each["answers"][0]["value"] for each in found}) == 2
-    assert {each["model"] for each in cli("adjudicate", two_known_runs, "--json", "--run", "birch").objects} == {
+    assert {each["model"] for each in cli("adjudicate", two_imported_runs, "--json", "--run", "birch").objects} == {
         "birch"
     }
 
@@ -159,20 +159,20 @@ def test_what_is_settled_comes_back_only_when_the_answer_changes(cli: Cli, dispu
     assert listed(cli, disputed)[0] == ("1", "item", "correct")
 
 
-def test_nobody_differs(cli: Cli, known_run: Path) -> None:
-    all_say(cli, known_run, *verdicts(0, alice=True, bob="unsure"))
+def test_nobody_differs(cli: Cli, imported_run: Path) -> None:
+    all_say(cli, imported_run, *verdicts(0, alice=True, bob="unsure"))
     for arguments in ([], ["--json"]):
-        done = cli("adjudicate", known_run, *arguments)
+        done = cli("adjudicate", imported_run, *arguments)
         assert (done.code, done.out, done.err) == (0, "", "no disagreements\n")
 
 
 def test_hostile_answers_do_not_reach_the_terminal(
-    cli: Cli, known_run: Path, hostile: str, raw: tuple[str, ...]
+    cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]
 ) -> None:
-    say(cli, known_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile)
-    say(cli, known_run, "bob", 5, "--verdict", "pass")
+    say(cli, imported_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+    say(cli, imported_run, "bob", 5, "--verdict", "pass")
     for arguments in ([], ["--json"]):
-        done = cli("adjudicate", known_run, *arguments)
+        done = cli("adjudicate", imported_run, *arguments)
         assert done.code == 0
         assert "evil" in done.out
         assert not any(char in done.out for char in raw)

@@ -32,22 +32,22 @@ def rewrite(journal: Path, **fields: Any) -> None:
 
 
 @pytest.fixture
-def told(cli: Cli, known_run: Path) -> list[str]:
+def told(cli: Cli, imported_run: Path) -> list[str]:
     """Carol spoke blind and, by the clock, first; of alice's it is not recorded; bob's is taken back; judy settles."""
-    events = [say(cli, known_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city")]
-    events.append(say(cli, known_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1"))
-    assert cli("label", known_run, "--undo", "--annotator", "bob").code == 0
-    events.append(say(cli, known_run, "carol", "--verdict", "2", "--criterion", "completeness"))
-    events.append(say(cli, known_run, "judy", "--verdict", "pass", "--adjudicate", "--reason", "Rome will do"))
-    reviews = known_run / ".fcreview" / "reviews"
+    events = [say(cli, imported_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city")]
+    events.append(say(cli, imported_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1"))
+    assert cli("label", imported_run, "--undo", "--annotator", "bob").code == 0
+    events.append(say(cli, imported_run, "carol", "--verdict", "2", "--criterion", "completeness"))
+    events.append(say(cli, imported_run, "judy", "--verdict", "pass", "--adjudicate", "--reason", "Rome will do"))
+    reviews = imported_run / ".fcreview" / "reviews"
     rewrite(reviews / "carol.jsonl", blind=True, time="2020-01-01T00:00:00.000Z")
     rewrite(reviews / "alice.jsonl", blind=None)
     return events
 
 
 @pytest.mark.sweep
-def test_every_act_is_there_in_the_order_of_time(cli: Cli, known_run: Path, told: list[str]) -> None:
-    acts = cli("audit", known_run, NAME, "--json").objects
+def test_every_act_is_there_in_the_order_of_time(cli: Cli, imported_run: Path, told: list[str]) -> None:
+    acts = cli("audit", imported_run, NAME, "--json").objects
     assert [(each["annotator"], each["act"], each["blind"]) for each in acts] == [
         ("carol", "review", "yes"),
         ("alice", "review", "unknown"),
@@ -63,18 +63,18 @@ def test_every_act_is_there_in_the_order_of_time(cli: Cli, known_run: Path, told
     assert retraction["retracts"] == bob["event"]
     assert [each["retracted_by"] for each in (carol, alice, retraction, judy)] == [None] * 4
     assert (judy["note"], judy["stale"]) == ("Rome will do", False)
-    assert cli("audit", known_run, "simple_python_2", "--json").out == ""
+    assert cli("audit", imported_run, "simple_python_2", "--json").out == ""
 
 
 @pytest.mark.sweep
-def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> None:
-    done = cli("audit", known_run, NAME)
+def test_the_text_says_the_same(cli: Cli, imported_run: Path, told: list[str]) -> None:
+    done = cli("audit", imported_run, NAME)
     assert done.code == 0
     assert done.err == f"5 events on {NAME}\n"
     shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", done.out)
     for number, event in enumerate(told):
         shown = shown.replace(event[:8], f"E{number}")
-    retraction = cli("audit", known_run, NAME, "--json").objects[3]["event"]
+    retraction = cli("audit", imported_run, NAME, "--json").objects[3]["event"]
     assert shown.replace(retraction[:8], "R").splitlines() == [
         "TIME  carol   event E2, blind: yes",
         "           item · completeness 2",
@@ -88,43 +88,45 @@ def test_the_text_says_the_same(cli: Cli, known_run: Path, told: list[str]) -> N
         "           adjudicates item · correct pass",
         "           note  Rome will do",
     ]
-    nothing = cli("audit", known_run, "simple_python_2")
+    nothing = cli("audit", imported_run, "simple_python_2")
     assert (nothing.code, nothing.out, nothing.err) == (0, "", "no reviews\n")
 
 
 @pytest.mark.sweep
-def test_what_is_of_another_answer_is_marked(cli: Cli, known_run: Path, told: list[str]) -> None:
-    results = known_run / "result/maple/non_live/BFCL_v4_simple_python_result.json"
+def test_what_is_of_another_answer_is_marked(cli: Cli, imported_run: Path, told: list[str]) -> None:
+    results = imported_run / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
-    say(cli, known_run, "alice", "--verdict", "fail")
-    acts = cli("audit", known_run, NAME, "--json").objects
+    say(cli, imported_run, "alice", "--verdict", "fail")
+    acts = cli("audit", imported_run, NAME, "--json").objects
     assert [each["stale"] for each in acts] == [True] * 5 + [False]
-    assert cli("audit", known_run, NAME).out.count("STALE") == 5
+    assert cli("audit", imported_run, NAME).out.count("STALE") == 5
 
 
 @pytest.mark.sweep
-def test_nobody_takes_back_what_another_said(cli: Cli, known_run: Path, told: list[str]) -> None:
+def test_nobody_takes_back_what_another_said(cli: Cli, imported_run: Path, told: list[str]) -> None:
     from fcreview.model.review import Annotation, ItemKey
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.workspace import Workspace
 
-    mallory = Journal(Workspace(known_run / ".fcreview"), "mallory")
+    mallory = Journal(Workspace(imported_run / ".fcreview"), "mallory")
     event = mallory.append(ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Annotation(verdict=False))
     event.event = told[0]
     mallory.retract(event)
-    acts = cli("audit", known_run, NAME, "--json").objects
+    acts = cli("audit", imported_run, NAME, "--json").objects
     (alice,) = [each for each in acts if each["annotator"] == "alice"]
     assert alice["retracted_by"] is None
     assert [each["blind"] for each in acts if each["annotator"] == "mallory"] == ["unknown", "unknown"]
 
 
-def test_hostile_words_do_not_reach_the_terminal(cli: Cli, known_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
-    say(cli, known_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+def test_hostile_words_do_not_reach_the_terminal(
+    cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]
+) -> None:
+    say(cli, imported_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
     name = hostile.replace("/", "")[:60]
-    journal = (known_run / ".fcreview/reviews/alice.jsonl").rename(known_run / f".fcreview/reviews/{name}.jsonl")
+    journal = (imported_run / ".fcreview/reviews/alice.jsonl").rename(imported_run / f".fcreview/reviews/{name}.jsonl")
     rewrite(journal, annotator=name, criterion=hostile, time=hostile)
     for arguments in ([], ["--json"]):
-        done = cli("audit", known_run, NAME, *arguments)
+        done = cli("audit", imported_run, NAME, *arguments)
         assert done.code == 0
         assert done.out.count("evil") >= 4
         assert not any(char in done.out for char in raw)

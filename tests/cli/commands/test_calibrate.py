@@ -13,10 +13,10 @@ Cli = Callable[..., Any]
 
 
 @pytest.fixture(scope="module")
-def reviewed_run(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed_run(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six items, one passes officially; two people: the failing 1 is right, 2 wrong, 3 disputed, 0 right."""
     said = ((0, "ann", "pass"), (1, "ann", "pass"), (2, "ann", "fail"), (3, "ann", "pass"), (3, "bob", "fail"))
-    run = shutil.copytree(imported_before / "one", tmp_path_factory.mktemp("reviewed") / "runs")
+    run = shutil.copytree(imported_templates / "one", tmp_path_factory.mktemp("reviewed") / "runs")
     for at, who, verdict in said:
         done = module_cli("label", run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who)
         assert done.code == 0, done.err
@@ -80,30 +80,30 @@ def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, known_run: Path) -> None:
+def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, imported_run: Path) -> None:
     done = cli("calibrate", reviewed)
     assert "0 of them in a random sample" in done.out and "queue create" in done.out
     assert "official:fail human:pass" in done.out
 
 
 @pytest.mark.sweep
-def test_labels_on_items_of_a_sample_are_random_whoever_brought_them(cli: Cli, known_run: Path) -> None:
+def test_labels_on_items_of_a_sample_are_random_whoever_brought_them(cli: Cli, imported_run: Path) -> None:
     """The rule is that of `estimate`."""
     drawn = ("--name", "pilot", "--size", "3", "--annotators", "ann")
-    assert cli("queue", "create", known_run, *drawn).code == 0
-    items = [each["id"] for each in cli("queue", "show", known_run, "pilot", "--json").objects[1:]]
+    assert cli("queue", "create", imported_run, *drawn).code == 0
+    items = [each["id"] for each in cli("queue", "show", imported_run, "pilot", "--json").objects[1:]]
     chosen = []
     for item in items:
-        assert cli("label", known_run, item, "--verdict", "pass", "--annotator", "ann").code == 0
-        found = cli("calibrate", known_run, "--by", "overall", "--json").objects[0]
+        assert cli("label", imported_run, item, "--verdict", "pass", "--annotator", "ann").code == 0
+        found = cli("calibrate", imported_run, "--by", "overall", "--json").objects[0]
         chosen.append((found["chosen"], found["n_random"]))
     assert chosen == [("random", 1), ("random", 2), ("random", 3)]
     other = next(f"simple_python_{at}" for at in range(6) if f"simple_python_{at}" not in items)
-    assert cli("label", known_run, other, "--verdict", "pass", "--annotator", "ann").code == 0
-    assert cli("calibrate", known_run, "--by", "overall", "--json").objects[0]["chosen"] == "both"
+    assert cli("label", imported_run, other, "--verdict", "pass", "--annotator", "ann").code == 0
+    assert cli("calibrate", imported_run, "--by", "overall", "--json").objects[0]["chosen"] == "both"
 
 
-def test_without_reviews_it_says_so(cli: Cli, known_run: Path) -> None:
-    assert "nothing to compare" in cli("calibrate", known_run).out
-    assert cli("calibrate", known_run, "--json").objects == []
-    assert cli("calibrate", known_run, "--by", "colour").code == 2
+def test_without_reviews_it_says_so(cli: Cli, imported_run: Path) -> None:
+    assert "nothing to compare" in cli("calibrate", imported_run).out
+    assert cli("calibrate", imported_run, "--json").objects == []
+    assert cli("calibrate", imported_run, "--by", "colour").code == 2

@@ -15,9 +15,9 @@ from tests.stats.comparison_cases import run
 
 
 @pytest.mark.sweep
-def test_two_runs_as_json(cli: Cli, two_known_runs: Path) -> None:
+def test_two_runs_as_json(cli: Cli, two_imported_runs: Path) -> None:
     """`maple` passes one of six items, `birch` all."""
-    done = cli("compare", two_known_runs, "maple", "birch", "--json")
+    done = cli("compare", two_imported_runs, "maple", "birch", "--json")
     assert done.code == 0, done.err
     overall, *rest = done.objects
     assert {name: overall[name] for name in ("kind", "of", "n", "both_pass", "both_fail", "only_a", "only_b")} == {
@@ -37,17 +37,17 @@ def test_two_runs_as_json(cli: Cli, two_known_runs: Path) -> None:
     assert flip["cause"] == 'A: city "Rome" (golden "Oslo")'
 
 
-def test_two_runs_as_text(cli: Cli, two_known_runs: Path, raw: tuple[str, ...]) -> None:
-    out = cli("compare", two_known_runs, "1", "2", "--limit", "3").out
+def test_two_runs_as_text(cli: Cli, two_imported_runs: Path, raw: tuple[str, ...]) -> None:
+    out = cli("compare", two_imported_runs, "1", "2", "--limit", "3").out
     assert "A  run 1  birch  (official)" in out
     assert "100.0 %" in out and "16.7 %" in out
     assert "Tango 1998" in out and "McNemar" in out
     assert 'B: city "Rome" (golden "Oslo")' in out
     assert "… 2 more: --limit 5" in out
-    whole = cli("compare", two_known_runs, "1", "2").out
+    whole = cli("compare", two_imported_runs, "1", "2").out
     assert not any(char in whole for char in raw)
     assert "[bold red]x[/]" in whole
-    assert "only B passes: 5 items" in cli("compare", two_known_runs, "2", "1").out
+    assert "only B passes: 5 items" in cli("compare", two_imported_runs, "2", "1").out
 
 
 def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
@@ -68,23 +68,23 @@ def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_a_review_counts_for_effective_verdicts_only(cli: Cli, two_known_runs: Path) -> None:
-    said = cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
+def test_a_review_counts_for_effective_verdicts_only(cli: Cli, two_imported_runs: Path) -> None:
+    said = cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
     assert said.code == 0, said.err
 
     def only_b(source: str) -> object:
-        return cli("compare", two_known_runs, "maple", "birch", "--source", source, "--json").objects[0]["only_b"]
+        return cli("compare", two_imported_runs, "maple", "birch", "--source", source, "--json").objects[0]["only_b"]
 
     assert (only_b("official"), only_b("rule"), only_b("effective")) == (5, 5, 4)
 
 
-def test_a_filter_chooses_the_items(cli: Cli, two_known_runs: Path) -> None:
-    done = cli("compare", two_known_runs, "1", "2", "--where", "id:simple_python_1", "--json")
+def test_a_filter_chooses_the_items(cli: Cli, two_imported_runs: Path) -> None:
+    done = cli("compare", two_imported_runs, "1", "2", "--where", "id:simple_python_1", "--json")
     assert done.objects[0]["n"] == 1
 
 
-def test_all_runs_as_a_matrix(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
-    done = cli("compare", two_known_runs, "1", "2", "1", "--json")
+def test_all_runs_as_a_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+    done = cli("compare", two_imported_runs, "1", "2", "1", "--json")
     runs = [each for each in done.objects if each["kind"] == "run"]
     items = [each for each in done.objects if each["kind"] == "item"]
     assert [(each["rank"], each["model"], each["rate"]) for each in runs] == [(1, "birch", 1.0), (2, "maple", 1 / 6)]
@@ -120,8 +120,8 @@ def test_each_run_keeps_its_official_verdicts_where_another_has_none(cli: Cli, o
     )
 
 
-def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
-    out = cli("compare", two_known_runs, "1", "2", "2").out
+def test_the_matrix_as_text(cli: Cli, two_imported_runs: Path) -> None:
+    out = cli("compare", two_imported_runs, "1", "2", "2").out
     assert "ranked by the 6 items that have a verdict in every run" in out
     assert "✓✗" in out
 
@@ -137,9 +137,9 @@ def test_the_matrix_as_text(cli: Cli, two_known_runs: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_said(
-    cli: Cli, two_known_runs: Path, arguments: list[str], code: int, why: str
+    cli: Cli, two_imported_runs: Path, arguments: list[str], code: int, why: str
 ) -> None:
-    done = cli("compare", two_known_runs, *arguments)
+    done = cli("compare", two_imported_runs, *arguments)
     assert done.code == code
     assert why in done.err
     assert done.out == ""

@@ -21,12 +21,12 @@ def test_what_is_the_same_of_many_runs_is_one_line_with_their_number(cli: Cli, t
     assert sum("no dataset" in fact["value"] for fact in cli("doctor", root, "--json").objects) == 5
 
 
-def test_stored_runs_without_their_files_are_listed(cli: Cli, two_known_runs: Path) -> None:
+def test_stored_runs_without_their_files_are_listed(cli: Cli, two_imported_runs: Path) -> None:
     """`runs` opens them too."""
     for folder in ("result", "score"):
-        shutil.rmtree(two_known_runs / folder)
-    assert cli("runs", two_known_runs).code == 0
-    done = cli("doctor", two_known_runs, "--json")
+        shutil.rmtree(two_imported_runs / folder)
+    assert cli("runs", two_imported_runs).code == 0
+    done = cli("doctor", two_imported_runs, "--json")
     assert done.code == 0, done.err
     runs = {each["name"]: each["value"] for each in done.objects if each["kind"] == "run"}
     assert runs.keys() == {"birch", "maple"}
@@ -34,40 +34,42 @@ def test_stored_runs_without_their_files_are_listed(cli: Cli, two_known_runs: Pa
     assert not any(each["kind"] == "error" for each in done.objects)
 
 
-def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_known_runs: Path) -> None:
-    assert cli("label", two_known_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
-    with duckdb.connect(two_known_runs / ".fcreview" / "store.duckdb") as connection:
+def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_imported_runs: Path) -> None:
+    assert cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
+    with duckdb.connect(two_imported_runs / ".fcreview" / "store.duckdb") as connection:
         connection.execute("UPDATE meta SET value = '0' WHERE key = 'schema_version'")
-    assert any(each["kind"] == "store" and each["problem"] for each in cli("doctor", two_known_runs, "--json").objects)
-    done = cli("runs", two_known_runs, "--json")
+    assert any(
+        each["kind"] == "store" and each["problem"] for each in cli("doctor", two_imported_runs, "--json").objects
+    )
+    done = cli("runs", two_imported_runs, "--json")
     assert done.code == 0
     assert "written by another version of fcreview. Rebuilt it with 2 runs; reviews are kept\n" in done.err
     assert sum(each["reviewed"] for each in done.objects) == 1
-    assert "Rebuilt" not in cli("runs", two_known_runs).err
+    assert "Rebuilt" not in cli("runs", two_imported_runs).err
 
 
-def test_runs_of_an_older_importer_are_imported_again_with_a_message(cli: Cli, two_known_runs: Path) -> None:
-    assert cli("label", two_known_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
-    with duckdb.connect(two_known_runs / ".fcreview" / "store.duckdb") as connection:
+def test_runs_of_an_older_importer_are_imported_again_with_a_message(cli: Cli, two_imported_runs: Path) -> None:
+    assert cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
+    with duckdb.connect(two_imported_runs / ".fcreview" / "store.duckdb") as connection:
         connection.execute("UPDATE runs SET version = version - 1")
-    done = cli("runs", two_known_runs, "--json")
+    done = cli("runs", two_imported_runs, "--json")
     assert done.code == 0
     assert "another version of fcreview imported 2 runs. Imported them again; reviews are kept\n" in done.err
     assert sum(each["reviewed"] for each in done.objects) == 1
-    assert "Imported" not in cli("runs", two_known_runs).err
+    assert "Imported" not in cli("runs", two_imported_runs).err
 
 
-def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, known_run: Path, tmp_path: Path) -> None:
-    assert cli("doctor", known_run).code == 0
-    assert "store           verified" in cli("doctor", known_run).out
-    root, outside = known_run / ".fcreview", tmp_path / "outside"
+def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    assert cli("doctor", imported_run).code == 0
+    assert "store           verified" in cli("doctor", imported_run).out
+    root, outside = imported_run / ".fcreview", tmp_path / "outside"
     outside.write_text("")
     (root / "torn").symlink_to(tmp_path)
     (root / "reviews" / "alice.jsonl").symlink_to(outside)
     os.link(outside, root / "rules.jsonl")
     (root / "queues").mkdir()
     os.mkfifo(root / "queues" / "pilot.json")
-    done = cli("doctor", known_run)
+    done = cli("doctor", imported_run)
     assert done.code == 1
     for name, why in (
         ("torn", "torn is a symbolic link"), ("reviews/alice.jsonl", "alice.jsonl is a symbolic link"),
@@ -77,13 +79,13 @@ def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, known_run: Path, tmp
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="gives a file to another user, which only root can")
-def test_the_store_of_another_user_is_marked(cli: Cli, known_run: Path) -> None:
-    store = known_run / ".fcreview" / "store.duckdb"
+def test_the_store_of_another_user_is_marked(cli: Cli, imported_run: Path) -> None:
+    store = imported_run / ".fcreview" / "store.duckdb"
     os.chown(store, 4242, 4242)
-    assert "! store           not verified. Another user wrote this store" in cli("doctor", known_run).out
-    for path in known_run.iterdir():
+    assert "! store           not verified. Another user wrote this store" in cli("doctor", imported_run).out
+    for path in imported_run.iterdir():
         if path.name != ".fcreview":
-            path.rename(known_run.parent / path.name)
-    done = cli("items", known_run)
+            path.rename(imported_run.parent / path.name)
+    done = cli("items", imported_run)
     assert done.code == 0
     assert f"{store}: not verified. Another user wrote this store" in done.err

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import RIGHT, weather, write_dataset, write_model
+from tests.cli.conftest import RIGHT, weather_call, write_dataset, write_model
 from tests.sources import ROOT
 
 Cli = Callable[..., Any]
@@ -24,7 +24,7 @@ def run(cli: Cli, tmp_path: Path) -> Path:
     """Sixty items, every third wrong officially."""
     wrong = dict.fromkeys(range(0, ITEMS, 3), "value_error:string")
     write_dataset(tmp_path / "many", ITEMS)
-    answers = [weather("Rome") if at in wrong else RIGHT for at in range(ITEMS)]
+    answers = [weather_call("Rome") if at in wrong else RIGHT for at in range(ITEMS)]
     write_model(tmp_path / "many", "maple", answers, wrong)
     return tmp_path / "many"
 

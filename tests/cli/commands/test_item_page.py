@@ -80,7 +80,7 @@ def test_nothing_of_the_data_is_markup_or_leaves_the_page(cli: Cli, hostile_run:
     assert not re.search(r"(src|href|url)\s*[=(]", re.sub(r"(?s)<pre[^>]*>.*?</pre>", "", page))
 
 
-def test_script_in_a_question_is_text(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+def test_script_in_a_question_is_text(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     from fcreview.model.item import Run
     from fcreview.model.review import ItemKey
     from fcreview.store.rows import ItemDetail, QueueRow
@@ -97,7 +97,7 @@ def test_script_in_a_question_is_text(cli: Cli, known_run: Path, tmp_path: Path)
     assert evil in page.text
 
 
-def test_a_page_that_cannot_be_written_is_an_error(cli: Cli, known_run: Path, tmp_path: Path) -> None:
-    done = cli("show", known_run, "simple_python_1", "--html", tmp_path / "no" / "x.html")
+def test_a_page_that_cannot_be_written_is_an_error(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    done = cli("show", imported_run, "simple_python_1", "--html", tmp_path / "no" / "x.html")
     assert done.code == 1 and len(done.err.strip().splitlines()) == 1
-    assert cli("show", known_run, "simple_python_1", "--html", tmp_path / "x.html", "--json").code == 2
+    assert cli("show", imported_run, "simple_python_1", "--html", tmp_path / "x.html", "--json").code == 2

@@ -31,50 +31,50 @@ def test_an_item_has_at_least_these_fields(cli: Cli, one_run: Path) -> None:
     assert undecodable["error_type"] == "ast_decoder:decoder_failed"
 
 
-def test_items_are_filtered_and_limited(cli: Cli, two_known_runs: Path) -> None:
-    failing = cli("items", two_known_runs, "--json", "--where", "official:fail").objects
+def test_items_are_filtered_and_limited(cli: Cli, two_imported_runs: Path) -> None:
+    failing = cli("items", two_imported_runs, "--json", "--where", "official:fail").objects
     assert {(item["model"], item["official"]) for item in failing} == {("maple", False)}
-    assert len(cli("items", two_known_runs, "--json", "--limit", "3").objects) == 3
-    assert {item["model"] for item in cli("items", two_known_runs, "--json", "--run", "birch").objects} == {"birch"}
+    assert len(cli("items", two_imported_runs, "--json", "--limit", "3").objects) == 3
+    assert {item["model"] for item in cli("items", two_imported_runs, "--json", "--run", "birch").objects} == {"birch"}
 
 
-def test_only_runs_at_the_path_are_listed(cli: Cli, two_known_runs: Path) -> None:
-    cli("import", two_known_runs)
-    maple = cli("items", two_known_runs / "result" / "maple", "--json").objects
+def test_only_runs_at_the_path_are_listed(cli: Cli, two_imported_runs: Path) -> None:
+    cli("import", two_imported_runs)
+    maple = cli("items", two_imported_runs / "result" / "maple", "--json").objects
     assert {item["model"] for item in maple} == {"maple"}
-    assert len(cli("export", two_known_runs / "result" / "maple").objects) == 6
+    assert len(cli("export", two_imported_runs / "result" / "maple").objects) == 6
 
 
-def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, known_run: Path) -> None:
-    done = cli("items", known_run, "--where", "official:fail oficial:pass", "--json")
+def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, imported_run: Path) -> None:
+    done = cli("items", imported_run, "--where", "official:fail oficial:pass", "--json")
     assert (done.code, done.out) == (2, "")
     said = done.err.splitlines()
     assert said[2].index("^") == said[1].index("oficial")
 
 
-def test_plain_lists_have_a_line_an_item_and_whole_ids(cli: Cli, two_known_runs: Path) -> None:
-    done = cli("items", two_known_runs)
+def test_plain_lists_have_a_line_an_item_and_whole_ids(cli: Cli, two_imported_runs: Path) -> None:
+    done = cli("items", two_imported_runs)
     assert len(done.out.splitlines()) == 13
     assert "12 items" in done.err
 
 
-def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_known_runs: Path) -> None:
-    assert "disagreement" in cli("items", two_known_runs, "--queue", "nonsense").err
-    done = cli("items", two_known_runs, "--run", "oak")
+def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_imported_runs: Path) -> None:
+    assert "disagreement" in cli("items", two_imported_runs, "--queue", "nonsense").err
+    done = cli("items", two_imported_runs, "--run", "oak")
     assert done.code == 1
     assert "maple" in done.err
 
 
-def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, known_run: Path) -> None:
-    done = cli("show", known_run, "simple_python_1")
+def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, imported_run: Path) -> None:
+    done = cli("show", imported_run, "simple_python_1")
     assert done.code == 0
     for expected in ("What is the weather in Oslo?", '"Oslo"', '"Rome"', "official fail", "value_error:string"):
         assert expected in done.out
     assert max(map(display_width, done.out.splitlines())) <= 100
 
 
-def test_an_item_as_json_has_everything(cli: Cli, known_run: Path) -> None:
-    detail = cli("show", known_run, "simple_python_1", "--json").objects[0]
+def test_an_item_as_json_has_everything(cli: Cli, imported_run: Path) -> None:
+    detail = cli("show", imported_run, "simple_python_1", "--json").objects[0]
     assert detail["key"]["model"] == "maple"
     assert detail["item"]["predicted"][0]["arguments"] == {"city": "Rome", "unit": "celsius"}
     assert detail["item"]["golden"][0]["arguments"]["city"]["any_of"] == ["Oslo"]
@@ -90,20 +90,20 @@ def test_in_json_what_a_benchmark_adds_stands_side_by_side(cli: Cli, tmp_path: P
     assert extra["score_record"].keys() == {"file", "line", "offset", "length"}
 
 
-def test_an_unknown_item_is_told_with_near_ones(cli: Cli, known_run: Path) -> None:
-    done = cli("show", known_run, "simple_pyton_1")
+def test_an_unknown_item_is_told_with_near_ones(cli: Cli, imported_run: Path) -> None:
+    done = cli("show", imported_run, "simple_pyton_1")
     assert (done.code, done.out) == (1, "")
     assert "did you mean" in done.err
     assert "simple_python_1" in done.err
 
 
-def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_known_runs: Path) -> None:
-    done = cli("show", two_known_runs, "simple_python_1")
+def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_imported_runs: Path) -> None:
+    done = cli("show", two_imported_runs, "simple_python_1")
     assert done.code == 1
     assert "--run" in done.err
     assert "maple" in done.err
     assert "birch" in done.err
-    assert "official pass" in cli("show", two_known_runs, "simple_python_1", "--run", "birch").out
+    assert "official pass" in cli("show", two_imported_runs, "simple_python_1", "--run", "birch").out
 
 
 def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one_run: Path) -> None:
@@ -117,18 +117,18 @@ def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one
     assert "the end" in whole
 
 
-def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, known_run: Path) -> None:
-    clusters = cli("triage", known_run, "--json").objects
+def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, imported_run: Path) -> None:
+    clusters = cli("triage", imported_run, "--json").objects
     assert sum(cluster["count"] for cluster in clusters) == 5
     assert sum(cluster["share"] for cluster in clusters) == pytest.approx(1)
     for cluster in clusters:
-        items = cli("items", known_run, "--json", "--where", cluster["where"]).objects
+        items = cli("items", imported_run, "--json", "--where", cluster["where"]).objects
         assert len(items) == cluster["count"]
         assert set(cluster["examples"]) <= {item["id"] for item in items}
 
 
-def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, known_run: Path) -> None:
-    done = cli("triage", known_run)
+def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, imported_run: Path) -> None:
+    done = cli("triage", imported_run)
     lines = done.out.splitlines()
     assert "6 items" in lines[0]
     assert "16.7 %" in lines[0]
@@ -176,6 +176,8 @@ def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
 
 
 @pytest.mark.parametrize("where", ["-", "city --"])
-def test_a_lone_minus_is_a_word_also_where_several_runs_are_shown(cli: Cli, two_known_runs: Path, where: str) -> None:
-    done = cli("items", two_known_runs, f"--where={where}")
+def test_a_lone_minus_is_a_word_also_where_several_runs_are_shown(
+    cli: Cli, two_imported_runs: Path, where: str
+) -> None:
+    done = cli("items", two_imported_runs, f"--where={where}")
     assert (done.code, done.out) == (0, "")

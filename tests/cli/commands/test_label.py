@@ -20,37 +20,37 @@ def item(cli: Cli, run: Path, name: str, *more: str) -> dict[str, Any]:
     return found
 
 
-def test_a_label_is_in_the_journal_and_counts(cli: Cli, known_run: Path) -> None:
+def test_a_label_is_in_the_journal_and_counts(cli: Cli, imported_run: Path) -> None:
     said = ["--verdict", "pass", "--fault", "golden", "--tag", "a", "--tag", "b", "--reason", "Rome is fine"]
-    done = cli("label", known_run, "simple_python_1", *said)
+    done = cli("label", imported_run, "simple_python_1", *said)
     assert done.code == 0
     assert "simple_python_1" in done.out
-    journal = known_run / ".fcreview" / "reviews" / "tester.jsonl"
+    journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
     assert len(journal.read_text().splitlines()) == 1
-    after = item(cli, known_run, "simple_python_1")
+    after = item(cli, imported_run, "simple_python_1")
     assert (after["official"], after["human"], after["effective"]) == (False, True, True)
-    shown = cli("show", known_run, "simple_python_1").out
+    shown = cli("show", imported_run, "simple_python_1").out
     assert "Rome is fine" in shown
 
 
 @pytest.mark.sweep
-def test_every_fault_is_named_in_the_help_and_taken(cli: Cli, known_run: Path) -> None:
+def test_every_fault_is_named_in_the_help_and_taken(cli: Cli, imported_run: Path) -> None:
     from fcreview.model.review import FAULTS
 
     said = cli("label", "--help").out
     for fault in FAULTS:
         assert fault in said
-        assert cli("label", known_run, "simple_python_1", "--fault", fault, "--json").objects[0]["fault"] == fault
+        assert cli("label", imported_run, "simple_python_1", "--fault", fault, "--json").objects[0]["fault"] == fault
 
 
-def test_golden_wrong_is_a_pass_with_the_golden_answer_at_fault(cli: Cli, known_run: Path) -> None:
-    event = cli("label", known_run, "simple_python_1", "--verdict", "golden-wrong", "--json").objects[0]
+def test_golden_wrong_is_a_pass_with_the_golden_answer_at_fault(cli: Cli, imported_run: Path) -> None:
+    event = cli("label", imported_run, "simple_python_1", "--verdict", "golden-wrong", "--json").objects[0]
     assert (event["verdict"], event["fault"], event["act"]) == (True, "golden", "review")
 
 
-def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, known_run: Path) -> None:
-    assert cli("label", known_run, "simple_python_0", "--target", "turn:1/call:1", "--verdict", "fail").code == 0
-    assert item(cli, known_run, "simple_python_0")["effective"] is False
+def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, imported_run: Path) -> None:
+    assert cli("label", imported_run, "simple_python_0", "--target", "turn:1/call:1", "--verdict", "fail").code == 0
+    assert item(cli, imported_run, "simple_python_0")["effective"] is False
 
 
 @pytest.mark.parametrize(
@@ -70,42 +70,42 @@ def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, known_run: Path) -> 
     ],
 )
 def test_a_label_that_makes_no_sense_is_wrong_usage_and_writes_nothing(
-    cli: Cli, known_run: Path, arguments: list[str]
+    cli: Cli, imported_run: Path, arguments: list[str]
 ) -> None:
-    done = cli("label", known_run, "simple_python_0", *arguments)
+    done = cli("label", imported_run, "simple_python_0", *arguments)
     assert (done.code, done.out) == (2, "")
-    assert not list((known_run / ".fcreview").rglob("*.jsonl"))
+    assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
 
 
-def test_a_turn_or_call_that_is_not_there_cannot_be_labelled(cli: Cli, known_run: Path) -> None:
+def test_a_turn_or_call_that_is_not_there_cannot_be_labelled(cli: Cli, imported_run: Path) -> None:
     for target in ("turn:2", "turn:1/call:2"):
-        assert cli("label", known_run, "simple_python_0", "--verdict", "fail", "--target", target).code == 1
-    assert not list((known_run / ".fcreview").rglob("*.jsonl"))
+        assert cli("label", imported_run, "simple_python_0", "--verdict", "fail", "--target", target).code == 1
+    assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
 
 
-def test_labels_are_exported_as_json_lines_and_csv(cli: Cli, known_run: Path, tmp_path: Path) -> None:
-    cli("label", known_run, "simple_python_1", "--verdict", "pass", "--reason", "=1+1")
-    labels = cli("export", known_run, "--where", "reviewed").objects
+def test_labels_are_exported_as_json_lines_and_csv(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    cli("label", imported_run, "simple_python_1", "--verdict", "pass", "--reason", "=1+1")
+    labels = cli("export", imported_run, "--where", "reviewed").objects
     assert [(label["id"], label["human"], label["effective"]) for label in labels] == [("simple_python_1", True, True)]
-    assert cli("export", known_run, "--format", "csv", "-o", "labels.csv").code == 0
+    assert cli("export", imported_run, "--format", "csv", "-o", "labels.csv").code == 0
     rows = list(csv.DictReader(io.StringIO((tmp_path / "labels.csv").read_bytes().decode(), newline="")))
     assert len(rows) == 6
     assert not any(cell.startswith("=") for row in rows for cell in row.values())
 
 
-def test_an_unknown_export_format_or_place_is_told(cli: Cli, known_run: Path) -> None:
-    assert "csv" in cli("export", known_run, "--format", "nonsense").err
-    assert cli("export", known_run, "-o", "no/such/folder/x.csv").code == 1
+def test_an_unknown_export_format_or_place_is_told(cli: Cli, imported_run: Path) -> None:
+    assert "csv" in cli("export", imported_run, "--format", "nonsense").err
+    assert cli("export", imported_run, "-o", "no/such/folder/x.csv").code == 1
 
 
 @pytest.mark.sweep
-def test_sql_reads_and_only_reads(cli: Cli, known_run: Path) -> None:
+def test_sql_reads_and_only_reads(cli: Cli, imported_run: Path) -> None:
     query = "SELECT error_type, count(*) AS n FROM items GROUP BY 1 ORDER BY n DESC, 1"
-    assert cli("sql", known_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
-    assert "value_error:string" in cli("sql", known_run, query).out
-    assert cli("sql", known_run, query, "--csv").out.startswith("error_type,n\nvalue_error:string,4\n")
+    assert cli("sql", imported_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
+    assert "value_error:string" in cli("sql", imported_run, query).out
+    assert cli("sql", imported_run, query, "--csv").out.startswith("error_type,n\nvalue_error:string,4\n")
     for statement in ("DELETE FROM runs", "SELECT * FROM read_text('/etc/passwd')", "ATTACH 'x'", "SELEC"):
-        done = cli("sql", known_run, statement)
+        done = cli("sql", imported_run, statement)
         assert (done.code, done.out) == (1, "")
         assert "Traceback" not in done.err
 
@@ -125,13 +125,13 @@ def test_doctor_says_what_is_missing(cli: Cli, one_run: Path, tmp_path: Path) ->
     assert "--data" in cli("doctor", one_run / "result").out
 
 
-def test_doctor_fails_on_a_damaged_journal(cli: Cli, known_run: Path) -> None:
+def test_doctor_fails_on_a_damaged_journal(cli: Cli, imported_run: Path) -> None:
     for at in range(2):
-        cli("label", known_run, f"simple_python_{at}", "--verdict", "pass")
-    assert cli("doctor", known_run).code == 0
-    journal = known_run / ".fcreview" / "reviews" / "tester.jsonl"
+        cli("label", imported_run, f"simple_python_{at}", "--verdict", "pass")
+    assert cli("doctor", imported_run).code == 0
+    journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
     journal.write_text(journal.read_text().replace('"verdict":true', '"verdict":false', 1))
-    done = cli("doctor", known_run)
+    done = cli("doctor", imported_run)
     assert done.code == 1
     assert "tester" in next(line for line in done.out.splitlines() if line.startswith("!"))
 
@@ -160,14 +160,14 @@ def test_the_demo_goes_to_a_temporary_folder_of_its_own(cli: Cli, tmp_path: Path
     assert str(folder) in done.out
 
 
-def test_every_command_warns_of_a_journal_line_that_was_cut(cli: Cli, known_run: Path) -> None:
+def test_every_command_warns_of_a_journal_line_that_was_cut(cli: Cli, imported_run: Path) -> None:
     for name in ("simple_python_0", "simple_python_1"):
-        assert cli("label", known_run, name, "--verdict", "fail").code == 0
-    journal = known_run / ".fcreview" / "reviews" / "tester.jsonl"
+        assert cli("label", imported_run, name, "--verdict", "fail").code == 0
+    journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
     journal.write_bytes(journal.read_bytes()[:-20])
-    done = cli("runs", known_run)
+    done = cli("runs", imported_run)
     assert (done.code, done.err.count("tester.jsonl line 2: unfinished")) == (0, 1)
-    assert [row["reviewed"] for row in cli("runs", known_run, "--json").objects] == [1]
+    assert [row["reviewed"] for row in cli("runs", imported_run, "--json").objects] == [1]
 
 
 def test_a_pipe_among_the_journals_is_not_waited_for(cli: Cli, one_run: Path) -> None:
@@ -176,10 +176,10 @@ def test_a_pipe_among_the_journals_is_not_waited_for(cli: Cli, one_run: Path) ->
     assert cli("label", one_run, "simple_python_0", "--verdict", "fail").code == 0
 
 
-def test_a_golden_fix_that_equals_the_golden_answer_is_refused(cli: Cli, known_run: Path) -> None:
-    (answer,) = known_run.rglob("possible_answer/*.json")
+def test_a_golden_fix_that_equals_the_golden_answer_is_refused(cli: Cli, imported_run: Path) -> None:
+    (answer,) = imported_run.rglob("possible_answer/*.json")
     record = orjson.loads(answer.read_bytes().splitlines()[1])
     fix = {"ground_truth": record["ground_truth"]}
-    done = cli("label", known_run, record["id"], "--golden-fix", orjson.dumps(fix).decode())
+    done = cli("label", imported_run, record["id"], "--golden-fix", orjson.dumps(fix).decode())
     assert done.code == 1 and "it equals the golden answer of the dataset" in done.err
-    assert not (known_run / ".fcreview/reviews/tester.jsonl").exists()
+    assert not (imported_run / ".fcreview/reviews/tester.jsonl").exists()

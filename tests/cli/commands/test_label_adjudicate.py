@@ -26,55 +26,55 @@ def exported(cli: Cli, run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.sweep
-def test_what_annotators_differ_on_is_settled(cli: Cli, known_run: Path) -> None:
-    label(cli, known_run, "alice", "pass")
-    label(cli, known_run, "bob", "fail")
-    before = exported(cli, known_run)
+def test_what_annotators_differ_on_is_settled(cli: Cli, imported_run: Path) -> None:
+    label(cli, imported_run, "alice", "pass")
+    label(cli, imported_run, "bob", "fail")
+    before = exported(cli, imported_run)
     assert (before["human"], before["effective"], before["decided_by"]) == ("disputed", False, "disputed")
-    done = label(cli, known_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same")
+    done = label(cli, imported_run, "judy", "pass", "--adjudicate", "--reason", "a city all the same")
     assert done.out == "adjudicated: simple_python_1: correct pass, with a note\n"
-    after = exported(cli, known_run)
+    after = exported(cli, imported_run)
     assert (after["human"], after["effective"], after["decided_by"]) == (True, True, "adjudication")
-    (event,) = map(json.loads, (known_run / ".fcreview/reviews/judy.jsonl").read_text().splitlines())
+    (event,) = map(json.loads, (imported_run / ".fcreview/reviews/judy.jsonl").read_text().splitlines())
     assert (event["act"], event["verdict"], event["note"]) == ("adjudicate", True, "a city all the same")
-    assert cli("label", known_run, "--undo", "--annotator", "judy").code == 0
-    assert exported(cli, known_run)["decided_by"] == "disputed"
+    assert cli("label", imported_run, "--undo", "--annotator", "judy").code == 0
+    assert exported(cli, imported_run)["decided_by"] == "disputed"
 
 
 @pytest.mark.sweep
-def test_the_fault_is_settled_with_or_without_a_verdict(cli: Cli, known_run: Path) -> None:
-    label(cli, known_run, "alice", "golden-wrong")
-    label(cli, known_run, "bob", "pass")
-    assert exported(cli, known_run)["fault"] == "golden"
-    label(cli, known_run, "judy", "pass", "--adjudicate")
-    assert exported(cli, known_run)["fault"] is None
+def test_the_fault_is_settled_with_or_without_a_verdict(cli: Cli, imported_run: Path) -> None:
+    label(cli, imported_run, "alice", "golden-wrong")
+    label(cli, imported_run, "bob", "pass")
+    assert exported(cli, imported_run)["fault"] == "golden"
+    label(cli, imported_run, "judy", "pass", "--adjudicate")
+    assert exported(cli, imported_run)["fault"] is None
     assert (
-        cli("label", known_run, "simple_python_1", "--adjudicate", "--fault", "checker", "--annotator", "judy").code
+        cli("label", imported_run, "simple_python_1", "--adjudicate", "--fault", "checker", "--annotator", "judy").code
         == 0
     )
-    assert exported(cli, known_run)["fault"] == "checker"
+    assert exported(cli, imported_run)["fault"] == "checker"
 
 
 @pytest.mark.parametrize(
     "arguments",
     [["--adjudicate"], ["--adjudicate", "--verdict", "unsure"], ["--adjudicate", "--reason", "so"]],
 )
-def test_what_settles_nothing_is_wrong_usage(cli: Cli, known_run: Path, arguments: list[str]) -> None:
-    done = cli("label", known_run, "simple_python_1", *arguments)
+def test_what_settles_nothing_is_wrong_usage(cli: Cli, imported_run: Path, arguments: list[str]) -> None:
+    done = cli("label", imported_run, "simple_python_1", *arguments)
     assert (done.code, done.out) == (2, "")
-    assert cli("label", known_run, "--undo", "--adjudicate").code == 2
-    assert not list((known_run / ".fcreview").rglob("*.jsonl"))
+    assert cli("label", imported_run, "--undo", "--adjudicate").code == 2
+    assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
 
 
-def test_many_are_settled_at_once(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+def test_many_are_settled_at_once(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     file = tmp_path / "settled.jsonl"
     said = [{"id": "simple_python_1", "value": "pass"}, {"id": "simple_python_2", "fault": "golden"}]
     file.write_text("".join(json.dumps(line) + "\n" for line in said))
-    assert cli("label", known_run, "--from", file, "--adjudicate").out == "wrote 2 reviews by tester\n"
-    acts = cli("sql", known_run, "SELECT id, act FROM reviews ORDER BY id", "--json").objects
+    assert cli("label", imported_run, "--from", file, "--adjudicate").out == "wrote 2 reviews by tester\n"
+    acts = cli("sql", imported_run, "SELECT id, act FROM reviews ORDER BY id", "--json").objects
     assert acts == [{"id": each["id"], "act": "adjudicate"} for each in said]
     file.write_text(json.dumps({"id": "simple_python_3", "value": "unsure"}) + "\n")
-    done = cli("label", known_run, "--from", file, "--adjudicate")
+    done = cli("label", imported_run, "--from", file, "--adjudicate")
     assert (done.code, done.out) == (1, "")
     assert "settled.jsonl line 1: cannot resolve a disagreement" in done.err
-    assert len(cli("sql", known_run, "SELECT 1 AS one FROM reviews", "--json").objects) == 2
+    assert len(cli("sql", imported_run, "SELECT 1 AS one FROM reviews", "--json").objects) == 2

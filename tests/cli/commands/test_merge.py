@@ -40,9 +40,9 @@ def labels(cli: Cli, run: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def reviewed_copies(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place, cli = tmp_path_factory.mktemp("copies"), module_cli
-    run = shutil.copytree(imported_before / "one", place / "runs")
+    run = shutil.copytree(imported_templates / "one", place / "runs")
     say(cli, run, "alice", 0, "pass")
     other = shutil.copytree(run, place / "other")
     say(cli, run, "alice", 1, "pass")
@@ -174,20 +174,20 @@ def test_names_that_differ_in_case_only_are_refused_before_anything_is_written(
     assert "'Alice' and 'alice'" in done.err
 
 
-def test_a_workspace_is_not_merged_into_itself(cli: Cli, known_run: Path, tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to(known_run)
-    for other in (known_run, known_run / ".fcreview", tmp_path / "link"):
-        done = cli("merge", known_run, other)
+def test_a_workspace_is_not_merged_into_itself(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(imported_run)
+    for other in (imported_run, imported_run / ".fcreview", tmp_path / "link"):
+        done = cli("merge", imported_run, other)
         assert (done.code, done.out) == (1, "")
         assert "is the same workspace" in done.err
 
 
-def test_what_is_no_workspace_is_told_in_one_line(cli: Cli, known_run: Path, tmp_path: Path) -> None:
-    assert cli("merge", known_run, "nowhere").err == "fcreview: no such file or folder: nowhere\n"
-    for other in (known_run / "result", tmp_path / "home"):  # not one further up either
-        done = cli("merge", known_run, other)
+def test_what_is_no_workspace_is_told_in_one_line(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    assert cli("merge", imported_run, "nowhere").err == "fcreview: no such file or folder: nowhere\n"
+    for other in (imported_run / "result", tmp_path / "home"):  # not one further up either
+        done = cli("merge", imported_run, other)
         assert (done.code, done.out) == (1, "")
         assert done.err.startswith("fcreview: no workspace at")
     empty = tmp_path / "empty"
     (empty / ".fcreview").mkdir(parents=True)
-    assert cli("merge", known_run, empty).out == "nothing to merge\n"
+    assert cli("merge", imported_run, empty).out == "nothing to merge\n"

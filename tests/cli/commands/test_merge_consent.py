@@ -36,9 +36,9 @@ def warnings(run: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def reviewed_copies(module_cli: Cli, imported_before: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place, cli = tmp_path_factory.mktemp("copies"), module_cli
-    run = shutil.copytree(imported_before / "one", place / "runs")
+    run = shutil.copytree(imported_templates / "one", place / "runs")
     label(cli, run, "tester", 0, "pass")
     other = shutil.copytree(run, place / "other")
     label(cli, other, "alice", 1, "pass")
@@ -143,28 +143,30 @@ def test_lines_in_the_journal_of_another_annotator_are_refused(cli: Cli, copies:
     assert not (here / ".fcreview" / "reviews" / "mallory.jsonl").exists()
 
 
-def test_copies_with_the_same_imported_labels_merge_without_a_clash(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+def test_copies_with_the_same_imported_labels_merge_without_a_clash(
+    cli: Cli, imported_run: Path, tmp_path: Path
+) -> None:
     """The same events follow different ones in the two copies, and each copy has a later event."""
     file, other = tmp_path / "labels.jsonl", tmp_path / "other"
     lines = [{"id": f"simple_python_{n}", "value": n == 1, "time": "2026-01-01T00:00:00Z"} for n in (0, 1, 2)]
-    shutil.copytree(known_run, other)
-    for run, ordered in ((known_run, lines), (other, lines[::-1])):
+    shutil.copytree(imported_run, other)
+    for run, ordered in ((imported_run, lines), (other, lines[::-1])):
         file.write_text("".join(json.dumps(line) + "\n" for line in ordered))
         assert cli("import-labels", run, file, "--annotator", "alice").code == 0
-    for here, there in ((known_run, other), (other, known_run)):
+    for here, there in ((imported_run, other), (other, imported_run)):
         before = read_files(here)
         done = cli("merge", here, there)
         assert (done.out, done.err) == ("alice: 0 new events, 3 already in this workspace\n", "")
         assert read_files(here) == before
     label(cli, other, "alice", 1, "fail")
-    label(cli, known_run, "alice", 2, "pass")
-    for known, (here, there) in ((3, (known_run, other)), (4, (other, known_run))):
+    label(cli, imported_run, "alice", 2, "pass")
+    for known, (here, there) in ((3, (imported_run, other)), (4, (other, imported_run))):
         done = cli("merge", here, there, "--yes")
         assert (done.out, done.err) == (f"alice: 1 new event, {known} already in this workspace\n", "")
         assert warnings(here) == []
-    exported = [cli("export", run, "--only", "reviewed").out for run in (known_run, other)]
+    exported = [cli("export", run, "--only", "reviewed").out for run in (imported_run, other)]
     assert exported[0] == exported[1]
     assert [json.loads(line)["human"] for line in exported[0].splitlines()] == [False, False, True]
-    before = read_files(known_run)
-    assert cli("merge", known_run, other).out == "alice: 0 new events, 5 already in this workspace\n"
-    assert read_files(known_run) == before
+    before = read_files(imported_run)
+    assert cli("merge", imported_run, other).out == "alice: 0 new events, 5 already in this workspace\n"
+    assert read_files(imported_run) == before

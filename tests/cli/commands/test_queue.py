@@ -22,34 +22,34 @@ def content(run: Path, name: str = "pilot") -> dict[str, Any]:
     return made
 
 
-def test_a_queue_is_made_listed_and_shown(cli: Cli, known_run: Path) -> None:
-    done = create(cli, known_run)
+def test_a_queue_is_made_listed_and_shown(cli: Cli, imported_run: Path) -> None:
+    done = create(cli, imported_run)
     assert done.code == 0, done.err
     assert "pilot: 6 of 6 items in proportion to category, seed 7" in done.out and "probability" in done.out
     assert "2 annotators" in done.err
-    listed = cli("queue", "list", known_run, "--json").objects
+    listed = cli("queue", "list", imported_run, "--json").objects
     assert [(each["annotator"], each["done"], each["total"]) for each in listed[0]["annotators"]] == [
         ("ann", 0, 5), ("bob", 0, 5),
     ]  # fmt: skip
-    head, *items = cli("queue", "show", known_run, "pilot", "--json").objects
+    head, *items = cli("queue", "show", imported_run, "pilot", "--json").objects
     assert head["strata"][0]["probability"] == 1.0 and len(items) == 6
     assert sorted(map(len, (item["annotators"] for item in items))) == [1, 1, 1, 1, 2, 2]
-    assert "0 of 5" in cli("queue", "list", known_run).out
+    assert "0 of 5" in cli("queue", "list", imported_run).out
 
 
-def test_the_same_seed_makes_the_same_and_none_is_overwritten(cli: Cli, known_run: Path) -> None:
-    create(cli, known_run)
-    again = create(cli, known_run)
+def test_the_same_seed_makes_the_same_and_none_is_overwritten(cli: Cli, imported_run: Path) -> None:
+    create(cli, imported_run)
+    again = create(cli, imported_run)
     assert again.code == 1 and "already" in again.err
-    create(cli, known_run, "other")
-    one, other = content(known_run), content(known_run, "other")
+    create(cli, imported_run, "other")
+    one, other = content(imported_run), content(imported_run, "other")
     for each in (one, other):
         del each["name"], each["created"]
     assert one == other
 
 
 @pytest.mark.sweep
-def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> None:
+def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, imported_run: Path) -> None:
     for more, why in (
         (("--size", "9"), "6 matching items"),
         (("--where", "category:none_such"), "no items match"),
@@ -58,49 +58,49 @@ def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, known_run: Path) -> N
         (("--repeats", "3"), "Use at most 1"),
         (("--overlap", "7"), "overlap"),
     ):
-        done = create(cli, known_run, "pilot", *more)
+        done = create(cli, imported_run, "pilot", *more)
         assert done.code != 0 and why in done.err and len(done.err.splitlines()) == 1, done.err
-    assert not (known_run / ".fcreview" / "queues").exists()
+    assert not (imported_run / ".fcreview" / "queues").exists()
 
 
 @pytest.mark.sweep
-def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, known_run: Path) -> None:
-    create(cli, known_run)
-    stranger = cli("open", known_run, "--queue", "pilot", "--annotator", "carol")
+def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, imported_run: Path) -> None:
+    create(cli, imported_run)
+    stranger = cli("open", imported_run, "--queue", "pilot", "--annotator", "carol")
     assert stranger.code == 1 and "assigns no items to carol" in stranger.err and "ann, bob" in stranger.err
-    opened = cli("open", known_run, "--queue", "pilot", "--annotator", "ann")
+    opened = cli("open", imported_run, "--queue", "pilot", "--annotator", "ann")
     assert opened.code == 0 and "5 items" in opened.err
-    assert len(cli("items", known_run, "--queue", "pilot", "--json").objects) == 6
-    unknown = cli("items", known_run, "--queue", "nonsense")
+    assert len(cli("items", imported_run, "--queue", "pilot", "--json").objects) == 6
+    unknown = cli("items", imported_run, "--queue", "nonsense")
     assert unknown.code == 2 and "pilot" in unknown.err and "judged" in unknown.err
 
 
-def test_blind_what_tells_verdicts_is_refused(cli: Cli, known_run: Path) -> None:
+def test_blind_what_tells_verdicts_is_refused(cli: Cli, imported_run: Path) -> None:
     for queue in ("failures", "disagreement", "judged", "uncertain"):
-        done = cli("open", known_run, "--blind", "--queue", queue)
+        done = cli("open", imported_run, "--blind", "--queue", queue)
         assert done.code == 2 and "reveals verdicts" in done.err and "stratified" in done.err
     for queue in ((), ("--queue", "random"), ("--queue", "stratified")):
-        assert "needs a terminal" in cli("open", known_run, "--blind", *queue).err
+        assert "needs a terminal" in cli("open", imported_run, "--blind", *queue).err
 
 
-def test_export_takes_the_items_of_a_queue(cli: Cli, known_run: Path) -> None:
-    create(cli, known_run, "few", "--size", "2", "--overlap", "0", "--repeats", "0")
-    labels = cli("export", known_run, "--queue", "few").objects
-    assert {label["id"] for label in labels} == {item["key"]["id"] for item in content(known_run, "few")["items"]}
-    refused = cli("export", known_run, "--queue", "failures")
+def test_export_takes_the_items_of_a_queue(cli: Cli, imported_run: Path) -> None:
+    create(cli, imported_run, "few", "--size", "2", "--overlap", "0", "--repeats", "0")
+    labels = cli("export", imported_run, "--queue", "few").objects
+    assert {label["id"] for label in labels} == {item["key"]["id"] for item in content(imported_run, "few")["items"]}
+    refused = cli("export", imported_run, "--queue", "failures")
     assert refused.code == 2 and "only orders items" in refused.err
 
 
 @pytest.mark.sweep
-def test_merge_tells_of_queues(cli: Cli, known_run: Path, tmp_path: Path) -> None:
+def test_merge_tells_of_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     import shutil
 
-    create(cli, known_run)
-    other = shutil.copytree(known_run, tmp_path / "other")
+    create(cli, imported_run)
+    other = shutil.copytree(imported_run, tmp_path / "other")
     (other / ".fcreview" / "queues" / "pilot.json").unlink()
     create(cli, other, "pilot", "--seed", "8")
     create(cli, other, "more")
-    out = cli("merge", known_run, other).out
+    out = cli("merge", imported_run, other).out
     assert "queue more: imported as more" in out and "both are kept, the imported one as pilot-2" in out
-    assert "queue pilot-2" not in cli("merge", known_run, other).out
-    assert cli("queue", "show", known_run, "pilot-2").code == 0
+    assert "queue pilot-2" not in cli("merge", imported_run, other).out
+    assert cli("queue", "show", imported_run, "pilot-2").code == 0

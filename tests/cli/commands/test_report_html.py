@@ -11,16 +11,16 @@ from tests.exporters.report.page_reader import read
 
 
 @pytest.mark.sweep
-def test_the_page_holds_the_whole_report(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+def test_the_page_holds_the_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     for name, verdict in (("alice", "pass"), ("bob", "fail")):
         said = cli(
-            "label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", verdict, "--annotator", name
+            "label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", verdict, "--annotator", name
         )
         assert said.code == 0, said.err
-    made = cli("queue", "create", two_known_runs, "--name", "pilot", "--size", "4", "--annotators", "alice,bob")
+    made = cli("queue", "create", two_imported_runs, "--name", "pilot", "--size", "4", "--annotators", "alice,bob")
     assert made.code == 0, made.err
-    done = cli("report", two_known_runs, "--html", target)
+    done = cli("report", two_imported_runs, "--html", target)
     assert (done.code, done.out) == (0, ""), done.err
     found = read(target.read_text())
     assert found.faults == []
@@ -56,8 +56,8 @@ def test_every_benchmark_has_a_page(cli: Cli, samples: Path, tmp_path: Path) -> 
     assert any(text.startswith("combined: ") for text in found.texts)
 
 
-def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
-    out = cli("report", two_known_runs, "--run", "2", "--markdown").out
+def test_one_run_alone(cli: Cli, two_imported_runs: Path) -> None:
+    out = cli("report", two_imported_runs, "--run", "2", "--markdown").out
     assert "### run 2: maple" in out
     assert "birch" not in out
     assert "Best of" not in out, "there is nothing to lay it beside"
@@ -65,22 +65,22 @@ def test_one_run_alone(cli: Cli, two_known_runs: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     """What `fcreview estimate` says, with its interval."""
 
     def page() -> list[str]:
-        assert cli("report", two_known_runs, "--force", "--html", tmp_path / "report.html").code == 0
+        assert cli("report", two_imported_runs, "--force", "--html", tmp_path / "report.html").code == 0
         found = read((tmp_path / "report.html").read_text())
         assert found.faults == []
         return found.texts
 
     assert "estimated accuracy, 95 % CI" not in page()
     drawn = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
-    assert cli("queue", "create", two_known_runs, *drawn).code == 0
-    for item in cli("queue", "show", two_known_runs, "pilot", "--json").objects[1:]:
+    assert cli("queue", "create", two_imported_runs, *drawn).code == 0
+    for item in cli("queue", "show", two_imported_runs, "pilot", "--json").objects[1:]:
         said = ("--run", "maple", "--verdict", "pass", "--annotator", "alice")
-        assert cli("label", two_known_runs, item["id"], *said).code == 0
-    estimated = [each for each in cli("estimate", two_known_runs, "--json").objects if each["low"] is not None]
+        assert cli("label", two_imported_runs, item["id"], *said).code == 0
+    estimated = [each for each in cli("estimate", two_imported_runs, "--json").objects if each["low"] is not None]
     assert estimated
     texts = page()
     assert "estimated accuracy, 95 % CI" in texts
@@ -90,10 +90,10 @@ def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_known_runs: Path
     assert sum(text.endswith("; 4 sampled") for text in texts) == len(estimated)
 
 
-def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
-    listed = [each for each in cli("suspects", two_known_runs, "--json").objects if each["reasons"]]
+def test_suspects_are_those_of_the_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+    listed = [each for each in cli("suspects", two_imported_runs, "--json").objects if each["reasons"]]
     assert listed
-    assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+    assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
     texts = read((tmp_path / "report.html").read_text()).texts
     assert "Golden answers that look wrong" in texts
     said = [text for text in texts if "with reasons to doubt the golden answer" in text]
@@ -103,15 +103,15 @@ def test_suspects_are_those_of_the_command(cli: Cli, two_known_runs: Path, tmp_p
 
 
 @pytest.mark.sweep
-def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+def test_calibration_is_that_of_the_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     for at, verdict in enumerate(("pass", "fail", "fail", "pass")):
         said = ("--run", "maple", "--verdict", verdict, "--annotator", "alice")
-        assert cli("label", two_known_runs, f"simple_python_{at}", *said).code == 0
+        assert cli("label", two_imported_runs, f"simple_python_{at}", *said).code == 0
     figures = [
-        each for each in cli("calibrate", two_known_runs, "--by", "overall", "--json").objects if "rates" in each
+        each for each in cli("calibrate", two_imported_runs, "--by", "overall", "--json").objects if "rates" in each
     ]
     assert {each["source"] for each in figures} == {"official", "rule"}
-    assert cli("report", two_known_runs, "--html", tmp_path / "report.html").code == 0
+    assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
     found = read((tmp_path / "report.html").read_text())
     assert found.faults == []
     assert "Calibration of automatic verdicts" in found.texts
@@ -126,24 +126,24 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_known_runs: Path, tmp_
         assert f"[{low}, {high}]" in found.texts[at : at + 60]
 
 
-def test_what_people_settled_is_failing_no_more(cli: Cli, two_known_runs: Path) -> None:
-    assert cli("label", two_known_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
-    assert "4 failing items" in cli("report", two_known_runs, "--markdown").out
+def test_what_people_settled_is_failing_no_more(cli: Cli, two_imported_runs: Path) -> None:
+    assert cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
+    assert "4 failing items" in cli("report", two_imported_runs, "--markdown").out
 
 
-def test_one_form_at_a_time(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
+def test_one_form_at_a_time(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     for forms in (
         ["--markdown", "--json"],
         ["--html", tmp_path / "x", "--json"],
         ["--html", tmp_path / "x", "--markdown"],
     ):
-        done = cli("report", two_known_runs, *forms)
+        done = cli("report", two_imported_runs, *forms)
         assert (done.code, done.out) == (2, "")
         assert "choose one" in done.err
     assert not (tmp_path / "x").exists()
 
 
-def test_a_place_that_cannot_be_written_to_is_said(cli: Cli, two_known_runs: Path, tmp_path: Path) -> None:
-    done = cli("report", two_known_runs, "--html", tmp_path)
+def test_a_place_that_cannot_be_written_to_is_said(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+    done = cli("report", two_imported_runs, "--html", tmp_path)
     assert done.code == 1
     assert "is a folder" in done.err

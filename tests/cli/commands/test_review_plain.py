@@ -20,9 +20,9 @@ Reviewed = Callable[..., Done]
 
 
 @pytest.fixture
-def reviewed(known_run: Path, environ: dict[str, str]) -> Reviewed:
+def reviewed(imported_run: Path, environ: dict[str, str]) -> Reviewed:
     def run(typed: str, *more: str) -> Done:
-        command = [*PROGRAM, "review", str(known_run), "--plain", *more]
+        command = [*PROGRAM, "review", str(imported_run), "--plain", *more]
         done = subprocess.run(command, input=typed.encode(), capture_output=True, env=environ, timeout=120)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -35,11 +35,11 @@ def events(run: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.sweep
-def test_letters_are_verdicts_and_each_leads_to_the_next_item(reviewed: Reviewed, known_run: Path) -> None:
+def test_letters_are_verdicts_and_each_leads_to_the_next_item(reviewed: Reviewed, imported_run: Path) -> None:
     done = reviewed("f\np\nq\n", "--queue", "dataset")
     assert done.code == 0
-    assert [event["verdict"] for event in events(known_run)] == [False, True]
-    first, second = [event["key"]["id"] for event in events(known_run)]
+    assert [event["verdict"] for event in events(imported_run)] == [False, True]
+    first, second = [event["key"]["id"] for event in events(imported_run)]
     assert first != second
     assert done.out.index(f"saved: fail · {first}") < done.out.index(f"item {second}") < done.out.index("saved: pass")
     assert done.out.endswith("2 reviews saved\n")
@@ -48,9 +48,9 @@ def test_letters_are_verdicts_and_each_leads_to_the_next_item(reviewed: Reviewed
 
 
 @pytest.mark.sweep
-def test_notes_faults_scores_and_undo(reviewed: Reviewed, known_run: Path) -> None:
+def test_notes_faults_scores_and_undo(reviewed: Reviewed, imported_run: Path) -> None:
     done = reviewed("n it's odd\nw gol\nw zz\n0\nz\n?\n", "--queue", "dataset")
-    note, fault, undo = events(known_run)
+    note, fault, undo = events(imported_run)
     assert (note["note"], fault["fault"], undo["act"]) == ("it's odd", "golden", "retract")
     assert "Choose a fault: model, golden" in done.out
     assert "this benchmark has no scores" in done.out and "s skip, b back" in done.out
@@ -66,11 +66,11 @@ def test_an_item_is_told_in_words(reviewed: Reviewed) -> None:
 
 
 @pytest.mark.sweep
-def test_blind_nothing_is_told_before_the_verdict(reviewed: Reviewed, known_run: Path) -> None:
+def test_blind_nothing_is_told_before_the_verdict(reviewed: Reviewed, imported_run: Path) -> None:
     before, after = reviewed("s\nf\n", "--blind").out.split("saved: fail")[0], reviewed("q\n").out
     assert "official" not in before
     assert "official" in after
-    assert [event["blind"] for event in events(known_run)] == [True]
+    assert [event["blind"] for event in events(imported_run)] == [True]
     assert reviewed("", "--blind", "--where", "official:fail").code != 0
 
 
@@ -80,8 +80,8 @@ def test_nothing_to_do_is_said(reviewed: Reviewed) -> None:
 
 
 @pytest.mark.sweep
-def test_a_verdict_is_on_disk_before_it_is_said(known_run: Path, environ: dict[str, str]) -> None:
-    command = [*PROGRAM, "review", str(known_run), "--plain"]
+def test_a_verdict_is_on_disk_before_it_is_said(imported_run: Path, environ: dict[str, str]) -> None:
+    command = [*PROGRAM, "review", str(imported_run), "--plain"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ) as program:
         assert program.stdin is not None and program.stdout is not None
         program.stdin.write(b"f\n")
@@ -89,14 +89,14 @@ def test_a_verdict_is_on_disk_before_it_is_said(known_run: Path, environ: dict[s
         while b"saved: fail" not in (line := program.stdout.readline()):
             assert line, "the program ended"
         program.kill()
-    assert [event["verdict"] for event in events(known_run)] == [False]
+    assert [event["verdict"] for event in events(imported_run)] == [False]
 
 
 @pytest.mark.sweep
-def test_where_only_text_can_be_shown_open_says_how_to_review(known_run: Path, environ: dict[str, str]) -> None:
+def test_where_only_text_can_be_shown_open_says_how_to_review(imported_run: Path, environ: dict[str, str]) -> None:
     for more in ([], ["--blind"]):
         done = subprocess.run(
-            [*PROGRAM, "open", str(known_run), *more],
+            [*PROGRAM, "open", str(imported_run), *more],
             capture_output=True, env=environ, timeout=120, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert b"fcreview review --plain" in done.stderr

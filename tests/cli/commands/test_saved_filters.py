@@ -15,10 +15,10 @@ Cli = Callable[..., Any]
 
 
 @pytest.fixture
-def kept(cli: Cli, two_known_runs: Path) -> Path:
-    assert cli("import", two_known_runs).code == 0
-    save_filter(AnnotatorState(two_known_runs / ".fcreview", "alice"), "wrong", "official:fail OR error:ast_decoder")
-    return two_known_runs
+def kept(cli: Cli, two_imported_runs: Path) -> Path:
+    assert cli("import", two_imported_runs).code == 0
+    save_filter(AnnotatorState(two_imported_runs / ".fcreview", "alice"), "wrong", "official:fail OR error:ast_decoder")
+    return two_imported_runs
 
 
 def test_a_name_stands_for_the_filter_of_that_annotator(cli: Cli, kept: Path) -> None:

@@ -33,27 +33,27 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
 
 
 @pytest.mark.parametrize(("options", "reason"), REFUSED)
-def test_unsafe_options_are_refused(cli: Cli, known_run: Path, options: tuple[str, ...], reason: str) -> None:
-    done = cli("serve", known_run, *options)
+def test_unsafe_options_are_refused(cli: Cli, imported_run: Path, options: tuple[str, ...], reason: str) -> None:
+    done = cli("serve", imported_run, *options)
     assert done.code in (1, 2) and reason in done.err, done.err
 
 
-def test_a_short_secret_is_refused(cli: Cli, known_run: Path) -> None:
-    done = cli("serve", known_run, *HEADER, FCREVIEW_SERVE_SECRET="short")  # noqa: S106
+def test_a_short_secret_is_refused(cli: Cli, imported_run: Path) -> None:
+    done = cli("serve", imported_run, *HEADER, FCREVIEW_SERVE_SECRET="short")  # noqa: S106
     assert done.code == 2 and "at least 16" in done.err
 
 
-def test_a_wildcard_address_needs_the_url(cli: Cli, known_run: Path) -> None:
+def test_a_wildcard_address_needs_the_url(cli: Cli, imported_run: Path) -> None:
     tls = ("--tls-cert", "c", "--tls-key", "k")
-    done = cli("serve", known_run, "--users", "u", "--host", "0.0.0.0", *tls)  # noqa: S104
+    done = cli("serve", imported_run, "--users", "u", "--host", "0.0.0.0", *tls)  # noqa: S104
     assert done.code == 2 and "--url" in done.err
 
 
 def test_without_the_extra_the_message_says_what_to_install(
-    cli: Cli, known_run: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, imported_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve", None)
-    done = cli("serve", known_run)
+    done = cli("serve", imported_run)
     assert done.code == 1 and "pip install 'fcreview[serve]'" in done.err
     assert done.err.count("\n") == 1
 

@@ -15,16 +15,16 @@ COMMANDS = [
 ]  # fmt: skip
 
 
-def test_every_command_reports_events_of_another_annotator(cli: Cli, known_run: Path) -> None:
-    assert cli("label", known_run, ITEM, "--verdict", "pass", "--annotator", "alice").code == 0
-    reviews = known_run / ".fcreview" / "reviews"
+def test_every_command_reports_events_of_another_annotator(cli: Cli, imported_run: Path) -> None:
+    assert cli("label", imported_run, ITEM, "--verdict", "pass", "--annotator", "alice").code == 0
+    reviews = imported_run / ".fcreview" / "reviews"
     (reviews / "mallory.jsonl").write_bytes((reviews / "alice.jsonl").read_bytes())
     (reviews / "alice.jsonl").unlink()
     message = "mallory.jsonl line 1: 1 event by 'alice' set aside, because only events by 'mallory' count in this file"
     for command in COMMANDS:
-        done = cli(command[0], known_run, *command[1:])
+        done = cli(command[0], imported_run, *command[1:])
         assert f"fcreview: {message}\n" in done.err, command
-    assert not cli("sql", known_run, "FROM reviews", "--json").objects
-    done = cli("doctor", known_run)
+    assert not cli("sql", imported_run, "FROM reviews", "--json").objects
+    done = cli("doctor", imported_run)
     assert done.code == 1
     assert f"! journal         mallory: {message}" in done.out

@@ -1,4 +1,4 @@
-"""A server in this process, with a small program in place of the app."""
+"""Fixtures with a server in this process that starts a small program in place of the app."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ sys.stdout.buffer.write(b"__GANGLION__\\nD" + len(text).to_bytes(4, "big") + tex
 sys.stdout.buffer.flush()
 sys.stdin.buffer.read()
 """
-"""Sends its environment, then waits until its input ends."""
+"""A program that sends its environment and waits for the end of its input."""
 
 
 class ProgramCommand(SessionCommand):
@@ -46,7 +46,7 @@ class Browser(TestClient):  # type: ignore[type-arg]
         return answer.status
 
 
-async def start(login: Login, max_sessions: int = 20) -> Browser:
+async def start_server(login: Login, max_sessions: int = 20) -> Browser:
     listener = get_port_socket("127.0.0.1", 0, socket.AF_INET)
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     command = ProgramCommand([], {"PATH": "/bin", "HOME": "/home/x", "PGPASSWORD": "x", "FCREVIEW_SERVE_SECRET": "x"})
@@ -59,7 +59,7 @@ async def start(login: Login, max_sessions: int = 20) -> Browser:
 
 @pytest.fixture
 def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersFile:
-    """With alice and bob, whose hashes cost nothing."""
+    """A users file with alice and bob and fast hashes."""
     monkeypatch.setattr(users, "_COST", (4, 8, 1))
     monkeypatch.setattr(users, "_UNKNOWN_USER", users.PasswordHash.create("unknown user"))
     file = UsersFile(tmp_path / "users.toml")
@@ -70,15 +70,15 @@ def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UsersFile:
 
 @pytest_asyncio.fixture
 async def browser(users_file: UsersFile) -> AsyncIterator[Browser]:
-    """Not logged in."""
-    found = await start(PasswordLogin(users_file, "fcreview", is_secure=False), max_sessions=3)
+    """A browser that is not logged in."""
+    found = await start_server(PasswordLogin(users_file, "fcreview", is_secure=False), max_sessions=3)
     yield found
     await found.close()
 
 
 @pytest_asyncio.fixture
-async def proxied() -> AsyncIterator[Browser]:
-    """Behind a proxy that sends `X-User` and a secret."""
-    found = await start(HeaderLogin("X-User", SECRET))
+async def proxied_browser() -> AsyncIterator[Browser]:
+    """A browser behind a proxy that sends `X-User` and a secret."""
+    found = await start_server(HeaderLogin("X-User", SECRET))
     yield found
     await found.close()

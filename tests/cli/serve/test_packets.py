@@ -1,4 +1,4 @@
-"""The process of a session without a server: packets on its input and output."""
+"""The process of a browser session exchanges packets on its input and output."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Session:
         return self.process.wait(60)
 
 
-def files_below(folder: Path) -> set[str]:
+def list_files(folder: Path) -> set[str]:
     return {each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()}
 
 
-def test_a_session_ends_with_its_server_and_keeps_its_place(known_run: Path, environ: dict[str, str]) -> None:
-    before = files_below(known_run)
-    session = Session(known_run, environ)
+def test_session_ends_with_server_and_keeps_position(imported_run: Path, environ: dict[str, str]) -> None:
+    before = list_files(imported_run)
+    session = Session(imported_run, environ)
     session.wait_for("1/6")
     session.type("jj")
     session.wait_for("3/6")
@@ -61,8 +61,8 @@ def test_a_session_ends_with_its_server_and_keeps_its_place(known_run: Path, env
     session.type("\r")
     session.wait_for("3/6")
     assert session.lose_server() != 0
-    own = known_run / ".fcreview"
+    own = imported_run / ".fcreview"
     assert json.loads((own / "positions" / "anna.json").read_text())["levels"][-1]["line"] == 2
-    written = files_below(known_run) - before - {".fcreview/seen.json"}
+    written = list_files(imported_run) - before - {".fcreview/seen.json"}
     assert written <= {".fcreview/positions/anna.json", ".fcreview/theme/anna.json"}
     assert not list(Path(environ["HOME"]).iterdir())

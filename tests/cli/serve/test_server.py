@@ -1,4 +1,4 @@
-"""Requests to the server: who may open the page, the websocket and downloads, and what a session's process gets."""
+"""The server checks who may open the page, the websocket and downloads, and limits what a session process gets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.cli.errors import CommandError
 from fcreview.cli.serve.access import SECRET_HEADER, PasswordLogin
 from fcreview.cli.serve.server import INHERITED, SessionProcess, open_unix_socket
 from fcreview.cli.serve.users import UsersFile
-from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start
+from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start_server
 
 pytestmark = pytest.mark.process
 ELSEWHERE = "http://evil.example"
@@ -23,8 +23,8 @@ PATHS = ("/", "/ws", "/download/x", "/static/page.js", "/terminal/js/textual.js"
 HOSTILE_NAMES = ("", "../evil", "a/b", ".hidden", "-x", "a b", "x" * 65, "a\x1b[2J", "alice,bob", "%2e%2e")
 
 
-async def environment_of(websocket: ClientWebSocketResponse) -> dict[str, str]:
-    """Of the process behind a websocket."""
+async def receive_environment(websocket: ClientWebSocketResponse) -> dict[str, str]:
+    """Return the environment of the process behind a websocket."""
     message = await websocket.receive(timeout=30)
     assert message.type == WSMsgType.BINARY, message
     found: dict[str, str] = json.loads(message.data)
@@ -35,19 +35,19 @@ async def open_session(browser: Browser, **headers: str) -> ClientWebSocketRespo
     return await browser.ws_connect("/ws?width=100&height=30", headers={"Origin": browser.origin, **headers})
 
 
-async def test_a_login_opens_the_app_as_this_annotator(browser: Browser) -> None:
+async def test_login_opens_app_as_annotator(browser: Browser) -> None:
     assert "Password" in await (await browser.get("/")).text()
     assert await browser.log_in() == 303
     page = await browser.get("/")
     assert "textual-terminal" in await page.text()
     assert "script-src 'self'" in page.headers["Content-Security-Policy"]
-    environment = await environment_of(await open_session(browser))
+    environment = await receive_environment(await open_session(browser))
     assert environment["FCREVIEW_ANNOTATOR"] == "alice"
     assert (environment["COLUMNS"], environment["ROWS"]) == ("100", "30")
 
 
-async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser: Browser, users_file: UsersFile) -> None:
-    secure = await start(PasswordLogin(users_file, "fcreview", is_secure=True))
+async def test_cookie_is_hidden_from_scripts_and_other_sites(browser: Browser, users_file: UsersFile) -> None:
+    secure = await start_server(PasswordLogin(users_file, "fcreview", is_secure=True))
     for each, wanted in ((browser, {"fcreview"}), (secure, {"__Host-fcreview"})):
         form = {"name": "alice", "password": PASSWORD}
         answer = await each.post("/login", data=form, headers={"Origin": each.origin}, allow_redirects=False)
@@ -57,7 +57,7 @@ async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser: Browser,
     await secure.close()
 
 
-async def test_attempts_are_limited(browser: Browser) -> None:
+async def test_login_attempts_are_limited(browser: Browser) -> None:
     assert [await browser.log_in("alice", "wrong") for _ in range(5)] == [401] * 5
     assert await browser.log_in() == 429
     assert await browser.log_in("bob") == 303
@@ -65,7 +65,7 @@ async def test_attempts_are_limited(browser: Browser) -> None:
     assert sorted(statuses) == [401] * 5 + [429] * 3
 
 
-async def test_without_a_login_nothing_opens(browser: Browser) -> None:
+async def test_login_is_required(browser: Browser) -> None:
     assert (await browser.get("/download/x")).status == 403
     with pytest.raises(WSServerHandshakeError, match="403"):
         await open_session(browser)
@@ -73,14 +73,14 @@ async def test_without_a_login_nothing_opens(browser: Browser) -> None:
         assert await browser.log_in(name) in (401, 429)
 
 
-async def test_another_host_is_refused_everywhere(browser: Browser) -> None:
+async def test_other_host_is_refused(browser: Browser) -> None:
     await browser.log_in()
     for path in PATHS:
         for host in ("evil.example", "127.0.0.1", f"evil.example:{browser.port}"):
             assert (await browser.get(path, headers={"Host": host, "Origin": browser.origin})).status == 421, path
 
 
-async def test_another_origin_is_refused_everywhere(browser: Browser) -> None:
+async def test_other_origin_is_refused(browser: Browser) -> None:
     await browser.log_in()
     for path in PATHS:
         for origin in (ELSEWHERE, "null", f"https://127.0.0.1:{browser.port}"):
@@ -88,67 +88,67 @@ async def test_another_origin_is_refused_everywhere(browser: Browser) -> None:
     for path in ("/login", "/logout"):
         for headers in ({}, {"Origin": ELSEWHERE}):
             assert (await browser.post(path, headers=headers, data={})).status == 403
-    assert (await browser.get("/ws")).status == 403  # no page leaves the origin out
+    assert (await browser.get("/ws")).status == 403  # browsers always send the origin
     for path in PATHS[1:]:
         headers = {"Sec-Fetch-Site": "cross-site", "Origin": browser.origin}
         assert (await browser.get(path, headers=headers)).status == 403
     assert not browser.server_state.sessions
 
 
-async def test_a_link_on_another_site_leads_to_the_page(browser: Browser) -> None:
+async def test_link_on_other_site_opens_page(browser: Browser) -> None:
     answer = await browser.get("/", headers={"Sec-Fetch-Site": "cross-site"})
     assert "refresh" in await answer.text()  # the browser then sends the cookie
 
 
-async def test_a_header_counts_only_with_the_secret(proxied: Browser) -> None:
-    assert (await proxied.get("/", headers={"X-User": "alice", SECRET_HEADER: SECRET})).status == 200
+async def test_user_header_needs_secret(proxied_browser: Browser) -> None:
+    assert (await proxied_browser.get("/", headers={"X-User": "alice", SECRET_HEADER: SECRET})).status == 200
     for headers in ({"X-User": "alice"}, {"X-User": "alice", SECRET_HEADER: SECRET + "x"}, {SECRET_HEADER: SECRET}):
-        assert (await proxied.get("/", headers=headers)).status == 403
+        assert (await proxied_browser.get("/", headers=headers)).status == 403
         with pytest.raises(WSServerHandshakeError, match="403"):
-            await open_session(proxied, **headers)
+            await open_session(proxied_browser, **headers)
     twice: Any = [("X-User", "alice"), ("X-User", "bob"), (SECRET_HEADER, SECRET)]
-    assert (await proxied.get("/", headers=twice)).status == 403
+    assert (await proxied_browser.get("/", headers=twice)).status == 403
 
 
-async def test_hostile_names_in_the_header_are_refused(proxied: Browser) -> None:
+async def test_hostile_names_in_header_are_refused(proxied_browser: Browser) -> None:
     for name in HOSTILE_NAMES:
-        if name.isprintable():  # the client refuses to send others
-            assert (await proxied.get("/", headers={"X-User": name, SECRET_HEADER: SECRET})).status == 403, name
+        if name.isprintable():  # the client cannot send others
+            assert (await proxied_browser.get("/", headers={"X-User": name, SECRET_HEADER: SECRET})).status == 403, name
 
 
-async def test_annotators_who_connect_at_once_are_not_mixed(proxied: Browser) -> None:
+async def test_concurrent_annotators_are_not_mixed(proxied_browser: Browser) -> None:
     names = [f"annotator{at}" for at in range(6)]
     sockets = await asyncio.gather(
-        *(open_session(proxied, **{"X-User": name, SECRET_HEADER: SECRET}) for name in names)
+        *(open_session(proxied_browser, **{"X-User": name, SECRET_HEADER: SECRET}) for name in names)
     )
-    found = await asyncio.gather(*map(environment_of, sockets))
+    found = await asyncio.gather(*map(receive_environment, sockets))
     assert [each["FCREVIEW_ANNOTATOR"] for each in found] == names
 
 
-async def test_a_process_gets_the_listed_variables_only(browser: Browser) -> None:
+async def test_process_gets_only_listed_variables(browser: Browser) -> None:
     await browser.log_in()
-    environment = await environment_of(await open_session(browser))
+    environment = await receive_environment(await open_session(browser))
     own = {"FCREVIEW_ANNOTATOR", "FCREVIEW_BROWSER", "TEXTUAL_FPS", "TEXTUAL_COLOR_SYSTEM", "COLORTERM"}
     assert set(environment) - {"LC_CTYPE"} == {"PATH", "HOME", "COLUMNS", "ROWS"} | own
     assert not any("SECRET" in name or name.startswith(("PG", "PYTHONPATH", "LD_")) for name in INHERITED)
 
 
-async def test_sessions_are_limited_and_end_with_their_tab(browser: Browser) -> None:
+async def test_sessions_are_limited_and_end_with_tab(browser: Browser) -> None:
     await browser.log_in()
     sockets = [await open_session(browser) for _ in range(3)]
-    await asyncio.gather(*map(environment_of, sockets))
+    await asyncio.gather(*map(receive_environment, sockets))
     processes = [session._process for session in browser.server_state.sessions]
     refused = await open_session(browser)
     assert b"3 sessions are open" in (await refused.receive(timeout=30)).data
     await sockets[0].close()
-    again = await open_session(browser)  # waits for the process of the closed tab
-    assert (await environment_of(again))["FCREVIEW_ANNOTATOR"] == "alice"
+    again = await open_session(browser)  # the server waits for the process of the closed tab
+    assert (await receive_environment(again))["FCREVIEW_ANNOTATOR"] == "alice"
     await browser.server_state.end_sessions()
     assert not browser.server_state.sessions
     assert all(process is not None and process.returncode is not None for process in processes)
 
 
-async def test_a_session_that_ends_while_it_starts_leaves_no_process(browser: Browser) -> None:
+async def test_session_ending_at_start_leaves_no_process(browser: Browser) -> None:
     await browser.log_in()
     await open_session(browser)
     (session,) = browser.server_state.sessions
@@ -156,10 +156,10 @@ async def test_a_session_that_ends_while_it_starts_leaves_no_process(browser: Br
     assert session._process is None or session._process.returncode is not None
 
 
-async def test_messages_of_another_form_are_dropped(browser: Browser) -> None:
+async def test_malformed_messages_are_ignored(browser: Browser) -> None:
     await browser.log_in()
     websocket = await open_session(browser)
-    await environment_of(websocket)
+    await receive_environment(websocket)
     for text in (
         "",
         "[",
@@ -176,9 +176,9 @@ async def test_messages_of_another_form_are_dropped(browser: Browser) -> None:
     assert await websocket.receive_json(timeout=30) == ["pong", "1"]
 
 
-async def test_a_download_is_for_its_annotator_only(browser: Browser) -> None:
+async def test_download_belongs_to_annotator(browser: Browser) -> None:
     await browser.log_in()
-    await environment_of(await open_session(browser))
+    await receive_environment(await open_session(browser))
     (session,) = browser.server_state.sessions
     fields = {"open_method": "download", "mime_type": "text/html"}
     create = browser.server_state.downloads.create_download
@@ -199,10 +199,10 @@ async def test_a_download_is_for_its_annotator_only(browser: Browser) -> None:
     assert (await browser.get("/download/key")).status == 404
 
 
-async def test_a_login_ends_with_the_user_and_with_log_out(browser: Browser, users_file: UsersFile) -> None:
+async def test_login_ends_with_deleted_user_and_logout(browser: Browser, users_file: UsersFile) -> None:
     await browser.log_in("bob")
     websocket = await open_session(browser)
-    await environment_of(websocket)
+    await receive_environment(websocket)
     users_file.set_password("bob", "another password")
     await websocket.send_json(["stdin", "p"])
     assert (await websocket.receive(timeout=30)).type == WSMsgType.CLOSE, "the key does not reach the app"
@@ -212,10 +212,10 @@ async def test_a_login_ends_with_the_user_and_with_log_out(browser: Browser, use
     assert "Password" in await (await browser.get("/")).text()
 
 
-def test_only_the_owner_can_connect_to_the_socket(tmp_path: Path) -> None:
+def test_only_owner_can_connect_to_socket(tmp_path: Path) -> None:
     path = tmp_path / "socket"
     open_unix_socket(path).close()
-    with open_unix_socket(path) as listener:  # replaces the one that a crashed server left
+    with open_unix_socket(path) as listener:  # replaces the socket of a crashed server
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         listener.listen()
         with pytest.raises(CommandError, match="another server"):

@@ -1,4 +1,4 @@
-"""The users file and the limit of attempts."""
+"""The users file is checked, and login attempts are limited."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fcreview.cli.serve.users import AttemptLimiter, PasswordHash, UsersFile
 from tests.cli.serve.conftest import PASSWORD
 
 
-def test_a_password_is_kept_as_a_hash_that_only_the_owner_can_read(users_file: UsersFile) -> None:
+def test_password_is_stored_as_hash_for_owner(users_file: UsersFile) -> None:
     text = users_file.path.read_text()
     assert PASSWORD not in text and text.startswith('"alice" = "scrypt$')
     assert users_file.path.stat().st_mode & 0o777 == 0o600
@@ -20,7 +20,7 @@ def test_a_password_is_kept_as_a_hash_that_only_the_owner_can_read(users_file: U
     assert not users_file.verify("alice", PASSWORD + "x") and not users_file.verify("carol", PASSWORD)
 
 
-def test_a_changed_password_leaves_other_lines_alone(users_file: UsersFile) -> None:
+def test_changed_password_keeps_other_lines(users_file: UsersFile) -> None:
     users_file.path.write_text("# our team\n" + users_file.path.read_text())
     before = users_file.path.read_text().splitlines()
     users_file.set_password("alice", "another password")
@@ -32,13 +32,13 @@ def test_a_changed_password_leaves_other_lines_alone(users_file: UsersFile) -> N
 @pytest.mark.parametrize(
     "text", ['alice = "plain"', 'alice = "scrypt$40$8$1$AAAA$AAAA"', "alice.b = 1", '"../x" = ""', "=", '"a b" = "x"']
 )
-def test_an_invalid_line_is_refused(users_file: UsersFile, text: str) -> None:
+def test_invalid_line_is_refused(users_file: UsersFile, text: str) -> None:
     users_file.path.write_text(text)
     with pytest.raises(CommandError):
         users_file.load()
 
 
-def test_a_file_that_others_can_read_is_refused(users_file: UsersFile) -> None:
+def test_file_readable_by_others_is_refused(users_file: UsersFile) -> None:
     users_file.path.chmod(0o640)
     with pytest.raises(CommandError, match="chmod 600"):
         users_file.load()
@@ -46,7 +46,7 @@ def test_a_file_that_others_can_read_is_refused(users_file: UsersFile) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
-def test_a_file_of_another_user_is_refused(users_file: UsersFile) -> None:
+def test_file_of_other_user_is_refused(users_file: UsersFile) -> None:
     os.chown(users_file.path, 65534, 65534)
     with pytest.raises(CommandError, match="another user"):
         users_file.load()
@@ -58,24 +58,24 @@ def test_deeply_nested_values_are_refused(users_file: UsersFile) -> None:
         users_file.load()
 
 
-def test_a_short_password_and_a_name_that_differs_in_case_are_refused(users_file: UsersFile) -> None:
+def test_short_password_and_similar_name_are_refused(users_file: UsersFile) -> None:
     for name, password in (("carol", "short"), ("Alice", PASSWORD)):
         with pytest.raises(CommandError):
             users_file.set_password(name, password)
     assert list(users_file.load()) == ["alice", "bob"]
 
 
-def test_a_missing_file_names_itself(tmp_path: Path) -> None:
+def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="absent"):
         UsersFile(tmp_path / "absent.toml").load()
 
 
-def test_a_hash_of_full_cost_round_trips() -> None:
+def test_hash_of_full_cost_round_trips() -> None:
     made = PasswordHash.create(PASSWORD)
     assert made.cost == (15, 8, 1) and PasswordHash.parse(str(made)) == made and made.matches(PASSWORD)
 
 
-def test_attempts_are_limited_for_a_time() -> None:
+def test_attempts_are_limited_temporarily() -> None:
     now = [0.0]
     limiter = AttemptLimiter(2, seconds=10, clock=lambda: now[0], max_keys=2)
     assert [limiter.acquire("a") for _ in range(3)] == [True, True, False]

@@ -198,7 +198,7 @@ def extend(
         str,
         option(
             "--target METRIC",
-            "Metric whose interval to narrow, as `fcreview estimate` lists it, e.g. 'BFCL overall'.",
+            "Narrow the interval of this metric. Names as in `fcreview estimate`, such as 'BFCL overall'.",
             show_default="the first metric",
         ),
     ] = "",

@@ -134,7 +134,7 @@ def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) ->
         if spread.high - spread.low > 1e-9:
             low, high = (format_metric_value(each, "share", 2) for each in (spread.low, spread.high))
             points = 100 * (spread.high - spread.low)
-            yield f"{spread.figure}: {low} to {high} by convention ({points:.1f} points)"
+            yield f"{spread.figure}: {low} to {high}, depending on the convention ({points:.1f} points)"
     yield ""
 
 

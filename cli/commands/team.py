@@ -74,7 +74,7 @@ def create(
     address = parse_server_url(url)
     lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
     login, password, warnings = create_team(address, project, lead, reveal)
-    emit(f"project {project} created; reveal: {reveal}")
+    emit(f"project {project} created · reviews of others shown: {reveal}")
     _print_invitation(address.with_user(login), password)
     for warning in warnings:
         print_message(f"fcreview: {warning}. Use scram-sha-256 or peer")
@@ -154,7 +154,9 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
     save_link(here, link)
-    emit(f"joined {link.project} as {cell_text(link.annotator)} ({member.role}); reveal: {member.reveal}")
+    emit(
+        f"joined {link.project} as {cell_text(link.annotator)} ({member.role}) · reviews of others shown: {member.reveal}"
+    )
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
         print_message(
             f"fcreview: your annotator name in the team is {link.annotator}. Review with --annotator {link.annotator}"
@@ -269,7 +271,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
         about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": role}
         emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
         return
-    emit(f"{link.project} at {link.address}; reveal: {reveal}")
+    emit(f"{link.project} at {link.address} · reviews of others shown: {reveal}")
     emit(f"you are {cell_text(link.annotator)} ({role}) · {unsent} unsent")
     rows = [[cell_text(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))

@@ -73,7 +73,7 @@ def triage(
     run: RunOption = None,
     by: Annotated[str, option("--by NAME", f"Group by {', '.join(GROUPINGS_BY_NAME)}.")] = "error",
     limit: Annotated[
-        int | None, option("--limit N", "List at most N groups. Default: 10; with --json, all clusters.", min=1)
+        int | None, option("--limit N", "List at most N groups. Default: 10, or all with --json.", min=1)
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

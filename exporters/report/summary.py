@@ -35,8 +35,8 @@ MAX_CATEGORIES = 18
 """Maximum number of categories in the table of pass rates, those with the most items first."""
 MAX_REASONS = 6
 RATES_NOTE = (
-    "Share of items that pass, in percent: by official verdict, or recomputed where a category has no complete "
-    "official verdicts."
+    "Percentage of items that pass, by official verdict. If some items of a category have no official verdict, by "
+    "recomputed verdict."
 )
 SCORES_NOTE = (
     "Share of items that pass, each item counted once. Corrected: with reviewed verdicts in place of automatic ones. "

@@ -167,7 +167,7 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
         return
     default = parameter.default
     if not accept.any_of:
-        text = f"golden answer accepts no value of {argument.label}, so it must be omitted"
+        text = f"golden answer accepts no value for {argument.label}, so the call must omit it"
         yield Reason("omission", PARTIAL_STRENGTH, text)
     elif default is not NO_DEFAULT and not any(
         is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of

@@ -268,7 +268,7 @@ class _Facts:
                 n for n, each in replies if any(self._has_form(wanted, stated) for stated in _stated(each.content))
             ]
             if beside_call:
-                reason = f"{abbreviate(text)} is only in a message with a call, which the user does not see."
+                reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
                 yield DecisiveStep(beside_call[0], "unseen_answer", reason)
             elif others:
                 reason = f"The reply states a different value, and no reply contains {abbreviate(text)}."

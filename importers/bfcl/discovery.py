@@ -451,7 +451,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
         ranked[: len(best)] = best
         counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
         what = "The score files match them equally well, so the newest one that fits the results is used. "
-        what += f"Results found in each dataset: {counts}"
+        what += f"Number of results whose id is in the dataset: {counts}"
     else:
         counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
         what = f"Questions and golden answers that match the score files: {counts}"

@@ -66,7 +66,7 @@ DEFAULT_VALUE = Cause(
 NAME_SPELLING = Cause(
     "task:name_spelling", "The task accepts both `.` and `_` in function names. BFCL expects one spelling."
 )
-OTHER = Cause("task:other", "The task's rules differ from those of BFCL on this reply.")
+OTHER = Cause("task:other", "The task and BFCL score this reply differently, for an unknown reason.")
 CAUSES = (
     TYPED_VALUE, OBJECT_VALUE, UNDECODABLE_CALL, NUMBER_IN_LIST, TYPED_REPLY, DEFAULT_VALUE, NAME_SPELLING, OTHER,
 )  # fmt: skip

@@ -60,7 +60,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     for person in ("alice", "bob"):
         _, password = invitation(cli("lena", "team", "invite", person, "run"))
         done = cli(person, "team", "join", str(postgres.address(f"trial.{person}")), "run", password=password)
-        assert done.out == f"joined trial as {person} (annotator); reveal: closed\n"
+        assert done.out == f"joined trial as {person} (annotator) · reviews of others shown: closed\n"
     made = cli("lena", "queue", "create", "run", "--name", "pilot", "--size", "2", "--annotators", "alice", "--team")
     assert made.code == 0, made.err
     assert cli("alice", "team", "pull", "run").out == "queue pilot received\n0 received\n"

@@ -53,7 +53,7 @@ async def test_a_complete_queue_is_summarized(make_app: Any, settled: Any, blind
         (toast,) = app.screen.query(Toast)
         text = toast._notification.message
         assert text.startswith("3 items reviewed: 1 pass, 1 fail, 1 unsure\n3 reviewed · 0 left"), text
-        assert ("estimate" in text) != blind and ": then export" in text
+        assert ("estimate" in text) != blind and "press : and type export" in text
         await pilot.press("f")
         await settled(pilot)
         assert len(app.screen.query(Toast)) == 1, "the summary is replaced"

@@ -305,7 +305,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
     run, item = fields["run"], fields["item"]
     texts = {name: fields[name] for name in ("where", "search", "queue")}
     if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
-        raise ValueError("invalid level")
+        raise ValueError("invalid saved queue position")
     key = None
     if item is not None:
         item_id, item_run = item

@@ -339,8 +339,10 @@ class ItemReviewer:
             )
         )
         overview, key = self._key("item.overview"), self._key("app.palette")
-        what = f"{key} then export" + ("" if session.blind else ", estimate or report") if key else ""
-        lines.append("Next: " + "; ".join(filter(None, (f"{overview} overview" if overview else "", what))))
+        what = f"press {key} and type export" + ("" if session.blind else ", estimate or report") if key else ""
+        lines.append(
+            "Next: " + "; ".join(filter(None, (f"press {overview} for the overview" if overview else "", what)))
+        )
         self._view.app.clear_notifications()
         self._view.app.notify("\n".join(lines), title="Queue complete", timeout=SUMMARY_SECONDS, markup=False)
 

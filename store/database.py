@@ -39,13 +39,21 @@ class StoreError(FcreviewError):
     """Raised when the store is missing or cannot be read. The message is one line and contains the remedy."""
 
 
+class EmptyValueError(duckdb.DataError):
+    """Raised for a run that has items without a number, id or category. fcreview writes no such items."""
+
+    def __init__(self, run: int) -> None:
+        super().__init__(f"run {run} has items without a number, id or category")
+        self.run = run
+
+
 DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
 """Texts in DuckDB's errors about a changed block and about a missing block."""
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether a DuckDB error means that blocks of the store are missing or do not match their checksums."""
-    return isinstance(error, duckdb.SerializationException | duckdb.FatalException) or (
+    """Whether an error means that the content of the store is missing, invalid or does not match its checksums."""
+    return isinstance(error, duckdb.SerializationException | duckdb.FatalException | EmptyValueError) or (
         isinstance(error, duckdb.Error) and any(reason in str(error) for reason in DAMAGE_REASONS)
     )
 

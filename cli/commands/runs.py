@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow
 
+MAX_LISTED_RUNS = 10
+"""Limit of run numbers in a warning."""
 HEADERS = [
     "run", "benchmark", "model", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
 ]  # fmt: skip
@@ -87,7 +89,9 @@ def runs(
         )
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:
-            print_warning(f"run {', '.join(lacking)}: {NO_DATASET_MESSAGE}")
+            more = len(lacking) - MAX_LISTED_RUNS
+            listed = ", ".join(lacking[:MAX_LISTED_RUNS]) + (f" and {more:,} more" if more > 0 else "")
+            print_warning(f"run {listed}: {NO_DATASET_MESSAGE}")
 
 
 def _select_runs(session: WorkspaceSession, only: str, sort: str, *, reverse: bool) -> list[RunRow]:

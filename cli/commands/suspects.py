@@ -50,7 +50,7 @@ def suspects(
             print_suspects(ranking, limit or DEFAULT_LIMIT)
         if lacking := sum(run.info.lacks_dataset for run in session.runs):
             runs = f"{lacking:,} of {format_count(len(session.runs), 'run')}"
-            print_warning(f"{runs}: {NO_DATASET_MESSAGE}. {ONLY_FAILING}")
+            print_warning(f"{runs}: {NO_DATASET_MESSAGE} {ONLY_FAILING}")
 
 
 def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import duckdb
 import orjson
 
-from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
+from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError, connect_in_memory, quote_literal
 from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import insert_lines, read_schema
 from fcreview.store.lake.files import LakeFiles, open_lake_files
@@ -93,7 +93,11 @@ class LakeConnection:
 
     def omit_damaged_file(self, error: duckdb.Error) -> bool:
         """Omit the run or index whose file an error names. Returns False if the error names none."""
-        found = self._omit(str(error))
+        if isinstance(error, EmptyValueError):
+            self._omit_part(self._contents.runs[error.run], f"items.parquet is damaged ({error})")
+            found = True
+        else:
+            found = self._omit(str(error))
         if found:
             self.set_files()
         return found

@@ -19,6 +19,7 @@ from fcreview.golden_audit.question import (
 )
 from fcreview.model.item import Call
 from fcreview.stats.run_comparison import QuestionKey
+from fcreview.store.database import EmptyValueError
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
@@ -44,7 +45,8 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
        list(i.item), {AUTOMATIC_VERDICT} AS passed,
        coalesce(i.official <> i.rule, false) AS contradicted,
        CASE WHEN NOT {AUTOMATIC_VERDICT} OR ({AUTOMATIC_VERDICT} AND len({_DIFFERENT_PAIRS}) > 0)
-           THEN i.prediction_hash END AS prediction
+           THEN i.prediction_hash END AS prediction,
+       any_value(i.run) FILTER (i.item IS NULL OR i.id IS NULL OR i.category IS NULL)
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
@@ -112,6 +114,8 @@ class _AnswerRow:
     """Whether official and recomputed verdict differ."""
     prediction: str | None
     """Hash of the prediction, the same for all items. None if the answer is not compared with the golden answer."""
+    damaged_run: int | None
+    """A run with such an answer to an item without a number, id or category."""
 
     @property
     def item(self) -> int:
@@ -134,13 +138,15 @@ def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
 
     If runs have different golden answers to a question, only the runs with the most frequent golden answer count.
-    Raises FilterError if the filter is not valid.
+    Raises FilterError if the filter is not valid, and EmptyValueError for a run with invalid items.
     """
     selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)
     rows_by_question: dict[int, list[_AnswerRow]] = {}
     for values in connection.execute(_ANSWERS.format(runs=runs)).fetchall():
         row = _AnswerRow(*values)
+        if row.damaged_run is not None:
+            raise EmptyValueError(row.damaged_run)
         rows_by_question.setdefault(row.question, []).append(row)
     answers = [_with_most_frequent_golden(rows) for rows in rows_by_question.values()]
     del rows_by_question

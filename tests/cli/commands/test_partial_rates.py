@@ -44,6 +44,11 @@ def test_runs_without_a_dataset_say_so_and_show_no_rate(cli: Cli, bare: Path) ->
     assert NO_DATASET_MESSAGE in done.err
 
 
+def test_warning_lists_the_first_runs_without_a_dataset(cli: Cli, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcreview.cli.commands.runs.MAX_LISTED_RUNS", 1)
+    assert f"run 1 and 1 more: {NO_DATASET_MESSAGE}" in " ".join(cli("runs", bare).err.split())
+
+
 @pytest.mark.sweep
 def test_a_figure_recomputed_of_a_part_is_not_set_beside_a_whole_one(cli: Cli, bare: Path) -> None:
     done = cli("report", bare, "--run", 1)

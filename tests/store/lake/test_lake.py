@@ -256,7 +256,7 @@ def test_an_index_with_other_columns_is_not_used(small: Workspace, columns: str)
         assert f"{file} is damaged" in store.damaged_files[0]
 
 
-@pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0) AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
+@pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0)::BIGINT AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
 def test_an_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
     build = parse_run(victim.with_name("_run.json").read_bytes()).build
@@ -268,6 +268,17 @@ def test_an_item_that_only_the_index_has_is_named(small: Workspace, columns: str
         item = store.fetch_page(View(runs=(int(victim.parent.name.removeprefix("run=")),)), 0, 1)[0].item
         with pytest.raises(StoreError, match=f"{victim.parent.name}/items.parquet is damaged"):
             store.read_detail(item)
+
+
+@pytest.mark.parametrize("column", ["item", "id", "category"])
+def test_audit_omits_and_names_a_run_with_empty_values(small: Workspace, column: str) -> None:
+    victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
+    rewrite(victim, f"* REPLACE (CASE WHEN seq > 0 THEN {column} END AS {column})")
+    with Store.open(small) as store:
+        questions = store.analysis.fetch_audit_input(View()).questions
+        assert len({question.key for question in questions}) == len(questions) > 0
+        (problem,) = store.damaged_files
+        assert problem.startswith(f"{victim} is damaged (")
 
 
 def test_an_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> None:

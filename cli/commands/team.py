@@ -155,7 +155,8 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
             )
     save_link(here, link)
     emit(
-        f"joined {link.project} as {cell_text(link.annotator)} ({member.role}) · reviews of others shown: {member.reveal}"
+        f"joined {link.project} as {cell_text(link.annotator)} ({member.role})"
+        f" · reviews of others shown: {member.reveal}"
     )
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
         print_message(

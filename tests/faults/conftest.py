@@ -48,6 +48,6 @@ def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from tests.tui.plain_terminal import plain_terminal
 
     with plain_terminal(monkeypatch):
-        idle.instead_of_pauses(monkeypatch)
+        idle.replace_pauses(monkeypatch)
         parse_styles_once(monkeypatch)
         yield

@@ -31,7 +31,7 @@ def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def waits_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
-    idle.instead_of_pauses(monkeypatch)
+    idle.replace_pauses(monkeypatch)
     parse_styles_once(monkeypatch)
 
 
@@ -72,7 +72,7 @@ def settled() -> Callable[[Pilot[Any]], Any]:
 
     async def wait(pilot: Pilot[Any]) -> list[str]:
         for _ in range(3):  # an answer may ask for another window
-            await idle.worked(pilot.app)
+            await idle.wait_for_workers(pilot.app)
             await pilot.pause()
         return screen_lines(pilot.app)
 

@@ -1,8 +1,7 @@
-"""When an app under test has done all it can do: nothing is ready to run, no thread is at work, the screen is drawn.
+"""Wait until an app under test is idle: no callback is ready, no thread is at work, and the screen is drawn.
 
-Textual's pilot waits until the processor seems idle, twice 20 ms for every key: on a busy machine that is too short and
-on an idle one too long. This waits for what is meant.
-"""
+Textual's pilot waits until the processor seems idle, twice 20 ms for every key. That is too short on a busy machine and
+too long on an idle one."""
 
 from __future__ import annotations
 
@@ -21,48 +20,48 @@ from textual._context import active_app
 from textual.app import App, ScreenStackError
 from textual.worker import WorkerCancelled
 
-LONGEST = 5.0
-"""Seconds. Then a thread is at work that does not end by itself: see `held_threads`."""
+TIMEOUT = 5.0
+"""In seconds. A thread that works longer does not end by itself: see `ignore_threads`."""
 _at_work: set[Future[Any]] = set()
-_waited_for = [True]
-_in_a_thread = BaseEventLoop.run_in_executor
-_wrap = asyncio.wrap_future
+_waits_for_threads = [True]
+_run_in_executor = BaseEventLoop.run_in_executor
+_wrap_future = asyncio.wrap_future
 
 
-def instead_of_pauses(patch: pytest.MonkeyPatch) -> None:
-    """Textual's pilot waits for `idle`, which sees both ways to have something done in a thread."""
-    patch.setattr(BaseEventLoop, "run_in_executor", _counted_call)
-    patch.setattr(asyncio, "wrap_future", _counted_future)
-    patch.setattr(textual.app, "wait_for_idle", idle)
-    patch.setattr(textual.pilot, "wait_for_idle", idle)
+def replace_pauses(patch: pytest.MonkeyPatch) -> None:
+    """Let Textual's pilot wait with `wait_until_idle`, and track both ways to start a thread."""
+    patch.setattr(BaseEventLoop, "run_in_executor", _track_call)
+    patch.setattr(asyncio, "wrap_future", _track_future)
+    patch.setattr(textual.app, "wait_for_idle", wait_until_idle)
+    patch.setattr(textual.pilot, "wait_for_idle", wait_until_idle)
 
 
-def _counted_call(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
-    return _counted(_in_a_thread(loop, executor, function, *args))
+def _track_call(loop: BaseEventLoop, executor: Any, function: Callable[..., Any], *args: Any) -> Future[Any]:
+    return _track(_run_in_executor(loop, executor, function, *args))
 
 
-def _counted_future(
+def _track_future(
     future: Future[Any] | concurrent.futures.Future[Any], *, loop: AbstractEventLoop | None = None
 ) -> Future[Any]:
-    return _counted(_wrap(future, loop=loop))
+    return _track(_wrap_future(future, loop=loop))
 
 
-def _counted(future: Future[Any]) -> Future[Any]:
+def _track(future: Future[Any]) -> Future[Any]:
     _at_work.add(future)
     future.add_done_callback(_at_work.discard)
     return future
 
 
-async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
-    """In the place of `textual._wait.wait_for_idle`."""
+async def wait_until_idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
+    """Replacement of `textual._wait.wait_for_idle`."""
     loop = asyncio.get_running_loop()
-    end = loop.time() + LONGEST
+    end = loop.time() + TIMEOUT
     drawn = False
     while loop.time() < end:
         await asyncio.sleep(0)
         if loop._ready:  # type: ignore[attr-defined]
             drawn = False
-        elif _waited_for[-1] and (at_work := {future for future in _at_work if future.get_loop() is loop}):
+        elif _waits_for_threads[-1] and (at_work := {future for future in _at_work if future.get_loop() is loop}):
             await asyncio.wait(at_work, timeout=end - loop.time(), return_when=asyncio.FIRST_COMPLETED)
             drawn = False
         elif drawn:
@@ -72,25 +71,25 @@ async def idle(_min_sleep: float = 0, _max_sleep: float = 0) -> None:
             _draw()
 
 
-async def worked(app: App[Any]) -> None:
-    """All of the app's workers have ended. One that a newer one took the place of ends by being cancelled."""
+async def wait_for_workers(app: App[Any]) -> None:
+    """Wait until all workers of the app have ended. A worker that was replaced by a newer one ends as cancelled."""
     while any(not worker.is_finished for worker in app.workers):
         with contextlib.suppress(WorkerCancelled):
             await app.workers.wait_for_complete()
 
 
 @contextmanager
-def held_threads() -> Iterator[None]:
-    """For a test that holds a thread up on purpose: threads are not waited for."""
-    _waited_for.append(False)
+def ignore_threads() -> Iterator[None]:
+    """Do not wait for threads, for tests that block a thread on purpose."""
+    _waits_for_threads.append(False)
     try:
         yield
     finally:
-        _waited_for.pop()
+        _waits_for_threads.pop()
 
 
 def _draw() -> None:
-    """What the timers of the app and its screen do within the next hundredth of a second."""
+    """Do what the timers of the app and its screen would do within the next hundredth of a second."""
     try:
         app = active_app.get()
         screen = app.screen

@@ -13,7 +13,7 @@ import pytest
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemScreen
-from tests.tui.at_once import press, until
+from tests.tui.key_input import send_keys, wait_until
 
 pytestmark = pytest.mark.slow  # questions that do not end
 
@@ -52,10 +52,10 @@ async def test_the_queue_is_left_while_a_question_is_open(
         await settled(pilot)
         await pilot.press(*before.split())
         stuck = Stuck(make_app.stores[-1], method, monkeypatch)
-        press(app, *keys.split())
+        send_keys(app, *keys.split())
         await stuck.begun()
-        press(app, "ctrl+q")
-        await until(lambda: app.return_value == 0)
+        send_keys(app, "ctrl+q")
+        await wait_until(lambda: app.return_value == 0)
         start = time.monotonic()
     assert time.monotonic() - start < 5
     gc.collect()
@@ -75,10 +75,10 @@ async def test_an_item_is_left_while_a_question_is_open(
         await settled(pilot)
         assert isinstance(app.screen, ItemScreen)
         stuck = Stuck(make_app.stores[-1], method, monkeypatch)
-        press(app, *keys.split())
+        send_keys(app, *keys.split())
         await stuck.begun()
-        press(app, "ctrl+q")
-        await until(lambda: app.return_value == 0)
+        send_keys(app, "ctrl+q")
+        await wait_until(lambda: app.return_value == 0)
         start = time.monotonic()
     assert time.monotonic() - start < 5
     gc.collect()
@@ -92,9 +92,9 @@ async def test_a_verdict_behind_a_question_that_does_not_end_is_saved(
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         stuck = Stuck(make_app.stores[-1], "fetch_page", monkeypatch)
-        press(app, NEXT)
+        send_keys(app, NEXT)
         await stuck.begun()
-        press(app, NEXT, "p", "f", "ctrl+q")
-        await until(lambda: app.return_value == 1)
+        send_keys(app, NEXT, "p", "f", "ctrl+q")
+        await wait_until(lambda: app.return_value == 1)
     said, _ = read_journals(make_app.stores[-1].workspace)
     assert [(event.key.id, event.verdict) for event in said] == [("simple_1", True), ("simple_1", False)]

@@ -29,8 +29,8 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.store.factory import Imported
-from tests.tui.at_once import press, until
-from tests.tui.idle import held_threads
+from tests.tui.idle import ignore_threads
+from tests.tui.key_input import send_keys, wait_until
 
 
 class SlowReviewer(Reviewer):
@@ -85,8 +85,8 @@ class Slow:
 
     async def handled(self, *keys: str) -> None:
         """Presses the keys and waits until the app has seen them, not for what comes of them."""
-        press(self.app, *keys)
-        with held_threads():
+        send_keys(self.app, *keys)
+        with ignore_threads():
             for _ in range(3):  # a key goes from app to widget and back up
                 await self._pilot.pause()
 
@@ -107,7 +107,7 @@ async def slow_app(workspace: Workspace) -> AsyncIterator[Slow]:
         reviewer = SlowReviewer(store, workspace)
         app = FcreviewApp(Session(None, "alice", store, reviewer), View(queue="dataset"), "simple_0")
         async with app.run_test(size=(80, 24)) as pilot:
-            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
+            await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
             await app.workers.wait_for_complete()
             try:
                 yield Slow(pilot, app, reviewer)
@@ -120,7 +120,7 @@ async def test_verdicts_pressed_meanwhile_are_about_the_item_that_was_seen(works
         await slow.handled("f", "p", "u")
         assert (name(slow.app), said(workspace)) == ("simple_0", []), "nothing is shown that is not on disk"
         assert "saved" not in status(slow.app)
-        await until(lambda: "waiting for the disk" in status(slow.app))
+        await wait_until(lambda: "waiting for the disk" in status(slow.app))
         await slow.done()
         assert said(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", "unsure")]
         assert name(slow.app) == "simple_1"
@@ -215,7 +215,7 @@ async def test_quitting_waits_for_what_was_said(workspace: Workspace) -> None:
         await slow.handled("f", "u", "ctrl+q")
         assert slow.app.return_value is None
         slow.reviewer.free.set()
-        await until(lambda: slow.app.return_value is not None)
+        await wait_until(lambda: slow.app.return_value is not None)
     assert slow.app.return_value == 1
     assert said(workspace) == [("simple_0", False), ("simple_0", "unsure")]
 
@@ -227,8 +227,8 @@ async def test_quitting_tells_first_what_could_not_be_saved(workspace: Workspace
         await slow.done()
         assert slow.app.return_value is None
         assert "NOT SAVED (fail): the disk is full" in status(slow.app)
-        press(slow.app, "ctrl+q")
-        await until(lambda: slow.app.return_value == 0)
+        send_keys(slow.app, "ctrl+q")
+        await wait_until(lambda: slow.app.return_value == 0)
 
 
 async def test_keys_before_the_item_is_there_say_nothing_of_it(workspace: Workspace) -> None:
@@ -260,10 +260,10 @@ async def test_a_key_in_the_instant_of_opening_is_dropped_with_a_bell(
     rung: list[bool] = []
     monkeypatch.setattr(app, "bell", lambda: rung.append(True))
     async with app.run_test() as pilot:
-        await until(lambda: isinstance(app.screen, QueueScreen) and bool(app.screen.list.total))
+        await wait_until(lambda: isinstance(app.screen, QueueScreen) and bool(app.screen.list.total))
         await pilot.pause()
-        press(app, "enter", key)
-        await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
+        send_keys(app, "enter", key)
+        await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
         await pilot.pause()
         assert [type(screen) for screen in app.screen_stack[-2:]] == [QueueScreen, ItemScreen]
         assert not app.screen_stack[-2]._filter_line.display

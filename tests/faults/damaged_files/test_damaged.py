@@ -40,7 +40,7 @@ async def use_app(place: Path, keys: list[str]) -> None:
     async with FcreviewApp(session, View()).run_test(size=(100, 30)) as pilot:
         for key in ["", *keys]:
             await pilot.press(*[key] if key else [])
-            await idle.worked(pilot.app)
+            await idle.wait_for_workers(pilot.app)
             await pilot.pause()
             shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
             assert not find_harmful(shown), (key, ascii(shown))

@@ -91,7 +91,7 @@ async def test_hostile_names_can_be_searched_and_selected(
             with time_limit(30):
                 await pilot.press(*keys)
                 for _ in range(2):
-                    await idle.worked(pilot.app)
+                    await idle.wait_for_workers(pilot.app)
                     await pilot.pause()
             shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
             assert shown.strip(), (seed, keys)

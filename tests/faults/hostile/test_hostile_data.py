@@ -146,7 +146,7 @@ async def open_every_screen(place: Path) -> None:
             for key in ["", *keys]:
                 await pilot.press(*[key] if key else [])
                 for _ in range(2):
-                    await idle.worked(pilot.app)
+                    await idle.wait_for_workers(pilot.app)
                     await pilot.pause()
                 shown = "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips())
                 assert shown.strip(), (screen, key)

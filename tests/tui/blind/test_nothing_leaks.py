@@ -1,7 +1,7 @@
-"""A blind annotator who has not decided is shown the same, byte for byte, whatever verdicts and others' reviews are.
+"""A blind annotator sees exactly the same screens whatever the verdicts and the reviews of others are.
 
-The walk goes over every screen and every text that there is, in two workspaces that differ in these only. A new screen,
-key or filter belongs into `WALK` or is found by `test_the_walk_presses_every_key`.
+The walk opens all screens and texts in two workspaces that differ only in verdicts and reviews. Add new screens, keys
+and filters to the walks below; `test_walk_presses_every_key` finds missing keys.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from fcreview.tui.keymap import split_keys
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.tui import idle
-from tests.tui.blind.worlds import ONE, OTHER, PLANTED, World, built
+from tests.tui.blind.planted_workspaces import ONE, OTHER, PLANTED, PlantedWorkspace, build_workspace
 from tests.tui.conftest import screen_lines
 
 pytestmark = pytest.mark.slow
 
 Step = tuple[str, ...]
-"""Keys. `=text` fills an input at once, or is pressed key by key where there is none. Each step's screen is kept."""
+"""Keys. `=text` fills an input, or is typed where there is no input. The screen after each step is recorded."""
 
 
-def filters() -> Iterator[str]:
-    """Every key and flag, and some that would tell by the number of items they find."""
+def list_filters() -> Iterator[str]:
+    """Yield filters with each key and flag, and some whose number of matches would reveal verdicts."""
     for name in FILTER_KEYS:
         yield from (f"{name}:fail", f"{name}:none", f"-{name}:zaphod-one", f"{name}>0")
     for name in FILTER_FLAGS:
@@ -46,7 +46,7 @@ def filters() -> Iterator[str]:
         yield from (word, f'text:"{word}-one"', f"{word}:x")
 
 
-TYPED = [f"={text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
+FILTERS = [f"={text}" for text in ("official:fail", "issues", "stale", "you:none", "zaphod", "annotator:bob", "tag:x")]
 QUEUE_WALK: list[Step] = [
     (),
     *[("o", *["down"] * at, "enter") for at in range(len(BUILTIN_QUEUES))],
@@ -61,20 +61,20 @@ QUEUE_WALK: list[Step] = [
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How long the disk takes is told on the screen, and is never the same."""
+def hide_slow_actions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The screen shows how long a slow disk takes, which differs from run to run."""
     monkeypatch.setattr("fcreview.tui.review.item_reviewer.SLOW_ACTION_DELAY", 60.0)
 
 
 def palette_walk(*words: str) -> list[Step]:
-    """All of it, then what each word finds, and where enter leads; esc comes back from there."""
+    """Scroll through the palette, then type each word and press Enter and Esc."""
     return [
         *[("colon",), ("pagedown",), ("pagedown",), ("pagedown",), ("escape",)],
         *(step for word in words for step in (("colon", f"={word}"), ("enter",), ("escape",))),
     ]
 
 
-OFFERED = (
+PALETTE_WORDS = (
     *("item_", "compare", "overview", "estimates", "zaphod", "told"),
     *("@told", "report", "export csv", "disagreement", "official", "review all"),
 )
@@ -92,18 +92,18 @@ ITEM_WALK: list[Step] = [
 ]  # fmt: skip
 
 
-WALKED = 3
-"""Items: each way of passing and failing, and one of several turns, is among them."""
+N_ITEMS = 3
+"""Number of items. They include all combinations of verdicts and an item of several turns."""
 
 
-async def walked(workspace: Workspace, size: tuple[int, int], part: str) -> list[str]:
-    """What was on screen, step by step. Each part of the walk starts on the queue of failures."""
+async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[str]:
+    """Return the screens of one part of the walk, which starts at the queue of failures."""
     app = FcreviewApp(Session(workspace, "alice", blind=True, golden=build_golden_services()), View(queue="failures"))
-    kept: list[str] = []
+    screens: list[str] = []
     copied = workspace.root / "copied.txt"
     async with app.run_test(size=size) as pilot:
 
-        async def do(*steps: Step) -> None:
+        async def perform(*steps: Step) -> None:
             for keys in steps:
                 for key in keys:
                     if key.startswith("=") and isinstance(app.focused, Input):
@@ -112,37 +112,37 @@ async def walked(workspace: Workspace, size: tuple[int, int], part: str) -> list
                         await pilot.pause()
                     else:
                         await pilot.press(*(key[1:] if key.startswith("=") else (key,)))
-                    await idle.worked(app)
+                    await idle.wait_for_workers(app)
                 await settle()
-                kept.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
+                screens.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
                 if keys[:1] == ("y",):
-                    kept.append(copied.read_text() if copied.exists() else "")
+                    screens.append(copied.read_text() if copied.exists() else "")
 
         async def settle() -> None:
-            for _ in range(4):  # one thing leads to the next: rows, the item beside them, its place in the list
-                await idle.worked(app)
+            for _ in range(4):  # rows, the item beside them and its position are loaded one after the other
+                await idle.wait_for_workers(app)
                 await pilot.pause()
 
         await settle()
         if part == "palette":
-            await do(*HISTORY_WALK, *palette_walk("fail", *OFFERED), *HISTORY_WALK)
+            await perform(*HISTORY_WALK, *palette_walk("fail", *PALETTE_WORDS), *HISTORY_WALK)
         if part == "queue":
-            await do(*QUEUE_WALK)
-            for each in TYPED:
-                await do(("f", each, "enter"), ("escape", "F"))
-        for at in range(WALKED if part == "items" else 0):
+            await perform(*QUEUE_WALK)
+            for each in FILTERS:
+                await perform(("f", each, "enter"), ("escape", "F"))
+        for at in range(N_ITEMS if part == "items" else 0):
             if "enter open" in screen_lines(app)[-1]:
-                await do(("enter",))
+                await perform(("enter",))
             if at == 0:
-                await do(*palette_walk(*OFFERED[:6], *OFFERED[7:]))
-            await do(*ITEM_WALK, ("right_square_bracket",))
-        await do(("q",), ("o", "enter"), ("colon",), ("escape",))
-    kept.append(f"left with: {app.return_value!r} {app.return_code}")
-    return kept
+                await perform(*palette_walk(*PALETTE_WORDS[:6], *PALETTE_WORDS[7:]))
+            await perform(*ITEM_WALK, ("right_square_bracket",))
+        await perform(("q",), ("o", "enter"), ("colon",), ("escape",))
+    screens.append(f"left with: {app.return_value!r} {app.return_code}")
+    return screens
 
 
-def asked(workspace: Workspace) -> list[str]:
-    """What the store answers, whoever asks."""
+def query_store(workspace: Workspace) -> list[str]:
+    """Return the answers of the store to all queries."""
     found: list[str] = []
     with Store.open(workspace, "alice", blind=True) as store:
         found.append(repr([asdict(row) for row in store.fetch_runs()]))
@@ -150,84 +150,85 @@ def asked(workspace: Workspace) -> list[str]:
             found.append(f"{queue}: {[asdict(row) for row in store.fetch_page(View(queue=queue), 0, 20)]}")
         items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 20)]
         found += [repr(asdict(store.read_detail(item))) for item in items]
-        for text in filters():
-            found.append(f"{text}: {_said(store.count_items, View(text))} {_said(store.fetch_facets, View(text))}")
+        for text in list_filters():
+            results = [_result_or_error(query, View(text)) for query in (store.count_items, store.fetch_facets)]
+            found.append(f"{text}: {' '.join(results)}")
         for item in items:
             found += [
-                _said(store.read_raw_record, item),
-                _said(store.read_score_record, item),
-                _said(store.fetch_issues, item),
+                _result_or_error(store.read_raw_record, item),
+                _result_or_error(store.read_score_record, item),
+                _result_or_error(store.fetch_issues, item),
             ]
         for question in (store.fetch_clusters, store.iter_labels, store.iter_details):
-            found.append(f"{question.__name__}: {_said(question, View())}")
+            found.append(f"{question.__name__}: {_result_or_error(question, View())}")
         found += [
-            _said(store.search_item_ids, "item"),
-            _said(store.fetch_issues),
-            _said(lambda: store.analysis),
-            _said(store.run_sql, "SELECT 1"),
+            _result_or_error(store.search_item_ids, "item"),
+            _result_or_error(store.fetch_issues),
+            _result_or_error(lambda: store.analysis),
+            _result_or_error(store.run_sql, "SELECT 1"),
         ]
     return found
 
 
-def _said(question: Any, *arguments: Any) -> str:
+def _result_or_error(question: Any, *arguments: Any) -> str:
     try:
         return repr(question(*arguments))
     except (FilterError, StoreError) as error:
         return f"{type(error).__name__}: {error}"
 
 
-def both(place: Path, of: Any) -> tuple[list[str], list[str]]:
-    def one(world: World) -> list[str]:
-        found = of(built(world, place))
+def run_in_both(place: Path, of: Any) -> tuple[list[str], list[str]]:
+    def run_in(planted: PlantedWorkspace) -> list[str]:
+        found = of(build_workspace(planted, place))
         return asyncio.run(found) if asyncio.iscoroutine(found) else found
 
-    return one(ONE), one(OTHER)
+    return run_in(ONE), run_in(OTHER)
 
 
-def same(one: list[str], other: list[str]) -> None:
+def check_same(one: list[str], other: list[str]) -> None:
     assert len(one) == len(other)
     for before, after in zip(one, other, strict=True):
         assert before == after
 
 
-def hidden(of: list[str], world: World) -> None:
-    """No planted word: what the annotator types is without the world's name."""
+def check_no_planted_word(of: list[str], planted: PlantedWorkspace) -> None:
+    """What the annotator types has no name of a workspace, so it is no planted word."""
     for each in of:
-        assert not [word for word in PLANTED if world.word(word) in each], each
+        assert not [word for word in PLANTED if planted.word(word) in each], each
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", ["palette", "queue", "items"])
 @pytest.mark.parametrize("size", [pytest.param((80, 24), marks=only_long), (160, 50)])
-def test_all_that_is_shown_is_the_same_and_no_planted_word(tmp_path: Path, size: tuple[int, int], part: str) -> None:
-    one, other = both(tmp_path / "work", lambda workspace: walked(workspace, size, part))
-    same(one, other)
-    hidden(one, ONE)
-    hidden(other, OTHER)
+def test_screens_are_the_same_without_planted_words(tmp_path: Path, size: tuple[int, int], part: str) -> None:
+    one, other = run_in_both(tmp_path / "work", lambda workspace: walk(workspace, size, part))
+    check_same(one, other)
+    check_no_planted_word(one, ONE)
+    check_no_planted_word(other, OTHER)
 
 
 @pytest.mark.sweep
-def test_what_the_store_answers_is_the_same(tmp_path: Path) -> None:
-    one, other = both(tmp_path / "work", asked)
-    same(one, other)
+def test_store_answers_are_the_same(tmp_path: Path) -> None:
+    one, other = run_in_both(tmp_path / "work", query_store)
+    check_same(one, other)
 
 
 @pytest.mark.sweep
-def test_the_worlds_differ_for_who_is_not_blind(tmp_path: Path) -> None:
-    """What is planted is there to be seen: else the walk would prove nothing."""
+def test_workspaces_differ_for_unblinded_annotators(tmp_path: Path) -> None:
+    """Otherwise the walk would prove nothing."""
 
-    def seen(workspace: Workspace) -> list[str]:
+    def read_details(workspace: Workspace) -> list[str]:
         with Store.open(workspace, "alice") as store:
             items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 20)]
             return [repr(asdict(store.read_detail(item))) for item in items] + [repr(store.fetch_issues())]
 
-    one, other = both(tmp_path / "work", seen)
+    one, other = run_in_both(tmp_path / "work", read_details)
     assert all(before != after for before, after in zip(one, other, strict=True))
     assert all(f"{word}-one" in "".join(one) for word in PLANTED)
 
 
-def test_the_walk_presses_every_key() -> None:
-    """Of the queue and the item: a new one is a new way to be told something."""
+def test_walk_presses_every_key() -> None:
+    """A new key of the queue or the item may be a new way to see verdicts."""
     pressed = {key for step in (*QUEUE_WALK, *ITEM_WALK) for key in step}
     pressed |= {"f", "F", "q", "p", "enter", "right_square_bracket", "left_square_bracket", "backspace", "escape"}
     deciding = {"item.pass", "item.fail", "item.golden_wrong", "item.unsure"}

@@ -1,6 +1,7 @@
-"""Three annotators label the same targets blind, an adjudicator settles what they differ on, and the labels leave.
+"""Three annotators review the same targets blind, an adjudicator resolves the disagreements, and labels are exported.
 
-All of it through the real screens, on runs of ACEBench and ComplexFuncBench: the samples, and sixty items as published.
+The test uses the real screens on runs of ACEBench and ComplexFuncBench: the samples, and sixty items of published
+runs.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from tests.examples import only_long
 from tests.exporters.test_round_trip import exported, of_parquet, taken_in
 from tests.sharing import Imports
 from tests.tui import idle
-from tests.tui.blind import oracle
+from tests.tui.blind import reference_coefficients
 
 pytestmark = pytest.mark.slow
 
@@ -46,13 +47,13 @@ def runs(request: pytest.FixtureRequest) -> list[Path]:
 
 
 @pytest.fixture
-def fresh(imports: Imports, runs: list[Path], tmp_path: Path) -> Callable[[str], Workspace]:
-    """A workspace of the runs without reviews."""
+def copy_runs(imports: Imports, runs: list[Path], tmp_path: Path) -> Callable[[str], Workspace]:
+    """Return a function that makes a workspace of the runs without reviews."""
     return lambda name: imports.copy(runs, tmp_path / name)
 
 
-def sixty(workspace: Workspace) -> list[int]:
-    """Thirty items of each benchmark, or as many as there are."""
+def select_sixty_items(workspace: Workspace) -> list[int]:
+    """Return thirty items of each benchmark, or all if there are fewer."""
     with Store.open(workspace) as store:
         found = [
             [row.item for row in store.fetch_page(View(f"benchmark:{name} language:en", "random", seed=7), 0, 30)]
@@ -61,21 +62,21 @@ def sixty(workspace: Workspace) -> list[int]:
     return [item for items in found for item in items]
 
 
-def answer(who: str, item: int, target: str) -> str:
-    """People mostly see the same; it is the item that decides what, the annotator who strays."""
+def choose_key(who: str, item: int, target: str) -> str:
+    """Annotators mostly agree on the answer of an item, and differ at random."""
     true = random.Random(f"{item} {target}").choice("pppffg")
     draw = random.Random(f"{who} {item} {target}")
     return true if draw.random() < 0.7 else draw.choice("pfgu")
 
 
-async def settle(app: FcreviewApp, pilot: Any) -> None:
+async def wait(app: FcreviewApp, pilot: Any) -> None:
     for _ in range(2):
-        await idle.worked(app)
+        await idle.wait_for_workers(app)
         await pilot.pause()
 
 
-async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], answers: Answers) -> None:
-    """ACEBench items as a whole; of ComplexFuncBench what the cursor is on when the item opens."""
+async def review_blind(workspace: Workspace, who: str, items: Sequence[int], answers: Answers) -> None:
+    """Review ACEBench items as a whole, and ComplexFuncBench items at the target under the cursor."""
     view = View(f"item:{','.join(map(str, items))}", "dataset")
     app = FcreviewApp(Session(workspace, who, blind=True), view)
     done: set[int] = set()
@@ -83,9 +84,9 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
 
         async def press(key: str) -> None:
             await pilot.press(key)
-            await settle(app, pilot)
+            await wait(app, pilot)
 
-        await settle(app, pilot)
+        await wait(app, pilot)
         await press("enter")
         for _ in items:
             assert isinstance(app.screen, ItemScreen)
@@ -96,7 +97,7 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
             part = shown.detail.run.benchmark == "complexfuncbench"
             if part:
                 await press("T")
-            key = answer(who, item, app.screen.target)
+            key = choose_key(who, item, app.screen.target)
             answers.setdefault((item, app.screen.target), {})[who] = KEYS[key]
             await press(key)
             if app.screen.item_reviewer.displayed.navigator.item == item:
@@ -104,11 +105,11 @@ async def labels_blind(workspace: Workspace, who: str, items: Sequence[int], ans
     assert done == set(items)
 
 
-async def settles(workspace: Workspace) -> int:
-    """Takes the first answer that says something; how many were settled."""
+async def adjudicate(workspace: Workspace) -> int:
+    """Accept the first answer that is not unsure in each case. Returns the number of resolved cases."""
     app = FcreviewApp(Session(workspace, JUDGE), adjudicate=True)
     async with app.run_test(size=SIZE) as pilot:
-        await settle(app, pilot)
+        await wait(app, pilot)
         assert isinstance(app.screen, AdjudicationScreen)
         cases = app.screen.adjudicator.cases
         for _ in range(len(cases.cases)):
@@ -117,34 +118,36 @@ async def settles(workspace: Workspace) -> int:
             assert cases.case is not None
             sure = [at for at, each in enumerate(cases.case.disagreement.answers, 1) if each.verdict != UNSURE]
             await pilot.press(str(sure[0]))
-            await settle(app, pilot)
+            await wait(app, pilot)
         assert cases.all_resolved
         return cases.n_resolved
 
 
-def conflicting(said: dict[str, tuple[Any, str | None]]) -> bool:
-    sure = [each for each in said.values() if each[0] != UNSURE]
+def is_conflict(reviews: dict[str, tuple[Any, str | None]]) -> bool:
+    sure = [each for each in reviews.values() if each[0] != UNSURE]
     return len({value for value, _ in sure}) > 1 or (
         bool(sure) and sure[0][0] is True and len({fault for _, fault in sure}) > 1
     )
 
 
-def events(workspace: Workspace, who: str) -> list[dict[str, Any]]:
+def read_events(workspace: Workspace, who: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (workspace.reviews / f"{who}.jsonl").read_text().splitlines()]
 
 
 @pytest.mark.sweep
-async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str], Workspace], tmp_path: Path) -> None:
-    workspace = fresh("here")
-    items = sixty(workspace)
+async def test_conflicts_are_resolved_and_labels_can_be_imported(
+    copy_runs: Callable[[str], Workspace], tmp_path: Path
+) -> None:
+    workspace = copy_runs("here")
+    items = select_sixty_items(workspace)
     answers: Answers = {}
     for who in PEOPLE:
-        await labels_blind(workspace, who, items, answers)
-        said = events(workspace, who)
-        assert len(said) == len(items)
-        assert all(event["blind"] for event in said)
+        await review_blind(workspace, who, items, answers)
+        reviews = read_events(workspace, who)
+        assert len(reviews) == len(items)
+        assert all(event["blind"] for event in reviews)
 
-    conflicts = {place for place, said in answers.items() if conflicting(said)}
+    conflicts = {place for place, reviews in answers.items() if is_conflict(reviews)}
     assert 3 <= len(conflicts) < len(answers)
     with Store.open(workspace) as store:
         found = {(each.item, each.disagreement.target) for each in store.analysis.fetch_disagreements(View())}
@@ -152,10 +155,10 @@ async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str],
     assert conflicts <= found
     parts = {item for item, target in conflicts if target != "item"}
     assert all(target == "item" and item in parts for item, target in found - conflicts), "follow from parts"
-    as_libraries_say(answers, ratings)
+    check_coefficients(answers, ratings)
 
-    assert await settles(workspace) == len(found)
-    rulings = events(workspace, JUDGE)
+    assert await adjudicate(workspace) == len(found)
+    rulings = read_events(workspace, JUDGE)
     assert {event["act"] for event in rulings} == {"adjudicate"}
     assert len(conflicts) <= len(rulings) <= len(found)
     with Store.open(workspace) as store:
@@ -169,14 +172,14 @@ async def test_conflicts_are_settled_and_labels_come_back(fresh: Callable[[str],
     assert list(of_parquet(tmp_path / "labels.parquet")) == before
     for name in ("jsonl", "labelstudio"):
         exported(workspace, tmp_path / name, name)
-        there = fresh(f"there-{name}")
+        there = copy_runs(f"there-{name}")
         for who in (*PEOPLE, JUDGE):
             assert taken_in(there, name, tmp_path / name, who).written
         assert exported(there, tmp_path / f"after-{name}.jsonl") == before
 
 
-def as_libraries_say(answers: Answers, ratings: Sequence[Any]) -> None:
-    """Every coefficient to 1e-9, with and without the fault."""
+def check_coefficients(answers: Answers, ratings: Sequence[Any]) -> None:
+    """Compare every coefficient with other libraries to 1e-9, with and without the fault."""
     pools = split_by_blind_status(ratings)
     assert list(pools) == ["blind"]
     ours = {
@@ -188,13 +191,13 @@ def as_libraries_say(answers: Answers, ratings: Sequence[Any]) -> None:
         labels = {
             place: {
                 who: f"{value}:{fault}" if with_fault and fault else str(value)
-                for who, (value, fault) in said.items()
+                for who, (value, fault) in reviews.items()
                 if value != UNSURE
             }
-            for place, said in answers.items()
+            for place, reviews in answers.items()
         }
-        labels = {place: said for place, said in labels.items() if said}
-        theirs = oracle.figures(labels, PEOPLE, 3 if with_fault else 2)
+        labels = {place: reviews for place, reviews in labels.items() if reviews}
+        theirs = reference_coefficients.calculate_coefficients(labels, PEOPLE, 3 if with_fault else 2)
         assert len(theirs) == 7
         for name, value in theirs.items():
             figure = ours[criterion, name]

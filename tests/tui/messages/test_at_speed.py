@@ -1,5 +1,4 @@
-"""Thirty items judged as fast as keys come, while items load and the disk waits: what was said is of the item that was
-on the screen when its key was pressed."""
+"""Reviews recorded as fast as keys can be pressed belong to the item that was on the screen."""
 
 from __future__ import annotations
 
@@ -27,23 +26,23 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
 from tests.examples import only_long
 from tests.store.factory import Imported
-from tests.tui.at_once import press, until
 from tests.tui.conftest import screen_lines
-from tests.tui.idle import worked
-from tests.tui.messages.named import named
+from tests.tui.idle import wait_for_workers
+from tests.tui.key_input import send_keys, wait_until
+from tests.tui.messages.screen_facts import read_facts
 from tests.tui.test_quick_keys import shown
 
 T = TypeVar("T")
-ITEMS, JUDGED = 40, 30
-BEHIND = 4
-"""So many keys may wait for the disk: nobody types faster for long."""
+ITEMS, REVIEWED = 40, 30
+MAX_WAITING = 4
+"""Maximal number of keys that wait for the disk. No one types faster for long."""
 INSTANT = 0.05
-"""Seconds after another item came in which nobody can say what a key was meant for."""
+"""Seconds after the next item appears in which a key may be meant for either item."""
 VERDICTS = {"p": True, "f": False, "u": "unsure", "g": True}
 
 
-class Laden(Session):
-    """The real one, on a machine that has other things to do: every answer and every write takes its time."""
+class SlowSession(Session):
+    """A session with random delays of queries and writes."""
 
     dice = random.Random(1)
 
@@ -59,108 +58,108 @@ class Laden(Session):
 
 
 @asynccontextmanager
-async def laden(workspace: Workspace, seed: int) -> AsyncIterator[FcreviewApp]:
+async def open_slow_app(workspace: Workspace, seed: int) -> AsyncIterator[FcreviewApp]:
     with Store.open(workspace, "alice") as store:
-        session = Laden(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
+        session = SlowSession(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         session.dice = random.Random(seed)
         app = FcreviewApp(session, View(queue="dataset"), "simple_0")
         async with app.run_test(size=(80, 24)):
-            await until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
-            await worked(app)
+            await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
+            await wait_for_workers(app)
             yield app
 
 
-def journal(workspace: Workspace) -> list[tuple[str, Any]]:
+def read_verdicts(workspace: Workspace) -> list[tuple[str, Any]]:
     path = workspace.reviews / "alice.jsonl"
     text = path.read_text() if path.exists() else ""
-    whole = text[: text.rfind("\n") + 1]  # one may be half written
+    whole = text[: text.rfind("\n") + 1]  # the last line may be incomplete
     return [(event["key"]["id"], event.get("verdict")) for event in map(json.loads, whole.splitlines())]
 
 
-class Watched:
-    """Which item the terminal shows, frame by frame."""
+class ItemWatcher:
+    """Records the item that the terminal shows, frame by frame."""
 
     def __init__(self, app: FcreviewApp, patch: pytest.MonkeyPatch) -> None:
-        self._app, self._frames = app, [(0.0, named(screen_lines(app)).id)]
+        self._app, self._frames = app, [(0.0, read_facts(screen_lines(app)).id)]
         draw = app._display
 
-        def drawn(*given: Any) -> None:
-            draw(*given)
-            if isinstance(app.screen, ItemScreen) and self._frames[-1][1] != (name := named(screen_lines(app)).id):
+        def record_frame(*arguments: Any) -> None:
+            draw(*arguments)
+            if isinstance(app.screen, ItemScreen) and self._frames[-1][1] != (name := read_facts(screen_lines(app)).id):
                 self._frames.append((time.monotonic(), name))
 
-        patch.setattr(app, "_display", drawn)
+        patch.setattr(app, "_display", record_frame)
 
     @property
     def name(self) -> str:
         return self._frames[-1][1]
 
-    def at(self, moment: float) -> set[str]:
-        """The item that was shown; the one before, too, if it gave way at the same moment."""
-        before = [name for begun, name in self._frames if begun <= moment - INSTANT][-1:]
-        return {*before, *(name for begun, name in self._frames if moment - INSTANT < begun <= moment)}
+    def items_at(self, moment: float) -> set[str]:
+        """Return the item shown at this time, and the item before if it was replaced at about the same time."""
+        before = [name for start, name in self._frames if start <= moment - INSTANT][-1:]
+        return {*before, *(name for start, name in self._frames if moment - INSTANT < start <= moment)}
 
 
 @only_long
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 12))
-async def test_thirty_items_at_speed(
+async def test_thirty_items_are_reviewed_at_full_speed(
     seed: int, imported: Imported, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = imported(tmp_path / "work", {"maple-8b": [{} for _ in range(ITEMS)]})
     dice = random.Random(seed)
     pressed: list[tuple[float, Any]] = []
-    async with laden(workspace, seed) as app:
-        watched = Watched(app, monkeypatch)
-        while len({name for name, _ in journal(workspace)}) < JUDGED:
-            before = watched.name
+    async with open_slow_app(workspace, seed) as app:
+        watcher = ItemWatcher(app, monkeypatch)
+        while len({name for name, _ in read_verdicts(workspace)}) < REVIEWED:
+            before = watcher.name
             for _ in range(dice.choice((1, 1, 2, 3))):
                 key = dice.choice("ppfuug")
-                press(app, key)
+                send_keys(app, key)
                 pressed.append((time.monotonic(), VERDICTS[key]))
                 await asyncio.sleep(dice.choice((0, 0, 0.001, 0.005)))
             for _ in range(dice.choice((0, 5, 100, 500))):
-                if watched.name != before:
+                if watcher.name != before:
                     break
                 await asyncio.sleep(0)
-            await until(lambda: len(pressed) - len(journal(workspace)) < BEHIND)
-        await until(lambda: len(journal(workspace)) >= len(pressed))
-    said = journal(workspace)
-    assert [verdict for _, verdict in said] == [verdict for _, verdict in pressed], "none lost, none twice"
+            await wait_until(lambda: len(pressed) - len(read_verdicts(workspace)) < MAX_WAITING)
+        await wait_until(lambda: len(read_verdicts(workspace)) >= len(pressed))
+    reviews = read_verdicts(workspace)
+    assert [verdict for _, verdict in reviews] == [verdict for _, verdict in pressed], "no key is lost or repeated"
     wrong = [
-        (at, name, watched.at(moment))
-        for at, ((name, _), (moment, _)) in enumerate(zip(said, pressed, strict=True))
-        if name not in watched.at(moment)
+        (at, name, watcher.items_at(moment))
+        for at, ((name, _), (moment, _)) in enumerate(zip(reviews, pressed, strict=True))
+        if name not in watcher.items_at(moment)
     ]
-    assert not wrong, f"{len(wrong)} of {len(said)} keys: {wrong[:5]}"
+    assert not wrong, f"{len(wrong)} of {len(reviews)} keys: {wrong[:5]}"
 
 
-def late(app: FcreviewApp, key: str) -> Callable[[], None]:
-    """A key that is pressed now and comes through when it is called."""
+def delay_key(app: FcreviewApp, key: str) -> Callable[[], None]:
+    """Press the key now, and return a function that delivers it."""
     event = events.Key(key, key)
     event.set_sender(app)
     return lambda: app._driver.send_message(event)
 
 
-async def test_a_key_on_its_way_is_about_the_item_that_was_on_screen(imported: Imported, tmp_path: Path) -> None:
-    """It was pressed before the next item was drawn, and comes through behind that."""
+async def test_delayed_key_applies_to_the_item_that_was_on_screen(imported: Imported, tmp_path: Path) -> None:
+    """The key is pressed before the next item is drawn, and is delivered after it."""
     workspace = imported(tmp_path / "work", {"maple-8b": [{} for _ in range(4)]})
-    async with laden(workspace, 1) as app:
-        verdict, note = late(app, "p"), late(app, "n")
-        press(app, "f")
-        await until(lambda: shown(app).cursor.detail.row.id == "simple_1")
-        await worked(app)
+    async with open_slow_app(workspace, 1) as app:
+        verdict, note = delay_key(app, "p"), delay_key(app, "n")
+        send_keys(app, "f")
+        await wait_until(lambda: shown(app).cursor.detail.row.id == "simple_1")
+        await wait_for_workers(app)
         verdict()
-        await until(lambda: len(journal(workspace)) == 2)
+        await wait_until(lambda: len(read_verdicts(workspace)) == 2)
         note()
-        await until(lambda: isinstance(app.screen, NoteScreen) and len(screen_lines(app)) == 24)
-        assert "simple_0" in "\n".join(screen_lines(app)[-8:]), "the prompt names what is no longer on screen"
+        await wait_until(lambda: isinstance(app.screen, NoteScreen) and len(screen_lines(app)) == 24)
+        assert "simple_0" in "\n".join(screen_lines(app)[-8:]), "the prompt names the earlier item"
         for key in ("x", "enter"):
-            press(app, key)
-        await until(lambda: len(journal(workspace)) == 3)
-        assert journal(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", None)]
+            send_keys(app, key)
+        await wait_until(lambda: len(read_verdicts(workspace)) == 3)
+        assert read_verdicts(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", None)]
         assert shown(app).cursor.detail.row.id == "simple_1"
-        press(app, "u")
-        await until(lambda: len(journal(workspace)) == 4)
-        assert journal(workspace)[-1] == ("simple_1", "unsure"), "what is pressed now is about what is there now"
+        send_keys(app, "u")
+        await wait_until(lambda: len(read_verdicts(workspace)) == 4)
+        assert read_verdicts(workspace)[-1] == ("simple_1", "unsure"), "a new key applies to the item on the screen"

@@ -1,5 +1,8 @@
-"""No verdict is given to another item, target or criterion than the screen named: every key that says something is
-pressed on every kind of line of every benchmark; what the screen said before and behind is held against the journal."""
+"""Reviews in the journal have the item, target and criterion that the screen named.
+
+The tests press each review key on each kind of line of each benchmark, and compare the screen before and after with the
+journal.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,9 @@ from fcreview.tui.actions import FAULT_ACTIONS
 from fcreview.tui.actions import ITEM_ACTIONS as ITEM_KEYS
 from tests.examples import only_long
 from tests.sharing import Imports
-from tests.tui.messages.kinds import Place, places
-from tests.tui.messages.named import same
-from tests.tui.messages.pressing import Pressed, desk
+from tests.tui.messages.key_presses import KeyPress, open_item_app
+from tests.tui.messages.line_kinds import ItemLine, find_line_kinds
+from tests.tui.messages.screen_facts import matches_cut_text
 
 BENCHMARKS = list(IMPORTERS)
 VERDICTS = {"p": True, "f": False, "g": True, "u": UNSURE}
@@ -33,63 +36,69 @@ KEYS = [
     *(("w", key) for key in FAULTS),
     *((key, *more) for key, more in PROMPTS.items()),
 ]
-ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "item.last_note", "item.reason_3"}
-"""Keys whose words have tests of their own: `G` opens a screen, the others speak of what was said last."""
+TESTED_ELSEWHERE = {"item.golden", "item.undo", "item.last_fault", "item.last_tag", "item.last_note", "item.reason_3"}
+"""Keys that have their own tests: `G` opens a screen, the others repeat or undo the last review."""
 ITEMS = 400
-"""Items of a run that are looked at for kinds of lines."""
-QUICK = ("generic", "hammerbench")
-"""Benchmarks that are asked each time; judges' verdicts and scores are among theirs."""
+"""Number of items of a run that are searched for kinds of lines."""
+QUICK_BENCHMARKS = ("generic", "hammerbench")
+"""Benchmarks that are tested outside the sweep. They have verdicts of judges and scores."""
 SHARE = 23
-"""Less than there are lines: every key is pressed, on other lines each."""
-Press = tuple[Place, tuple[str, ...], bool]
-SPEAKING = ("verdict", "score", "fault", "tag", "note", "prompt_for_last", "labels", "golden", "undo")
+"""Every how many combinations one is tested. Smaller than the number of lines, so each key is tested."""
+Press = tuple[ItemLine, tuple[str, ...], bool]
+REVIEW_ACTIONS = ("verdict", "score", "fault", "tag", "note", "prompt_for_last", "labels", "golden", "undo")
 
 
-def test_no_key_that_says_something_is_left_out() -> None:
-    speaking = {action.id: action.keys for action in ITEM_KEYS if action.action.startswith(SPEAKING)}
+def test_every_review_key_is_tested() -> None:
+    review_keys = {action.id: action.keys for action in ITEM_KEYS if action.action.startswith(REVIEW_ACTIONS)}
     pressed = {keys[0] for keys in KEYS}
-    assert {keys for action, keys in speaking.items() if action not in ELSEWHERE} == pressed
-    assert set(speaking) > ELSEWHERE
+    assert {keys for action, keys in review_keys.items() if action not in TESTED_ELSEWHERE} == pressed
+    assert set(review_keys) > TESTED_ELSEWHERE
 
 
-def faults(of: Pressed, store: Store) -> Iterator[str]:
-    """What is wrong, in words."""
-    detail = store.read_detail(of.place.item)
-    before, key = of.before, of.keys[0]
-    target = of.place.target if of.armed else ITEM
-    if not same(before.id, detail.row.id):
+def find_faults(press: KeyPress, store: Store) -> Iterator[str]:
+    """Yield descriptions of disagreements between screen and journal."""
+    detail = store.read_detail(press.line.item)
+    before, key = press.before, press.keys[0]
+    target = press.line.target if press.on_target else ITEM
+    if not matches_cut_text(before.id, detail.row.id):
         yield f"the screen names another item than {detail.row.id}"
-    if not of.events:
-        if "saved" in of.after or not of.after.strip():
-            yield "nothing was written, and the screen does not say so"
+    if not press.events:
+        if "saved" in press.after or not press.after.strip():
+            yield "nothing was written, and the screen has no message"
         return
-    if len(of.events) > 1:
-        yield "more than one thing was written"
-    event = of.events[-1]
-    if key in SCORES and "verdict" not in event:  # no score is asked: why the verdict given last overrules
+    if len(press.events) > 1:
+        yield "more than one event was written"
+    event = press.events[-1]
+    if key in SCORES and "verdict" not in event:  # without a score, digits give the reason of the last override
         name = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
-        if not of.before.why or not same(of.before.why, name) or "reason" not in (event.get("overrules") or {}):
-            yield f"a reason for {name}, which the line of keys did not name"
+        if (
+            not press.before.why
+            or not matches_cut_text(press.before.why, name)
+            or "reason" not in (event.get("overrules") or {})
+        ):
+            yield f"a reason for {name}, which the key line did not name"
         return
     if event["key"]["id"] != detail.row.id or event["key"]["model"] != detail.run.model:
-        yield "another item was judged"
-    spoken = describe_address(event["target"]) + ("" if event["criterion"] == CORRECT else f" {event['criterion']}")
+        yield "another item was reviewed"
+    target_words = describe_address(event["target"]) + (
+        "" if event["criterion"] == CORRECT else f" {event['criterion']}"
+    )
     if key in SCORES:
-        if not before.scored or before.scored != spoken:
-            yield f"a score of {spoken} was given, which the screen did not name"
-        if event["verdict"] != SCORES[key] or f"{event['criterion']} {key}" not in of.after:
+        if not before.scored or before.scored != target_words:
+            yield f"a score of {target_words} was recorded, which the screen did not name"
+        if event["verdict"] != SCORES[key] or f"{event['criterion']} {key}" not in press.after:
             yield "another score than the key's"
     elif key == "l":
-        if event["target"] != RESPONSE or f"{event['criterion'].replace('_', ' ')} response" not in of.prompt:
+        if event["target"] != RESPONSE or f"{event['criterion'].replace('_', ' ')} response" not in press.prompt:
             yield "labels of something that the prompt did not name"
-    elif (before.about and not same(before.about, spoken)) or event["target"] != target:
-        yield f"{spoken} was spoken of"
-    yield from _value(of, event, detail)
-    yield from _remark(of, event)
+    elif (before.about and not matches_cut_text(before.about, target_words)) or event["target"] != target:
+        yield f"{target_words} was reviewed"
+    yield from _check_value(press, event, detail)
+    yield from _check_message(press, event)
 
 
-def _value(of: Pressed, event: dict[str, Any], detail: ItemDetail) -> Iterator[str]:
-    key = of.keys[0]
+def _check_value(press: KeyPress, event: dict[str, Any], detail: ItemDetail) -> Iterator[str]:
+    key = press.keys[0]
     here = [v for v in detail.item.verdicts if (v.target, v.criterion) == (event["target"], event["criterion"])]
     if key in VERDICTS:
         wanted = VERDICTS[key]
@@ -98,8 +107,8 @@ def _value(of: Pressed, event: dict[str, Any], detail: ItemDetail) -> Iterator[s
         labels = [v.value for v in here if isinstance(v.value, list)]
         if event["verdict"] != (labels[0] if labels and wanted is True else wanted):
             yield f"{event['verdict']!r} was saved"
-    elif key == "w" and (event.get("fault"), event.get("verdict")) != (FAULTS[of.keys[1]], None):
-        yield f"{event.get('fault')} was named"
+    elif key == "w" and (event.get("fault"), event.get("verdict")) != (FAULTS[press.keys[1]], None):
+        yield f"{event.get('fault')} was recorded"
     elif key == "e" and "odd" not in event["tags"]:
         yield "another tag"
     elif key == "n" and not event["note"].endswith("why"):
@@ -108,74 +117,80 @@ def _value(of: Pressed, event: dict[str, Any], detail: ItemDetail) -> Iterator[s
     if over is None:
         return
     if over["value"] == event["verdict"]:
-        yield "what is confirmed was overruled"
+        yield "an equal verdict was overridden"
     if event["target"] != ITEM:
         if not any((v.source, v.value) == (over["source"], over["value"]) for v in here):
-            yield f"{over} is no verdict of this"
-    elif (shown := {"official": of.before.official, "rule": of.before.rule}.get(over["source"])) != over["value"]:
-        yield f"{over} is overruled, the screen showed {shown}"
+            yield f"{over} is not a verdict on this target"
+    elif (shown := {"official": press.before.official, "rule": press.before.rule}.get(over["source"])) != over["value"]:
+        yield f"{over} is overridden, the screen showed {shown}"
 
 
-def _remark(of: Pressed, event: dict[str, Any]) -> Iterator[str]:
-    """`saved: fail, overrides judge gpt-4o · turn 1 call 2`, cut where the line ends."""
-    said = of.after.strip().partition("  ")[0]
-    if not said.startswith("saved: "):
-        yield "saved, and not said so"
+def _check_message(press: KeyPress, event: dict[str, Any]) -> Iterator[str]:
+    """Check messages such as `saved: fail, overrides judge gpt-4o · turn 1 call 2`, which may be cut."""
+    message = press.after.strip().partition("  ")[0]
+    if not message.startswith("saved: "):
+        yield "saved without a message"
         return
-    if event.get("verdict") is not None and event["criterion"] != CORRECT and event["criterion"] not in said:
+    if event.get("verdict") is not None and event["criterion"] != CORRECT and event["criterion"] not in message:
         yield "the criterion is not named"
     over = event.get("overrules")
-    if event["target"] != ITEM and (over is not None) != ("overrides" in said) and "…" not in said:
+    if event["target"] != ITEM and (over is not None) != ("overrides" in message) and "…" not in message:
         yield f"overrides {over}"
     about = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
-    moved = " · next: " in said or "queue complete" in said or "end of the queue" in said or of.keys[0] in SCORES
-    named = about in said or of.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in of.after
-    if not named and "…" not in said and not moved:
-        yield "the remark names something else"
+    moved = (
+        " · next: " in message
+        or "queue complete" in message
+        or "end of the queue" in message
+        or press.keys[0] in SCORES
+    )
+    named = (
+        about in message or press.after.rstrip().endswith(f"verdict on: {about}") or f" 2 on: {about} " in press.after
+    )
+    if not named and "…" not in message and not moved:
+        yield "the message names another target"
 
 
-def combinations(chosen: list[Place]) -> list[Press]:
-    """Every key on every line, on the item and on what the cursor is on."""
+def combine(lines: list[ItemLine]) -> list[Press]:
+    """Combine every key with every line, once for the item and once for the target at the cursor."""
     return [
-        (place, keys, armed)
+        (line, keys, on_target)
         for keys in KEYS
-        for place in chosen
-        for armed in ((False, True) if place.target != ITEM else (False,))
+        for line in lines
+        for on_target in ((False, True) if line.target != ITEM else (False,))
     ]
 
 
-async def agreed(workspace: Workspace, presses: list[Press], size: tuple[int, int]) -> tuple[list[str], list[int]]:
-    """What does not agree; and how many things each key said."""
+async def press_all(workspace: Workspace, presses: list[Press], size: tuple[int, int]) -> tuple[list[str], list[int]]:
+    """Return the faults, and the number of events of each key."""
     found: list[str] = []
-    said: list[int] = []
-    async with desk(workspace, size) as (at, store):
-        for place, keys, armed in presses:
-            pressed = await at.press(place, keys, armed=armed)
-            said.append(len(pressed.events))
-            found += [f"{wrong}\n    {pressed}" for wrong in faults(pressed, store)]
-    return found, said
+    counts: list[int] = []
+    async with open_item_app(workspace, size) as (item_app, store):
+        for line, keys, on_target in presses:
+            pressed = await item_app.press(line, keys, on_target=on_target)
+            counts.append(len(pressed.events))
+            found += [f"{wrong}\n    {pressed}" for wrong in find_faults(pressed, store)]
+    return found, counts
 
 
 async def check(runs: Path, place: Path, imports: Imports, *, share: int = 1, size: tuple[int, int] = (80, 24)) -> None:
-    """`share`: one in so many of all combinations of line and key."""
+    """Test one in `share` of all combinations of line and key."""
     workspace = imports.copy([runs], place)
     with Store.open(workspace, "alice") as store:
         count = store.count_items(View())
-        chosen = places(store, max(count // ITEMS, 1))
-    found, pressed = await agreed(workspace, combinations(chosen)[::share], size)
-    print(
-        f"{runs.name}: {len(chosen)} kinds of lines, {len(pressed)} times a key, of these {sum(pressed)} said something"
-    )
+        lines = find_line_kinds(store, max(count // ITEMS, 1))
+    found, pressed = await press_all(workspace, combine(lines)[::share], size)
+    print(f"{runs.name}: {len(lines)} kinds of lines, {len(pressed)} keys pressed, {sum(pressed)} events written")
     assert sum(pressed) > len(pressed) / 3
     assert not found, f"{len(found)}:\n" + "\n".join(found[:20])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "benchmark", [pytest.param(each, marks=() if each in QUICK else pytest.mark.sweep) for each in BENCHMARKS]
+    "benchmark",
+    [pytest.param(each, marks=() if each in QUICK_BENCHMARKS else pytest.mark.sweep) for each in BENCHMARKS],
 )
-async def test_words_and_journal_agree(benchmark: str, samples: Path, imports: Imports, tmp_path: Path) -> None:
-    """Every key, on a share of the lines."""
+async def test_screen_and_journal_agree(benchmark: str, samples: Path, imports: Imports, tmp_path: Path) -> None:
+    """Test every key on a share of the lines."""
     await check(samples / benchmark, tmp_path / "work", imports, share=SHARE)
 
 
@@ -184,7 +199,7 @@ async def test_words_and_journal_agree(benchmark: str, samples: Path, imports: I
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-async def test_every_key_on_every_kind_of_line(
+async def test_screen_and_journal_agree_on_all_lines(
     benchmark: str, size: tuple[int, int], samples: Path, imports: Imports, tmp_path: Path
 ) -> None:
     await check(samples / benchmark, tmp_path / "work", imports, size=size)
@@ -194,7 +209,7 @@ async def test_every_key_on_every_kind_of_line(
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", ["acebench", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench"])
-async def test_words_and_journal_agree_on_published_runs(
+async def test_screen_and_journal_agree_on_published_runs(
     folder: str, bench: Path, imports: Imports, tmp_path: Path
 ) -> None:
     await check(bench / folder, tmp_path / "work", imports)

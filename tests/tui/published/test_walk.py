@@ -1,5 +1,4 @@
-"""Every item of the published runs on screen: a sample of each in `make sweep`, every single one with
-FCREVIEW_WALK=all."""
+"""The first screen of published items is correct: a sample in `make sweep`, all items with FCREVIEW_WALK=all."""
 
 from __future__ import annotations
 
@@ -13,10 +12,10 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.examples import only_long
 from tests.sharing import Imports
-from tests.tui.published.walking import SIZES, faults
+from tests.tui.published.item_checks import SIZES, find_faults
 
 SAMPLE = 60
-"""Items of a folder, spread over all of its runs."""
+"""Number of items of a folder, spread over all of its runs."""
 NAMED = {
     "acebench": ("agent_multi_step_0", "agent_multi_step_2", "agent_multi_turn_20", "special_irrelevant_6"),
     "bfcl_v4": ("multi_turn_base_18", "live_multiple_7-3-2"),
@@ -24,14 +23,14 @@ NAMED = {
     "confetti": ("conversationsclean_1", "conversationsclean_6", "conversationsclean_137", "dialogacts_10"),
     "hammerbench": ("mQmA_7_2", "IS_0_3"),
 }
-EQUAL_CALLS = ("bfcl_families", "bfcl_v1_july")
-"""Told by the same code as the others, and long in importing."""
+SLOW_FOLDERS = ("bfcl_families", "bfcl_v1_july")
+"""Folders that use the same code as others and take long to import."""
 OTHERS = ("bfcl_v1", "bfcl_families", "bfcl_v1_july")
-FOLDERS = [pytest.param(name, id=name, marks=only_long if name in EQUAL_CALLS else ()) for name in (*NAMED, *OTHERS)]
+FOLDERS = [pytest.param(name, id=name, marks=only_long if name in SLOW_FOLDERS else ()) for name in (*NAMED, *OTHERS)]
 
 
-def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
-    """Rows that are walked: those with a name here, and a sample or all."""
+def select_items(store: Store, named: tuple[str, ...]) -> list[int]:
+    """Return the named items, and a sample or all."""
     count = store.count_items(View())
     step = 1 if os.environ.get("FCREVIEW_WALK") == "all" else max(count // SAMPLE, 1)
     view = View(queue="dataset")
@@ -42,22 +41,22 @@ def chosen(store: Store, named: tuple[str, ...]) -> list[int]:
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_item_is_told_on_its_first_screen(folder: str, bench: Path, imports: Imports) -> None:
+def test_first_screen_of_published_items_is_correct(folder: str, bench: Path, imports: Imports) -> None:
     store = Store.open(imports.of([bench / folder]), "alice")
     found: Counter[str] = Counter()
     try:
-        items = chosen(store, NAMED.get(folder, ()))
+        items = select_items(store, NAMED.get(folder, ()))
         for item in items:
             detail = store.read_detail(item)
             for width, height in SIZES:
-                for fault in faults(detail, width, height):
+                for fault in find_faults(detail, width, height):
                     found[f"{detail.item.id} {width}x{height}: {fault}"] += 1
     finally:
         store.close()
     print(f"{folder}: {len(items)} items walked")
-    assert len(items) >= min(SAMPLE, store_size(folder))
+    assert len(items) >= min(SAMPLE, minimum_count(folder))
     assert not found, f"{len(found)} faults: " + "\n".join(list(found)[:20])
 
 
-def store_size(folder: str) -> int:
+def minimum_count(folder: str) -> int:
     return 13 if folder == "complexfuncbench" else SAMPLE

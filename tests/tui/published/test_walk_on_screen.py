@@ -1,5 +1,5 @@
-"""The walk in the running app, over a sample of every published run at four sizes: what is drawn is not blank, no row
-is wider than the terminal, the first difference is on the first screen, keys lead to every argument that differs."""
+"""Published items in the running app at four sizes: rows fit, the first difference is on the first screen, and keys
+reach each argument that differs."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import plain_text
 from tests.examples import only_long
 from tests.sharing import Imports
+from tests.tui.published.item_checks import SIZES
 from tests.tui.published.test_walk import FOLDERS, NAMED
-from tests.tui.published.walking import SIZES
 
 pytestmark = [only_long, pytest.mark.sweep, pytest.mark.slow]
 SAMPLE = 12
-"""Items of a folder, besides those with a name."""
+"""Number of items of a folder, besides the named items."""
 STEPS = 300
-"""Keys pressed at most to come to the last argument of an item."""
+"""Maximal number of keys to reach the last argument of an item."""
 
 
-def chosen(store: Store, folder: str) -> list[int]:
+def select_items(store: Store, folder: str) -> list[int]:
     count, view = store.count_items(View()), View(queue="dataset")
     sample = [store.fetch_page(view, at, 1)[0].item for at in range(0, count, max(count // SAMPLE, 1))]
     return list(dict.fromkeys([*(store.find_items(name)[0] for name in NAMED.get(folder, ())), *sample]))
 
 
-def shown_wrong(pane: ItemPane, width: int) -> list[str]:
+def find_screen_faults(pane: ItemPane, width: int) -> list[str]:
     view, reader = pane.text, pane.cursor
     text = [view.render_line(y).text for y in range(view.size.height)]
     strips = pane.app.screen._compositor.render_strips()
@@ -50,8 +50,8 @@ def shown_wrong(pane: ItemPane, width: int) -> list[str]:
     return found
 
 
-async def unreached(pane: ItemPane, pilot: Any) -> list[str]:
-    """Arguments that differ and to which `j` does not come, everything being unfolded."""
+async def find_unreached(pane: ItemPane, pilot: Any) -> list[str]:
+    """Return the arguments that differ and that `j` does not reach with everything unfolded."""
     reader = pane.cursor
     opened = build_document(reader.detail, "alice", DisplayOptions(unfold_all=True))
     wanted = {block.key for block in opened if block.is_argument and block.differs}
@@ -74,13 +74,13 @@ async def unreached(pane: ItemPane, pilot: Any) -> list[str]:
 
 @pytest.mark.parametrize("size", [*SIZES, (200, 50)])
 @pytest.mark.parametrize("folder", FOLDERS)
-async def test_every_item_is_drawn(
+async def test_published_items_are_drawn_correctly(
     folder: str, size: tuple[int, int], bench: Path, imports: Imports, settled: Any, tmp_path: Path
 ) -> None:
     workspace: Workspace = imports.of([bench / folder])
     found: list[str] = []
     with Store.open(workspace, "alice") as store:
-        items = chosen(store, folder)
+        items = select_items(store, folder)
         session = Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         app = FcreviewApp(session, View(queue="dataset"), items[0])
         async with app.run_test(size=size) as pilot:
@@ -89,8 +89,8 @@ async def test_every_item_is_drawn(
             for item in items:
                 pane.open(item)
                 await settled(pilot)
-                wrong = shown_wrong(pane, size[0])
-                wrong += await unreached(pane, pilot)
+                wrong = find_screen_faults(pane, size[0])
+                wrong += await find_unreached(pane, pilot)
                 found += [f"{pane.cursor.detail.row.id} {each}" for each in wrong]
                 pane.cursor.options = DisplayOptions()
     print(f"{folder} {size}: {len(items)} items drawn")

@@ -19,7 +19,7 @@ from fcreview.tui.queue import loader
 from fcreview.tui.queue.loader import QueuePage, QueueRequest, load_page
 from fcreview.tui.widgets import base
 from tests.tui.conftest import screen_lines
-from tests.tui.idle import held_threads
+from tests.tui.idle import ignore_threads
 
 ENDLESS = "SELECT count(*) FROM range(1000000000000) a, range(1000000000000) b WHERE a.range + b.range = -1"
 
@@ -80,7 +80,7 @@ async def test_long_search_shows_progress_and_escape_cancels(
     monkeypatch.setattr(loader, "load_page", search_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
-        with held_threads():
+        with ignore_threads():
             await pilot.press("f", *"text:kangaroo", "enter")
             assert "Esc cancels" in await wait_for_line(pilot, "searching 2 items")
             await pilot.press("escape")
@@ -96,7 +96,7 @@ async def test_slow_first_rows_show_progress(make_app: Any, settled: Any, monkey
         return load_page(request, store)
 
     monkeypatch.setattr(loader, "load_page", load_late)
-    with held_threads():
+    with ignore_threads():
         async with make_app([{}, {}], view=View(queue="suspects")).run_test(size=(80, 24)) as pilot:
             try:
                 await wait_for_line(pilot, "reading the store · 1 s")
@@ -116,7 +116,7 @@ async def test_counting_failures_can_be_cancelled(make_app: Any, settled: Any, m
     monkeypatch.setattr(Store, "fetch_clusters", count_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await settled(pilot)
-        with held_threads():
+        with ignore_threads():
             await pilot.press("c")
             await wait_for_line(pilot, "counting failures")
             await endless.wait_for_start(pilot)
@@ -135,7 +135,7 @@ async def test_comparison_can_be_cancelled(make_app: Any, settled: Any, monkeypa
     monkeypatch.setattr(UnblindedAnalysis, "fetch_outcomes", compare_endlessly)
     async with make_app(runs={"maple-8b": [{}], "birch-7b": [{}]}).run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        with held_threads():
+        with ignore_threads():
             await pilot.press("r", "j", "x", "j", "x")
             await wait_for_line(pilot, "comparing")
             await endless.wait_for_start(pilot)

@@ -57,7 +57,7 @@ async def test_file_names_that_are_not_text_are_ignored(workspace: Workspace, se
 
 async def test_keys_before_the_store_is_open_are_ignored(workspace, store_gate, settled):
     with ExitStack() as holding:
-        holding.enter_context(idle.held_threads())
+        holding.enter_context(idle.ignore_threads())
         async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
             await pilot.pause()
             await pilot.press("down", "down", "enter")

@@ -19,8 +19,8 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import AnnotatorVocabulary, Session
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
-from tests.tui.idle import worked
-from tests.tui.themed import ThemedApp
+from tests.tui.idle import wait_for_workers
+from tests.tui.themed_app import ThemedApp
 
 OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})
 
@@ -65,7 +65,7 @@ class Keys:
             await self.done()
 
     async def done(self) -> None:
-        await worked(self._pilot.app)
+        await wait_for_workers(self._pilot.app)
         await self._pilot.pause()
 
 

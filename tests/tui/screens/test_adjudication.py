@@ -24,8 +24,8 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
-from tests.tui.at_once import press, until
 from tests.tui.conftest import screen_lines
+from tests.tui.key_input import send_keys, wait_until
 
 CALL = "turn:1/call:1"
 SAID: dict[str, dict[int, list[Annotation]]] = {
@@ -65,7 +65,7 @@ class Adjudicator:
     async def press(self, *keys: str) -> list[str]:
         for key in keys:
             await self._pilot.press(key)
-            await idle.worked(self.app)
+            await idle.wait_for_workers(self.app)
             await self._pilot.pause()
         return self.lines
 
@@ -92,7 +92,7 @@ async def adjudicating(
     async with app.run_test(size=size) as pilot:
         person = Adjudicator(pilot, app, workspace)
         await person.press()
-        await idle.worked(app)
+        await idle.wait_for_workers(app)
         await pilot.pause()
         yield person
 
@@ -219,7 +219,7 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
 async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace, shown: Callable[..., list[str]]) -> None:
     app = FcreviewApp(Session(workspace, "erin", blind=True))
     async with app.run_test(size=(160, 24)) as pilot:
-        await idle.worked(app)
+        await idle.wait_for_workers(app)
         await pilot.pause()
         await pilot.press("x")
         assert isinstance(app.screen, QueueScreen)
@@ -260,13 +260,13 @@ async def test_keys_before_the_first_disagreement_wait_unless_they_would_review_
         app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
         hold = threading.Event()
         app.session._thread.submit(hold.wait, 20)
-        with idle.held_threads():
+        with idle.ignore_threads():
             await pilot.press("x")
-            press(app, "p", "1", "right_square_bracket", "n")
+            send_keys(app, "p", "1", "right_square_bracket", "n")
             await pilot.pause()
         assert isinstance(app.screen, AdjudicationScreen) and len(rung) == 3
         hold.set()
-        await until(lambda: "unresolved · 2 of 3" in person.lines[1])
+        await wait_until(lambda: "unresolved · 2 of 3" in person.lines[1])
         assert person.events == []
         await person.press("n", *"seen", "enter")
         assert [event[0] for event in person.events] == ["simple_1"]

@@ -36,7 +36,7 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 async def opened(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[Adjudicator]:
     app = FcreviewApp(Session(workspace, "alice", blind=blind))
     async with app.run_test(size=size) as pilot:
-        await idle.worked(app)
+        await idle.wait_for_workers(app)
         await pilot.pause()
         yield Adjudicator(pilot, app, workspace)
 

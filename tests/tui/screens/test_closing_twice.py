@@ -14,8 +14,8 @@ from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.widgets.base import GuardedModalScreen, GuardedScreen
-from tests.tui.at_once import press, until
-from tests.tui.themed import ThemedApp
+from tests.tui.key_input import send_keys, wait_until
+from tests.tui.themed_app import ThemedApp
 
 ENTERS = ["enter"] * 12
 
@@ -48,7 +48,7 @@ async def test_a_covered_screen_waits_until_it_is_uncovered() -> None:
         await pilot.pause()
         assert pilot.app.screen_stack[-1] is above and not results
         above.dismiss("now")
-        await until(lambda: len(pilot.app.screen_stack) == 1)
+        await wait_until(lambda: len(pilot.app.screen_stack) == 1)
         await pilot.pause()
         assert results == [("above", "now"), ("below", "later")]
 
@@ -60,10 +60,10 @@ async def test_what_a_screen_draws_later_is_not_drawn_once_it_is_closed() -> Non
         screen = GuardedScreen[str]()
         await pilot.app.push_screen(screen)
         screen.call_after_refresh(drawn.append, "open")
-        await until(lambda: drawn == ["open"])
+        await wait_until(lambda: drawn == ["open"])
         screen.call_after_refresh(drawn.append, "closed")
         screen.dismiss()
-        await until(lambda: len(pilot.app.screen_stack) == 1)
+        await wait_until(lambda: len(pilot.app.screen_stack) == 1)
         await pilot.pause()
         await pilot.pause()
         assert drawn == ["open"]
@@ -75,14 +75,14 @@ async def test_an_item_is_left_while_it_opens(make_app: Any, settled: Any, keys:
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
         for at in range(3):
-            press(app, "enter")
+            send_keys(app, "enter")
             for _ in range(at):  # the item is in another stage each time
                 await asyncio.sleep(0.01)
-            press(app, *keys)
+            send_keys(app, *keys)
             await settled(pilot)
             assert app.is_running and app.return_code is None, keys
             while not isinstance(app.screen, QueueScreen):
-                press(app, "escape")
+                send_keys(app, "escape")
                 await settled(pilot)
     assert app.return_value is None
 
@@ -91,9 +91,9 @@ async def test_enter_many_times_ends_a_prompt_once(make_app: Any, settled: Any) 
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
         await settled(pilot)
-        press(app, "slash")
-        await until(lambda: isinstance(app.screen, AskScreen) and app.focused is not None)
-        press(app, "a", "b", *ENTERS)
+        send_keys(app, "slash")
+        await wait_until(lambda: isinstance(app.screen, AskScreen) and app.focused is not None)
+        send_keys(app, "a", "b", *ENTERS)
         await settled(pilot)
         assert isinstance(app.screen, ItemScreen)
         assert app.screen.cursor.last_search == "ab"
@@ -105,8 +105,8 @@ async def test_the_key_that_left_a_list_does_not_quit_when_pressed_again(make_ap
         await settled(pilot)
         await pilot.press("o")
         await settled(pilot)
-        press(app, "q", "q")
+        send_keys(app, "q", "q")
         await settled(pilot)
         assert isinstance(app.screen, QueueScreen) and app.is_running and app.return_value is None
-        press(app, "q")
-        await until(lambda: app.return_value == 0)
+        send_keys(app, "q")
+        await wait_until(lambda: app.return_value == 0)

@@ -26,7 +26,7 @@ from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.faults.hostile.exercise import find_harmful
 from tests.tui import idle
-from tests.tui.at_once import press, until
+from tests.tui.key_input import send_keys, wait_until
 from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 
 SIZE = (80, 24)
@@ -305,8 +305,8 @@ async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_be
             await pilot.press("enter")
             await settled(pilot)
         under = app.screen
-        press(app, "colon", *"fpc")
-        await until(lambda: [box.value for box in app.screen.query(PaletteInput)] == ["fpc"])
+        send_keys(app, "colon", *"fpc")
+        await wait_until(lambda: [box.value for box in app.screen.query(PaletteInput)] == ["fpc"])
         await settled(pilot)
         assert app.screen_stack[-2] is under and len(app.screen_stack) == (2 if below == "queue" else 3)
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
@@ -329,9 +329,9 @@ async def test_enter_right_behind_what_is_typed_takes_what_was_typed(
         await settled(pilot)
         await pilot.press("enter")
         await settled(pilot)
-        press(app, "colon", *"unsure", *pressed)
+        send_keys(app, "colon", *"unsure", *pressed)
         journals = make_app.stores[-1].workspace.reviews
-        await until(lambda: any(file.read_text() for file in journals.glob("*.jsonl")))
+        await wait_until(lambda: any(file.read_text() for file in journals.glob("*.jsonl")))
         await settled(pilot)
         events = [json.loads(line) for file in journals.glob("*.jsonl") for line in file.read_text().splitlines()]
         assert [event["verdict"] for event in events] == ["unsure"]
@@ -347,13 +347,13 @@ async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cur
     free = Event()
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        with idle.held_threads():
+        with idle.ignore_threads():
             busy = asyncio.ensure_future(app.session.query(lambda store: free.wait()))
             try:
-                press(app, "colon", *"se")
-                await until(lambda: first(app) == SEARCH)
-                press(app, "down")
-                await until(lambda: first(app) not in ("", SEARCH))
+                send_keys(app, "colon", *"se")
+                await wait_until(lambda: first(app) == SEARCH)
+                send_keys(app, "down")
+                await wait_until(lambda: first(app) not in ("", SEARCH))
                 here = first(app)
             finally:
                 free.set()

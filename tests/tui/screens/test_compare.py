@@ -38,7 +38,7 @@ async def opened(workspace: Workspace, size: tuple[int, int], *, blind: bool = F
     app = FcreviewApp(Session(workspace, "dora", blind=blind))
     async with app.run_test(size=size) as pilot:
         person = Adjudicator(pilot, app, workspace)
-        await idle.worked(app)
+        await idle.wait_for_workers(app)
         await pilot.pause()
         yield person
 

@@ -20,8 +20,8 @@ from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen, open_estimates
-from tests.tui.at_once import press, until
-from tests.tui.idle import held_threads
+from tests.tui.idle import ignore_threads
+from tests.tui.key_input import send_keys, wait_until
 
 RUNS = {"maple-8b": [{"official": False}, {"official": True}, {"official": True}], "birch-8b": [{"official": True}]}
 
@@ -140,20 +140,20 @@ async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, settled:
         await settled(pilot)
         hold = threading.Event()
         app.session._thread.submit(hold.wait, 20)
-        with held_threads():
+        with ignore_threads():
             open_estimates(app, app.session)
             await pilot.pause()
-            press(app, "down", "enter", "down", *"bob")
+            send_keys(app, "down", "enter", "down", *"bob")
             await pilot.pause()
         assert isinstance(app.screen, EstimatesScreen)
         hold.set()
-        await until(lambda: not app.screen._held_keys)
+        await wait_until(lambda: not app.screen._held_keys)
         await settled(pilot)
         assert app.screen._list.cursor == 1
         assert app.screen._form.values["annotators"] == "alice, bob"
         assert app.screen._form.values["run"] == str(app.screen._run.run)
-        press(app, "enter")
-        await until(lambda: bool(app.commands))
-        press(app, "r")
-        await until(lambda: isinstance(app.screen, QueueScreen))
+        send_keys(app, "enter")
+        await wait_until(lambda: bool(app.commands))
+        send_keys(app, "r")
+        await wait_until(lambda: isinstance(app.screen, QueueScreen))
         assert "queue sample" in "\n".join(await settled(pilot))

@@ -9,7 +9,7 @@ from textual.app import App
 from fcreview.tui.screens.pager import PagerScreen
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import DocumentView, LineBar
-from tests.tui.themed import ThemedApp
+from tests.tui.themed_app import ThemedApp
 
 TEXT = json.dumps({"rows": [{"name": f"row {n}", "tags": ["a", "b"]} for n in range(3)]})
 

@@ -12,7 +12,7 @@ from fcreview.tui.queue.state import FilterHistory
 from fcreview.tui.screens.dialogs import AskScreen, NoteBox, NoteScreen
 from fcreview.tui.widgets.base import SafeInput
 from fcreview.tui.widgets.filter_input import FilterInput, FilterLine
-from tests.tui.themed import ThemedApp
+from tests.tui.themed_app import ThemedApp
 
 HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"
 DRAWN = "a␛]0;title‹U+009B›31m‹U+202E›‹U+200B›[b]z␡"

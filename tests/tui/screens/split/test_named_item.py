@@ -24,7 +24,7 @@ from fcreview.tui.screens.item_pane import ItemPane
 from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
-from tests.tui.at_once import press, until
+from tests.tui.key_input import send_keys, wait_until
 from tests.tui.screens.split.sides import TWO, focused, journal, listed, named, panes_of, queue_of
 
 KEYS = ["j", "j", "k", "end", "g", "d", "tab", "tab", "enter", "escape", "p", "p", "u", "z", "]", "[", "F"]
@@ -78,7 +78,7 @@ class Seen:
             return not busy and panes.item_pane is not None and not panes.item_pane.opening
 
         for _ in range(3):
-            await until(still)
+            await wait_until(still)
             await asyncio.sleep(0.02)
 
 
@@ -88,7 +88,7 @@ async def seen(imported: Imported, place: Path) -> AsyncIterator[Seen]:
         app = FcreviewApp(Session(None, "alice", store, SlowReviewer(store)), View(queue="dataset"))
         async with app.run_test(size=TWO):
             made = Seen(app, store)
-            await until(lambda: bool(app.screen_stack and app.screen.query(ItemPane)))
+            await wait_until(lambda: bool(app.screen_stack and app.screen.query(ItemPane)))
             await made.done()
             made.watch()
             yield made
@@ -99,7 +99,7 @@ async def test_a_verdict_before_the_item_is_there_is_dropped_with_a_bell(importe
     async with seen(imported, tmp_path / "work") as made:
         rung: list[bool] = []
         made.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
-        press(made.app, "j", "j", "j", "tab", "p")
+        send_keys(made.app, "j", "j", "j", "tab", "p")
         await made.done()
         assert focused(made.app) == "item" and named(made.app) == listed(made.app)
         assert [name for name, _ in journal(made.store)] == made.said
@@ -121,13 +121,13 @@ async def test_while_another_list_is_read_nothing_is_judged(imported: Imported, 
         pane._loader.load_view = slowly  # type: ignore[method-assign]
         queue_of(made.app).state.search = "city 7"
         pane.load_view(CursorPosition())
-        press(made.app, "tab", "p", "right_square_bracket", "p")
-        await until(lambda: focused(made.app) == "item")
+        send_keys(made.app, "tab", "p", "right_square_bracket", "p")
+        await wait_until(lambda: focused(made.app) == "item")
         await asyncio.sleep(0.05)
         go.set()
         await made.done()
         assert journal(made.store) == [] and named(made.app) == listed(made.app) == "simple_7"
-        press(made.app, "p")
+        send_keys(made.app, "p")
         await made.done()
         assert journal(made.store) == [("simple_7", True)] and named(made.app) == listed(made.app) == "simple_70"
 
@@ -136,7 +136,7 @@ async def storm(made: Seen, seed: int, keys: list[str]) -> None:
     chosen = random.Random(seed)
     for _ in range(8):
         together = [chosen.choice(keys) for _ in range(chosen.randint(1, 8))]
-        press(made.app, *(SHIFTED.get(key, key) for key in together))
+        send_keys(made.app, *(SHIFTED.get(key, key) for key in together))
         await asyncio.sleep(chosen.choice([0, 0, 0.01, 0.15]))
     await made.done()
     assert named(made.app) == listed(made.app)
@@ -147,7 +147,7 @@ async def storm(made: Seen, seed: int, keys: list[str]) -> None:
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_storm_in_the_item_is_written_as_it_was_seen(imported: Imported, tmp_path: Path, seed: int) -> None:
     async with seen(imported, tmp_path / "work") as made:
-        press(made.app, "tab")
+        send_keys(made.app, "tab")
         await made.done()
         await storm(made, seed, ["p", "f", "u", "z", "]", "[", "j", "T"])
         assert made.said and [name for name, _ in journal(made.store)] == made.said

@@ -1,5 +1,4 @@
-"""What the drawn screen names: the item, what a verdict and what a score is about. Read off the rows, not asked of the
-program."""
+"""Read the item, and the targets of verdict and score keys, from the rows of the drawn screen."""
 
 from __future__ import annotations
 
@@ -16,23 +15,23 @@ MARKS = {"✓": True, "✗": False, "PASS": True, "FAIL": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ScreenFacts:
     id: str
     place: str
     about: str
-    """`turn 1 call 2 equivalent`; empty where the line has room for a remark only: then it is the item."""
+    """For example `turn 1 call 2 equivalent`. Empty if a message fills the line: then the item is the target."""
     scored: str
     why: str
-    """Whose verdict digits give a reason for."""
+    """The verdict for which the digit keys record a reason."""
     official: bool | None
     rule: bool | None
 
 
-def named(rows: Sequence[str]) -> Named:
+def read_facts(rows: Sequence[str]) -> ScreenFacts:
     path, head = ID.search(rows[0]), PLACE.match(rows[1])
     assert path is not None and head is not None, rows[:2]
     about, scored = ABOUT.search(rows[-2]), SCORED.search(rows[-2])
-    return Named(
+    return ScreenFacts(
         path["id"],
         head["place"],
         about["about"].strip() if about else "",
@@ -43,7 +42,7 @@ def named(rows: Sequence[str]) -> Named:
     )
 
 
-def same(shown: str, whole: str) -> bool:
-    """Whether a text that may be cut at its end or in its middle is this one."""
+def matches_cut_text(shown: str, whole: str) -> bool:
+    """Return whether `shown` is this text, maybe cut at its end or in its middle."""
     head, cut, tail = shown.partition("…")
     return shown == whole if not cut else whole.startswith(head) and whole.endswith(tail)

@@ -1,4 +1,4 @@
-"""A walk over items as the item screen shows them: what must hold of every one at any size."""
+"""Checks of an item on the item screen, for any item and size."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from fcreview.tui.text.lines import MIN_DOCS_WIDTH, line_width, plain_text
 
 SIZES = ((80, 24), (60, 20), (160, 50))
 BARS = 3
-"""Rows of the screen that are not the document's."""
+"""Number of screen rows outside the document."""
 GUTTER = 1
 
 
-def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
-    """What is wrong with an item's screen, in words."""
+def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
+    """Yield descriptions of faults on the item's screen."""
     cursor = Cursor(detail, "alice")
     cells = width - GUTTER
     shown = first_screen(cursor, cells, height - BARS)
@@ -37,12 +37,12 @@ def faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
         yield f"{wanted.key} is not on the first screen"
     if any(pair.state in "!-+" for pair in detail.item.pairs) and not _differs(cursor.blocks, wanted, detail):
         yield f"opens at {wanted.key}, where nothing differs"
-    yield from unreachable(detail, cursor.blocks)
-    yield from overlong_documents(detail, wanted.key)
+    yield from find_unreachable(detail, cursor.blocks)
+    yield from find_long_docs(detail, wanted.key)
 
 
-def overlong_documents(detail: ItemDetail, key: str) -> Iterator[str]:
-    """Of the functions beside the values."""
+def find_long_docs(detail: ItemDetail, key: str) -> Iterator[str]:
+    """Yield lines that are too long in the column of docs."""
     of = IndexedItem(detail.item)
     beside = FunctionDocsSource(detail.item.functions, functions_at(of, key) or available_functions(of), MIN_DOCS_WIDTH)
     for at in range(len(beside)):
@@ -52,8 +52,7 @@ def overlong_documents(detail: ItemDetail, key: str) -> Iterator[str]:
 
 
 def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
-    """The block on the first screen is a difference, the decisive step, or a failing turn all of whose calls are
-    equal."""
+    """Return whether the block is a difference, the decisive step, or a failing turn with equal calls."""
     failing = detail.item.extra.failing_turn
     return (
         wanted.differs or wanted.is_decisive or (failing is not None and wanted.key.startswith(f"turn:{failing + 1}"))
@@ -61,7 +60,7 @@ def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:
 
 
 def first_screen(cursor: Cursor, cells: int, height: int) -> list[tuple[str, str]]:
-    """Block keys and texts of the rows that are there when the item is opened, as `ItemText.open` shows them."""
+    """Return block keys and texts of the rows that `ItemText.open` shows."""
     layout = DocumentLayout(BlockSource(cursor.blocks), cells, height)
     layout.reveal(cursor.index)
     layout.reveal(first_difference_inside(cursor.blocks, cursor.index))
@@ -71,8 +70,8 @@ def first_screen(cursor: Cursor, cells: int, height: int) -> list[tuple[str, str
     ]
 
 
-def unreachable(detail: ItemDetail, blocks: list[Block]) -> Iterator[str]:
-    """Arguments that differ and for which there is no block to stop at, once everything is unfolded."""
+def find_unreachable(detail: ItemDetail, blocks: list[Block]) -> Iterator[str]:
+    """Yield arguments that differ and have no block at which the cursor stops."""
     opened = build_document(detail, "alice", DisplayOptions(unfold_all=True))
     stops = {block.key for block in opened if block.is_argument}
     folds = {block.key for block in blocks if block.foldable}

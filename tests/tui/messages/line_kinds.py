@@ -1,4 +1,4 @@
-"""Every kind of line that an item screen can have the cursor on: which blocks there are, and what is asked there."""
+"""All kinds of lines of the item screen: its blocks, and the pending question on each."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ from fcreview.tui.review.recorder import pending_question, score_criteria
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ItemLine:
     """A line of an item."""
 
     item: int
     block: str
-    """Its key; a search puts the cursor on any block."""
+    """The key of its block. A search can move the cursor to any block."""
     target: str
     open_all: bool
-    """Only there when everything is unfolded."""
+    """Whether the line exists only if everything is unfolded."""
 
 
-def places(store: Store, every: int = 1) -> list[Place]:
-    """One of each kind in the store's items, or in every so many of them."""
-    found: dict[tuple[object, ...], Place] = {}
+def find_line_kinds(store: Store, every: int = 1) -> list[ItemLine]:
+    """Return one line of each kind, from every `every`-th item of the store."""
+    found: dict[tuple[object, ...], ItemLine] = {}
     view = View(queue="dataset")
     for at in range(0, store.count_items(view), every):
         detail = store.read_detail(store.fetch_page(view, at, 1)[0].item)
-        for kind, place in _of(detail):
-            found.setdefault(kind, place)
+        for kind, line in _item_lines(detail):
+            found.setdefault(kind, line)
     return list(found.values())
 
 
-def _of(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], Place]]:
+def _item_lines(detail: ItemDetail) -> Iterator[tuple[tuple[object, ...], ItemLine]]:
     scored = bool(score_criteria(detail))
     for open_all in (False, True):
         blocks = build_document(detail, "alice", DisplayOptions(unfold_all=open_all, frames=True))
         for at, block in enumerate(blocks):
             target = target_at(blocks, at)
-            what = pending_question(detail.item, target)
-            automatic = type(what.automatic)
-            kind = (_shape(block.key), _shape(target), block.folded, what.criterion, automatic, scored)
-            yield kind, Place(detail.row.item, block.key, target, open_all)
+            question = pending_question(detail.item, target)
+            automatic = type(question.automatic)
+            kind = (_key_pattern(block.key), _key_pattern(target), block.folded, question.criterion, automatic, scored)
+            yield kind, ItemLine(detail.row.item, block.key, target, open_all)
 
 
-def _shape(key: str) -> str:
-    """`turn:2/call:1/arg:city` -> `turn:N/call:N/arg`."""
+def _key_pattern(key: str) -> str:
+    """Replace numbers and names: `turn:2/call:1/arg:city` -> `turn:N/call:N/arg`."""
     head, argument, _ = key.partition("/arg:")
     head = "extra:" if head.startswith("extra:") else head
     return re.sub(r"\d+", "N", head) + ("/arg" if argument else "")

@@ -1,4 +1,4 @@
-"""An app of Textual with the colours of fcreview, as a host of single screens."""
+"""A Textual app with the colours of fcreview that hosts a single screen."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two workspaces that differ in nothing but what a blind annotator must not know: verdicts, reasons, others' reviews.
+"""Two workspaces that differ only in what a blind annotator must not see: verdicts, reasons and reviews of others.
 
-Everything that is hidden carries a word that stands nowhere else.
+Each hidden text contains a word that appears nowhere else.
 """
 
 from __future__ import annotations
@@ -36,27 +36,26 @@ from tests.store.factory import make_item
 CALL = "turn:1/call:1"
 COUNT = 6
 PLANTED = ("zaphod", "quokka", "vellum", "thimble")
-"""Parts of every hidden word: in errors, in reasons, in values of the benchmark's own, in what others said and are
-called."""
+"""Parts of all hidden words: in errors, reasons, benchmark fields, and reviews and names of others."""
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class PlantedWorkspace:
     name: str
-    """Stands in every planted word."""
+    """A part of each planted word."""
     passing: tuple[bool, ...]
-    """The official verdict of each item; rule and judge differ from it here and there."""
+    """The official verdict of each item. Some recomputed verdicts differ."""
 
-    def word(self, planted: str) -> str:
-        return f"{planted}-{self.name}"
-
-
-ONE = World("one", (True, False, False, True, False, True))
-OTHER = World("other", (False, True, True, False, False, False))
+    def word(self, text: str) -> str:
+        return f"{text}-{self.name}"
 
 
-def built(world: World, place: Path) -> Workspace:
-    """At the same place for either world: paths are shown. What stood there before is gone."""
+ONE = PlantedWorkspace("one", (True, False, False, True, False, True))
+OTHER = PlantedWorkspace("other", (False, True, True, False, False, False))
+
+
+def build_workspace(planted: PlantedWorkspace, place: Path) -> Workspace:
+    """Build either workspace in the same place, because the screens show paths. Deletes the one before."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     workspace = find_workspace(place)
@@ -65,27 +64,27 @@ def built(world: World, place: Path) -> Workspace:
         "".join(json.dumps({"id": f"item_{n}", "result": "[get_weather()]"}) + "\n" for n in range(COUNT))
     )
     scores.write_text(
-        "".join(json.dumps({"id": f"item_{n}", "valid": ok}) + "\n" for n, ok in enumerate(world.passing))
+        "".join(json.dumps({"id": f"item_{n}", "valid": ok}) + "\n" for n, ok in enumerate(planted.passing))
     )
-    metrics = {"simple": {"accuracy": sum(world.passing) / COUNT}}
+    metrics = {"simple": {"accuracy": sum(planted.passing) / COUNT}}
     run = Run("bfcl", "V4", "en", "maple-8b", str(place), official_metrics=metrics, title="BFCL")
-    import_runs(workspace, [RunPlan(run, [results])], lambda plan: _items(world, plan, scores), n_workers=1)
-    _reviews(world, workspace)
-    _typed(world, workspace)
+    import_runs(workspace, [RunPlan(run, [results])], lambda plan: _make_items(planted, plan, scores), n_workers=1)
+    _write_reviews(planted, workspace)
+    _write_filters(planted, workspace)
     return workspace
 
 
-def _items(world: World, plan: RunPlan, scores: Path) -> Iterator[Item | ImportIssue]:
+def _make_items(planted: PlantedWorkspace, plan: RunPlan, scores: Path) -> Iterator[Item | ImportIssue]:
     offset = 0
     for number, line in enumerate(plan.results[0].read_bytes().splitlines(keepends=True)):
-        yield _item(world, number, str(plan.results[0]), offset, len(line), str(scores))
+        yield _make_item(planted, number, str(plan.results[0]), offset, len(line), str(scores))
         offset += len(line)
 
 
-def _item(world: World, number: int, file: str, offset: int, length: int, scores: str) -> Item:
-    ok = world.passing[number]
+def _make_item(planted: PlantedWorkspace, number: int, file: str, offset: int, length: int, scores: str) -> Item:
+    ok = planted.passing[number]
     long = number == 1
-    error, reason = world.word("zaphod"), world.word("quokka")
+    error, reason = planted.word("zaphod"), planted.word("quokka")
     issue = ImportIssue(scores, number + 1, f"the entry is odd: {error}", item=f"item_{number}")
     two = {
         "n_turns": 2,
@@ -118,25 +117,25 @@ def _item(world: World, number: int, file: str, offset: int, length: int, scores
         verdicts=[
             Verdict("official", ok, error_type=None if ok else error, rationale=reason, by=error),
             Verdict("rule", ok, rationale=reason),
-            Verdict("judge", ok, rationale=reason, by=world.word("vellum")),
-            Verdict("judge", ok, CALL, "equivalent", rationale=reason, by=world.word("vellum")),
+            Verdict("judge", ok, rationale=reason, by=planted.word("vellum")),
+            Verdict("judge", ok, CALL, "equivalent", rationale=reason, by=planted.word("vellum")),
             Verdict("judge", 2 if ok else 0, "response", "completeness", rationale=reason),
             Verdict("rule", 3 if ok else 5, criterion="decisive_step", error_type=error, rationale=reason, by=error),
         ],
         extra=Extra(
             failing_turn=(0 if ok else 1) if long else None,
-            state_differences={world.word("vellum"): StateDifference(1, 2)},
+            state_differences={planted.word("vellum"): StateDifference(1, 2)},
             score_record=RecordLocation(scores, number + 1, 0, 10 if ok else 12),
             needs=[[CALL]] if ok else None,
             metadata={
                 "score": 1.0 if ok else 0.0,
                 "scores": {"match": "C" if ok else "I"},
-                "edited": {"match": world.word("thimble")},
-                world.word("vellum"): reason,
+                "edited": {"match": planted.word("thimble")},
+                planted.word("vellum"): reason,
             },
             recorded_reviews=[
-                RecordedReview("inspect", world.word("thimble"), not ok, reason=reason, time="2026-01-01T00:00:00Z"),
-                RecordedReview("inspect", world.word("thimble"), not ok, CALL, reason=reason),
+                RecordedReview("inspect", planted.word("thimble"), not ok, reason=reason, time="2026-01-01T00:00:00Z"),
+                RecordedReview("inspect", planted.word("thimble"), not ok, CALL, reason=reason),
             ],
         ),
         issues=[] if ok else [issue],
@@ -147,13 +146,13 @@ def _item(world: World, number: int, file: str, offset: int, length: int, scores
     )
 
 
-def _reviews(world: World, workspace: Workspace) -> None:
-    """Of others, and of an adjudicator: on items, calls, other criteria; stale ones; one in another file's damage."""
+def _write_reviews(planted: PlantedWorkspace, workspace: Workspace) -> None:
+    """Write reviews and adjudications of others on items, calls and criteria, stale reviews, and a damaged journal."""
     from fcreview.store.store import Store
 
-    note, tag = world.word("thimble"), world.word("vellum")
+    note, tag = planted.word("thimble"), planted.word("vellum")
     acts: list[tuple[str, int, Annotation, dict[str, Any]]] = []
-    for number, ok in enumerate(world.passing):
+    for number, ok in enumerate(planted.passing):
         acts.append(("bob", number, Annotation(verdict=ok, note=note, tags=[tag]), {}))
         acts.append(("bob", number, Annotation(criterion="decisive_step", verdict=2 if ok else 4, note=note), {}))
         if ok:
@@ -166,21 +165,21 @@ def _reviews(world: World, workspace: Workspace) -> None:
             acts.append(("bob", number, Annotation(note=note), {"prediction_hash": "older"}))
             acts.append(("dora", number, Annotation(act="adjudicate", verdict=True, fault="judge", note=note), {}))
     with Store.open(workspace) as store:
-        for who, number, said, changed in acts:
+        for who, number, annotation, changed in acts:
             key, prediction, golden = store.reviews.key_and_hashes(store.find_items(f"item_{number}")[0])
             hashes = {"prediction_hash": prediction, "golden_hash": golden, **changed}
-            Journal(workspace, f"{who}-{note}").append(key, said, **hashes)
+            Journal(workspace, f"{who}-{note}").append(key, annotation, **hashes)
     torn = workspace.reviews / f"erin-{note}.jsonl"
-    if world is ONE:
+    if planted is ONE:
         torn.write_bytes(b'{"event": "cut o')
 
 
-def _typed(world: World, workspace: Workspace) -> None:
-    """Filters that alice kept and typed when she was not blind, and another's."""
-    told = f"error:{world.word('zaphod')} tag:{world.word('quokka')} OR official:fail"
-    for who in ("alice", f"bob-{world.word('thimble')}"):
+def _write_filters(planted: PlantedWorkspace, workspace: Workspace) -> None:
+    """Write saved and typed filters of alice when she was not blind, and of another annotator."""
+    told = f"error:{planted.word('zaphod')} tag:{planted.word('quokka')} OR official:fail"
+    for who in ("alice", f"bob-{planted.word('thimble')}"):
         for folder, kept in (("filters", {"told": told}), ("history", {"filter": [told], "search": []})):
             (workspace.root / folder).mkdir(exist_ok=True)
             (workspace.root / folder / f"{who}.json").write_text(json.dumps(kept))
-    other = workspace.root / "filters" / f"bob-{world.word('thimble')}.json"
-    other.write_text(json.dumps({world.word("vellum"): "you:none"}))
+    other = workspace.root / "filters" / f"bob-{planted.word('thimble')}.json"
+    other.write_text(json.dumps({planted.word("vellum"): "you:none"}))

@@ -1,4 +1,4 @@
-"""Keys as they come from a terminal, all at once, and waiting for what comes of them."""
+"""Send keys to an app as a terminal does, and wait for a condition."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 from textual import events
 from textual.app import App
 
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds."""
 
 
-def press(app: App[Any], *keys: str) -> None:
-    """Nothing is waited for."""
+def send_keys(app: App[Any], *keys: str) -> None:
+    """Send the keys without waiting for the app."""
     for key in keys:
         event = events.Key(key, key if len(key) == 1 else None)
         event.set_sender(app)
         app._driver.send_message(event)
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < end, "it did not come to that"
+async def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end, "timed out"
         await asyncio.sleep(0.005)

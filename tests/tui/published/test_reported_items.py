@@ -1,4 +1,4 @@
-"""Published items on which screens once misled: what their first screen shows at 80x24, in this order."""
+"""Published items that were once displayed wrongly: rows of their first screen at 80x24, in this order."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from fcreview.tui.item_view.document import build_document
 from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from tests.sharing import Imports
-from tests.tui.published.walking import BARS, GUTTER, first_screen
+from tests.tui.published.item_checks import BARS, GUTTER, first_screen
 
 pytestmark = [pytest.mark.sweep, pytest.mark.slow]
-SEEN = {
+FIRST_SCREEN = {
     ("confetti", "conversationsclean_1"): [
         "user    ",
         "golden  HRCompany",
@@ -63,8 +63,8 @@ SEEN = {
     ("hammerbench", "mQmA_7_2"): ["! departure", "── official", "── judge"],
     ("complexfuncbench", "Cross-0"): ["+ extra · vs golden call 6", "! query"],
 }
-"""Beginnings or parts of rows."""
-BELOW = {
+"""Parts of rows."""
+DOCUMENT = {
     ("acebench", "agent_multi_step_2"): [
         "state   at the start",
         "decisive step",
@@ -80,11 +80,11 @@ BELOW = {
         "── response · step 6",
     ],
 }
-"""Somewhere in the item."""
+"""Parts of rows anywhere in the document."""
 
 
-def missing(rows: list[str], wanted: list[str]) -> list[str]:
-    """What does not stand there, or not behind what precedes it."""
+def find_missing(rows: list[str], wanted: list[str]) -> list[str]:
+    """Return the texts that are missing, or not below the text before."""
     at, found = 0, []
     for each in wanted:
         place = next((n for n in range(at, len(rows)) if each in rows[n]), None)
@@ -95,28 +95,28 @@ def missing(rows: list[str], wanted: list[str]) -> list[str]:
     return found
 
 
-def opened(store: Store, name: str) -> ItemDetail:
+def read_item(store: Store, name: str) -> ItemDetail:
     return store.read_detail(store.find_items(name)[0])
 
 
-@pytest.mark.parametrize(("folder", "name"), SEEN)
-def test_the_first_screen_tells_it(folder: str, name: str, bench: Path, imports: Imports) -> None:
+@pytest.mark.parametrize(("folder", "name"), FIRST_SCREEN)
+def test_first_screen_contains_the_rows(folder: str, name: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
-        shown = first_screen(Cursor(opened(store, name), "alice"), 80 - GUTTER, 24 - BARS)
+        shown = first_screen(Cursor(read_item(store, name), "alice"), 80 - GUTTER, 24 - BARS)
     rows = [row for _, row in shown]
-    assert not missing(rows, SEEN[folder, name]), "\n".join(rows)
+    assert not find_missing(rows, FIRST_SCREEN[folder, name]), "\n".join(rows)
 
 
-@pytest.mark.parametrize(("folder", "name"), BELOW)
-def test_the_item_tells_it(folder: str, name: str, bench: Path, imports: Imports) -> None:
+@pytest.mark.parametrize(("folder", "name"), DOCUMENT)
+def test_document_contains_the_rows(folder: str, name: str, bench: Path, imports: Imports) -> None:
     with Store.open(imports.of([bench / folder]), "alice") as store:
-        blocks = build_document(opened(store, name), "alice", DisplayOptions())
+        blocks = build_document(read_item(store, name), "alice", DisplayOptions())
     rows = [plain_text(line) for block in blocks for line in block.lines(80 - GUTTER)]
-    assert not missing(rows, BELOW[folder, name]), "\n".join(rows)
+    assert not find_missing(rows, DOCUMENT[folder, name]), "\n".join(rows)
 
 
-def test_the_document_of_a_turn_is_of_its_own_function(bench: Path, imports: Imports) -> None:
-    """From `multi_turn_base_18` `K d` led to the function of another turn."""
+def test_docs_of_a_turn_belong_to_its_own_function(bench: Path, imports: Imports) -> None:
+    """`K d` on `multi_turn_base_18` showed the docs of another turn's function."""
     with Store.open(imports.of([bench / "bfcl_v4"]), "alice") as store:
         for item in store.find_items("multi_turn_base_18"):
             reader = Cursor(store.read_detail(item), "alice")

@@ -1,5 +1,4 @@
-"""Keys that say something of an item, pressed on a line; what the screen named before, what it says behind, and what
-the journal has."""
+"""Press review keys on a line, and record the screen before and after, and the journal."""
 
 from __future__ import annotations
 
@@ -20,31 +19,31 @@ from fcreview.tui.app import FcreviewApp
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
 from tests.tui.conftest import screen_lines
-from tests.tui.idle import worked
-from tests.tui.messages.kinds import Place
-from tests.tui.messages.named import Named, named
+from tests.tui.idle import wait_for_workers
+from tests.tui.messages.line_kinds import ItemLine
+from tests.tui.messages.screen_facts import ScreenFacts, read_facts
 
 
 @dataclass(frozen=True, slots=True)
-class Pressed:
-    place: Place
-    armed: bool
+class KeyPress:
+    line: ItemLine
+    on_target: bool
     keys: Sequence[str]
-    before: Named
+    before: ScreenFacts
     prompt: str
-    """Rows of what the first key opened; empty if it opened nothing."""
+    """Rows of the prompt that the first key opened, or an empty text."""
     after: str
     """The status line."""
     events: list[dict[str, Any]]
 
     def __str__(self) -> str:
-        said = [(e["key"]["id"], e["target"], e["criterion"], e.get("verdict")) for e in self.events]
-        at = f"{self.place.block}{' T' if self.armed else ''} {' '.join(self.keys)}"
-        return f"{at}: named {self.before}, wrote {said}, says {self.after!r}"
+        reviews = [(e["key"]["id"], e["target"], e["criterion"], e.get("verdict")) for e in self.events]
+        at = f"{self.line.block}{' T' if self.on_target else ''} {' '.join(self.keys)}"
+        return f"{at}: named {self.before}, wrote {reviews}, message {self.after!r}"
 
 
-class Desk:
-    """An app on its item screen, whose cursor can be put on any line of any item."""
+class ItemApp:
+    """An app on its item screen. The cursor can be moved to any line of any item."""
 
     def __init__(self, pilot: Pilot[Any], app: FcreviewApp, workspace: Workspace) -> None:
         self._pilot, self._app = pilot, app
@@ -54,38 +53,38 @@ class Desk:
     def screen(self) -> ItemScreen:
         return next(screen for screen in self._app.screen_stack if isinstance(screen, ItemScreen))
 
-    async def settle(self) -> list[str]:
-        await worked(self._app)
+    async def wait(self) -> list[str]:
+        await wait_for_workers(self._app)
         await self._pilot.pause()
         return screen_lines(self._app)
 
-    async def stand(self, place: Place) -> None:
-        """On the line, as a search would leave the cursor there."""
-        self.screen.item_reviewer.open_item(place.item)
-        await self.settle()
+    async def move_to(self, line: ItemLine) -> None:
+        """Move the cursor to the line, as a search would."""
+        self.screen.item_reviewer.open_item(line.item)
+        await self.wait()
         text = self.screen.text
-        text.required_reader.options = replace(text.required_reader.options, unfold_all=place.open_all)
-        text.required_reader.rebuild(key=place.block)
-        text._show_blocks((place.block, 0))
-        assert text.required_reader.block.key == place.block
+        text.required_reader.options = replace(text.required_reader.options, unfold_all=line.open_all)
+        text.required_reader.rebuild(key=line.block)
+        text._show_blocks((line.block, 0))
+        assert text.required_reader.block.key == line.block
 
-    async def press(self, place: Place, keys: Sequence[str], *, armed: bool) -> Pressed:
-        await self.stand(place)
-        if armed:
+    async def press(self, line: ItemLine, keys: Sequence[str], *, on_target: bool) -> KeyPress:
+        await self.move_to(line)
+        if on_target:
             await self._pilot.press("T")
-        before = named(await self.settle())
-        self.events()
+        before = read_facts(await self.wait())
+        self.read_events()
         await self._pilot.press(keys[0])
-        shown = await self.settle()
+        shown = await self.wait()
         prompt = "" if self._app.screen is self.screen else "\n".join(shown[-11:])
         if prompt:
             for key in keys[1:]:
                 await self._pilot.press(key)
-            shown = await self.settle()
-        return Pressed(place, armed, keys, before, prompt, shown[-2], self.events())
+            shown = await self.wait()
+        return KeyPress(line, on_target, keys, before, prompt, shown[-2], self.read_events())
 
-    def events(self) -> list[dict[str, Any]]:
-        """What the journal has since it was looked at last."""
+    def read_events(self) -> list[dict[str, Any]]:
+        """Return the new events of the journal."""
         if not self._journal.exists():
             return []
         with self._journal.open() as file:
@@ -96,12 +95,12 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk(workspace: Workspace, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[Desk, Store]]:
+async def open_item_app(workspace: Workspace, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[ItemApp, Store]]:
     with Store.open(workspace, "alice") as store:
         session = Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         first = store.fetch_page(View(queue="dataset"), 0, 1)[0]
         app = FcreviewApp(session, View(queue="dataset"), first.item)
         async with app.run_test(size=size) as pilot:
-            made = Desk(pilot, app, workspace)
-            await made.settle()
-            yield made, store
+            opened = ItemApp(pilot, app, workspace)
+            await opened.wait()
+            yield opened, store

@@ -36,12 +36,12 @@ class Action:
     """Text on the help screen, set where the label alone would be unclear. If empty, the help screen shows the
     label."""
     priority: bool = False
-    """Whether the key works wherever the focus is. Such a key is handled at once, before keys that are still
-    waiting."""
+    """Whether the key works whatever widget has the focus. The app handles it before keys that were pressed earlier and
+    still wait."""
 
 
 hidden = partial(Action, has_hint=False)
-"""Makes an action that the key line omits."""
+"""Creates an action that the key line does not show."""
 
 
 def scroll_actions(group: str) -> list[Action]:
@@ -94,10 +94,10 @@ APP_ACTIONS = [
 ]
 
 MODAL_HELP_ACTIONS = APP_ACTIONS[:1]
-"""App actions that a modal list binds itself, because Textual disables the app's keys in modal screens. The palette key
-has priority, so it works in modal screens too."""
+"""The help action, for the bindings of modal lists. Textual disables the app's other keys in modal screens, but not the
+palette key, because it has priority."""
 PROMPT_HELP_ACTIONS = [replace(MODAL_HELP_ACTIONS[0], has_hint=False)]
-"""Help action in prompts. Their key line has no room for its hint."""
+"""The help action, for prompts. The key line does not show it, because a prompt has little room."""
 
 LIST_ACTIONS = [
     hidden("list.down", "j,down", "move(1)", "move to the next line"),
@@ -305,7 +305,7 @@ BULK_REVIEW_ACTIONS = [
     *scroll_actions("bulk"),
     Action("bulk.cancel", "q,escape", "cancel", "cancel"),
 ]
-"""Keys of the bulk review screen. A key that the item screen also has does the same on both screens."""
+"""Keys of the bulk review screen. Keys that also exist on the item screen do the same on both screens."""
 
 _SHARED_ITEM_ACTIONS = (
     *("pass", "fail", "golden_wrong", "unsure", "fault", "note", "undo", "target"),
@@ -320,7 +320,7 @@ ADJUDICATION_ACTIONS = [
     Action("adjudication.other", "o", "other", "enter value"),
     hidden("adjudication.answers", "v", "answers", "show the answers in full"),
 ]
-"""Keys of the adjudication screen. A key that the item screen also has does the same on both screens."""
+"""Keys of the adjudication screen. Keys that also exist on the item screen do the same on both screens."""
 
 PAGER_ACTIONS = [
     Action("pager.close", "q,escape", "close", "back"),
@@ -421,4 +421,4 @@ KEY_SCOPES: tuple[Sequence[Action], ...] = (
 """Groups of actions that are active at the same time. Within a group, no two actions may have the same key."""
 ACTIONS: dict[str, Action] = {action.id: action for scope in KEY_SCOPES for action in scope}
 SHARED_GROUPS = ("list", "app")
-"""Id groups of actions that many screens share. The help screen shows these groups last."""
+"""First parts of the ids of actions that many screens share. The help screen shows these actions last."""

@@ -128,7 +128,7 @@ class SignalWakeup:
 N_COLOURS = {"standard": 16, "256": 256, "truecolor": 1 << 24}
 """Number of colours of each colour system of Rich."""
 MIN_TERMINAL_SIZE = (60, 15)
-"""Smallest supported terminal, in columns and rows."""
+"""Smallest supported terminal size: (columns, rows)."""
 
 
 def _choose_driver(session: Session) -> type[ScreenDiffDriver]:
@@ -221,11 +221,12 @@ class FcreviewApp(App[int]):
             self._message = str(error)
 
     def get_css_variables(self) -> dict[str, str]:
-        """Add the colours by meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
+        """Add a variable for the colour of each meaning: `$golden`, `$predicted`, `$passed`, `$failed`, `$people`."""
         return {**super().get_css_variables(), **css_variables(self.theme)}
 
     def _set_page_background(self) -> None:
-        """Give the web page around the terminal the background of the theme, with the sequences OSC 11 and OSC 111."""
+        """Set the background of the web page around the terminal to that of the theme, with the sequences OSC 11 and
+        OSC 111."""
         if self._driver is not None and self._driver.is_web:
             palette = build_palette(self.theme)
             self._driver.write("\x1b]111\x07" if palette.is_ansi else f"\x1b]11;{palette.background}\x07")
@@ -305,7 +306,8 @@ class FcreviewApp(App[int]):
         open_overview(self, self.session)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Disable the action `palette` where its key types text. Allow every other action."""
+        """Disable the action `palette` where the user enters text, because its key then types a character. Allow every
+        other action."""
         if action != "palette":
             return True
         if not self.screen_stack or (self.focused is not None and self.focused.check_consume_key("colon", ":")):
@@ -358,7 +360,7 @@ class FcreviewApp(App[int]):
             self.session.save_position(self._state, self._find_position(queue))
 
     def _find_position(self, queue: QueueScreen) -> QueuePosition:
-        """Return the position of the queue, with the cursor on the item that is open above it."""
+        """Return the position to save. If an item is open above the queue, the cursor is on that item."""
         from fcreview.tui.screens.item_pane import ItemScreen
 
         position = queue.position

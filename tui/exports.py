@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fcreview.tui.command_forms import CommandForm, CommandResult, CommandService
 
 WHOLE_RUN_FORMATS = ("inspect", "native", "golden-patch")
-"""Formats that contain whole runs and ignore the filter."""
+"""Formats that export whole runs. The filter of the view does not apply to them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def download_name(text: str) -> str:
 
 
 def deliver_download(app: App[Any], path: Path) -> None:
-    """Offer a file to the browser, or a folder as a ZIP file. The path may be deleted afterwards."""
+    """Offer a file to the browser, or a ZIP file of a folder. The caller may delete `path` afterwards."""
     if path.is_dir():
         path = Path(shutil.make_archive(str(path), "zip", path))
     app.deliver_binary(path, save_filename=path.name)

@@ -36,7 +36,8 @@ class DecisiveStepMark:
 def find_mark(
     item: Item, opinions: Sequence[Opinion], annotator: str, *, hide_verdicts: bool
 ) -> DecisiveStepMark | None:
-    """Return the adjudicated decisive step, else the annotator's own, else the agreed step, else the visible guess."""
+    """Return the adjudicated step, else the step that `annotator` chose, else the step on which annotators agree, else
+    the guess. The guess is omitted if `hide_verdicts` is set."""
     verdicts = [] if hide_verdicts else [v for v in item.verdicts if v.criterion == DECISIVE_STEP]
     guess = next((v for v in verdicts if isinstance(v.value, (int, float))), None)
     given = [o for o in opinions if o.criterion == DECISIVE_STEP and not o.stale and _is_number(o.verdict)]
@@ -73,7 +74,8 @@ class Block:
     """Identifier that does not change while the item is open, such as `turn:2/call:1/arg:city`."""
     lines: LineRenderer
     target: str | None = None
-    """Address of the block's verdict target. If None, verdict keys apply to the enclosing turn or the item."""
+    """Address of the part that a verdict at this block applies to. If None, the verdict applies to the enclosing turn
+    or the item."""
     is_heading: bool = False
     """Whether the cursor stops at this block even though the block cannot be folded."""
     is_argument: bool = False
@@ -97,7 +99,7 @@ class Block:
     facts: Line = ()
     """Text at the bottom right of the panel that begins with this block."""
     message: int | None = None
-    """Number of the message that the block shows, from 1. None outside conversations."""
+    """Number of the message that the block shows, from 1. None if the item is not a conversation."""
     is_decisive: bool = False
 
     @property
@@ -108,10 +110,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class DisplayOptions:
-    """How an item is displayed."""
+    """Options for the display of an item."""
 
     folds: Mapping[str, bool] = field(default_factory=dict)
-    """Maps a block key to whether the reader folded (True) or unfolded (False) the block."""
+    """Maps the key of a block to the state that the reader chose: true for folded, false for unfolded."""
     full_dialogue: bool = False
     """Whether the dialogue also contains system messages, logs and raw replies."""
     hide_verdicts: bool = False
@@ -121,7 +123,7 @@ class DisplayOptions:
     docs_choice: str = ""
     """Function docs on display: `golden`, `predicted`, `all`, or empty for no docs."""
     docs_call: str = ""
-    """Address of the call below which its function docs are shown."""
+    """Address of the call for which the reader chose function docs. They are shown below the call."""
     unfold_all: bool = False
     """Whether every block is unfolded, as it is for a search."""
     group_keys: str = ""
@@ -129,16 +131,17 @@ class DisplayOptions:
     open_key: str = "enter"
     confirm_key: str = ""
     frames: bool = False
-    """Whether unfolded calls have a frame, and functions and metadata are folded, as on screen."""
+    """Whether to draw a frame around unfolded calls, and to fold functions and metadata, as on screen."""
     panels: bool = False
-    """Whether all sections have a frame, as on a large screen."""
+    """Whether to draw a frame around every section, as on a large screen."""
     suspicions: Sequence[str] = ()
     """Reasons why the golden answer of the item looks wrong. Empty outside the queue of suspects."""
     print_hint: str = ""
     """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
 
     def is_folded(self, key: str, default: bool) -> bool:
-        """Whether a block is folded: as the reader left it, else `default`. Printed output unfolds all turns."""
+        """Whether a block is folded: as the reader chose, else `default`. Printed output unfolds the blocks of the top
+        level, such as turns."""
         if self.unfold_all:
             return False
         return default and "/" in key if self.print_hint else self.folds.get(key, default)
@@ -148,7 +151,8 @@ class DisplayOptions:
         return self.print_hint or f"{self.open_key} to open"
 
     def row_limit(self, limit: int) -> int:
-        """Return the number of rows to show of a text: `limit`, or all rows in complete printed output."""
+        """Return the maximum number of rows of a text: `limit`, but unlimited in printed output with all blocks
+        unfolded."""
         return UNLIMITED_ROWS if self.print_hint and self.unfold_all else limit
 
 
@@ -202,13 +206,14 @@ class IndexedItem:
         """Reviews that the annotator may see."""
         self.opinions_by_target = _group_by(self.opinions, lambda opinion: opinion.target)
         self.verdicts = _group_by(item.verdicts, lambda verdict: verdict.target)
-        """Maps a target to its verdicts, of which an item can have one for each of a million arguments."""
+        """Maps a target to its verdicts. An item may have a million targets, because each argument can have
+        verdicts."""
         on_arguments = [verdict for verdict in item.verdicts if "/arg:" in verdict.target]
         self.argument_verdicts = _group_by(on_arguments, lambda verdict: verdict.target.partition("/arg:")[0])
         self.golden_calls = {(call.turn, call.index): call for call in item.golden}
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
-        """States of pairs that are no error by the benchmark's rules."""
+        """States of call pairs, such as `+`, that the benchmark does not count as errors."""
         pairs = [replace(p, state=" ") if p.state == "+" in self.uncounted_states else p for p in item.pairs]
         self.pairs = _group_by(pairs, lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
@@ -229,7 +234,8 @@ class IndexedItem:
         """Whether the item has several turns or tool results, rather than one question and one answer."""
 
     def _is_only_last_turn_judged(self) -> bool:
-        """Whether the item has golden calls as messages, or has neither actions nor calls before the last turn."""
+        """Whether the turns before the last contain golden calls as messages, or no calls and no other actions of the
+        model."""
         if any(message.name == GOLDEN_CALL for message in self.item.messages):
             return True
         if self.item.extra.uncounted_states is not None:
@@ -249,7 +255,8 @@ class IndexedItem:
         return {id(part): number for number, each in chat for part in (*each.sources, *each.calls)}
 
     def message_number(self, part: Message | Call | None) -> int | None:
-        """Return the number, from 1, of the chat message with this part. None outside conversations."""
+        """Return the number, from 1, of the chat message that contains `part`. None if no message contains it, or if
+        the item is not a conversation."""
         return self._message_numbers.get(id(part))
 
     @cached_property
@@ -296,7 +303,8 @@ class IndexedItem:
         return self.only_last_turn_judged and turn < self.n_turns - 1
 
     def calls_without_golden(self, turn: int) -> list[Call]:
-        """Return the predicted calls of a turn without pairs, for which the benchmark defines no golden calls."""
+        """Return the predicted calls of a turn that has no call pairs, because the benchmark does not define its golden
+        calls."""
         if self.pairs.get(turn):
             return []
         return [call for (at, _), call in self.predicted_calls.items() if at == turn]
@@ -307,7 +315,7 @@ def fold_mark(folded: bool) -> Line:
 
 
 def pad_label(label: str) -> str:
-    """Pad or cut a label to the width of the label column, including the blank at its end."""
+    """Pad or cut a label to the width of the label column. The last cell stays blank."""
     return sanitize(label)[: LABEL_CELLS - 1].ljust(LABEL_CELLS)
 
 
@@ -351,7 +359,8 @@ def _line_with_size(label: str, head: str, text: str, cells: int, style: str) ->
 
 
 def snapshot_block(key: str, label: str, name: str, text: str) -> Block:
-    """Return the block of a snapshot of the environment: one line with its size, which opens in the pager."""
+    """Return the block of an environment snapshot: one line with the size of the text. The pager shows the whole
+    text."""
 
     def lines(cells: int) -> list[Line]:
         head = sanitize(f"{name} {text[: cells * 2]}" if name else text[: cells * 2])

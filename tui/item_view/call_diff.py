@@ -1,4 +1,5 @@
-"""Render golden and predicted call side by side: heading, table of arguments, and differences inside long values."""
+"""Render a golden and a predicted call side by side: a heading, a table of arguments, and the differences inside long
+values."""
 
 from __future__ import annotations
 
@@ -39,8 +40,8 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
     """Find the spans of the predicted text that differ from the golden text.
 
     If the golden text lists accepted values (`"a" or "b"`), the predicted text is compared with the value that has the
-    longest common beginning. A short difference is one span; a long difference is compared word by word. A span is
-    empty where the predicted text lacks words and has no others instead.
+    longest common beginning. A short difference is one span; a long difference is compared word by word. Where the
+    predicted text only lacks words of the golden text, the span is empty.
     """
     start, end, closest = _changed_span(golden, predicted)
     if end - start < MIN_WORD_DIFF_CHARS:
@@ -74,7 +75,8 @@ def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
 
 
 def common_prefix_length(a: str, b: str) -> int:
-    """Return the length of the common beginning of two texts. Bisection is fast for several megabytes."""
+    """Return the length of the common beginning of two texts. Bisection keeps this fast for texts of several
+    megabytes."""
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high
@@ -88,7 +90,8 @@ def common_prefix_length(a: str, b: str) -> int:
 
 
 def mark_spans(piece: str, offset: int, spans: Sequence[Span], style: str, mark_style: str = "diff") -> Line:
-    """Split a piece of a text, which begins at `offset`, into styled parts. Edge blanks of a span are drawn as `␣`."""
+    """Split a piece of a text, which begins at `offset`, into styled parts. Blanks at the ends of a span are drawn as
+    `␣`."""
     parts: list[StyledText] = []
     at = 0
     for first, last in spans:
@@ -134,7 +137,8 @@ class Columns:
 
 
 def measure_columns(rows: Sequence[ArgumentRow], cells: int, name_share: float = 0.25) -> Columns:
-    """Divide `cells` between the columns. Names get `name_share` of the width, or more if the values leave room."""
+    """Divide `cells` between the columns. The name column takes up to `name_share` of the width, or more if the values
+    do not need the rest."""
     needed_golden = _widest_cells("golden", (sanitize(row.golden or missing_value_labels(row)[0]) for row in rows))
     needed_predicted = _widest_cells(
         "predicted", (sanitize(row.predicted or missing_value_labels(row)[1]) for row in rows)
@@ -176,7 +180,8 @@ def column_headings(widths: Columns, name: str = "argument") -> Line:
 
 
 def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
-    """Render golden and predicted value side by side, or stacked if a value is too long for its column."""
+    """Render the golden and the predicted value side by side, or one below the other if a value is too long for its
+    column."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     left = wrap_visible(golden, widths.golden, MAX_COLUMN_ROWS + 1)
     right = wrap_visible(predicted, widths.predicted, MAX_COLUMN_ROWS + 1)
@@ -199,7 +204,8 @@ def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
 
 
 def row_reasons(row: ArgumentRow) -> list[str]:
-    """Return the reason for the difference, unless it is obvious, and any invisible difference."""
+    """Return the reason for a difference, unless it is obvious, and a description of the first character that only
+    looks equal."""
     if row.state not in "!~" and not row.is_required_by_function:
         return []
     reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []
@@ -242,7 +248,7 @@ def _side_by_side_lines(
 
 
 def _golden_spans(row: ArgumentRow, spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the golden value that differ. Several accepted values are not marked."""
+    """Return the spans of the golden value that differ. Empty if a value lists alternatives (`"a" or "b"`)."""
     golden, predicted = sanitize(row.golden or ""), sanitize(row.predicted or "")
     if not spans or row.state != "!" or " or " in golden or " or " in predicted:
         return []
@@ -279,7 +285,7 @@ def _side_label(side: Side, row: int) -> str:
 
 
 def window_around(text: str, position: int, cells: int) -> tuple[str, int]:
-    """Return (window, offset): at most `cells` around `position`, where `window[i]` is `text[i + offset]`."""
+    """Cut a text to `cells` around `position`. Return (window, offset), where `window[i]` is `text[i + offset]`."""
     if display_width(text) <= cells:
         return text, 0
     before = cells // 4
@@ -326,7 +332,7 @@ def format_call(name: str, call: Call | None) -> str:
 def folded_pair_lines(
     pair: CallPair, label: str, call: Call | None, ending: Line, inside_turn: bool, cells: int
 ) -> list[Line]:
-    """Render a folded pair on one line. `ending` is never cut. Inside a turn, the turn is not named."""
+    """Render a folded pair on one line. `ending` is never cut. `inside_turn`: omit the number of the turn."""
     missing_side = ONE_SIDED_LABELS.get(pair.state)
     summary = fit_line(
         (

@@ -44,7 +44,11 @@ def single_turn_pair_blocks(indexed: IndexedItem, options: DisplayOptions) -> li
 
 
 def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> bool:
-    """Whether a pair without failure or review is folded: an equal one of several, or extra in a trajectory."""
+    """Whether a pair is folded before the reader changes it.
+
+    Equal pairs are folded if the item has other calls. In a trajectory, missing and extra calls are folded too.
+    Reviewed pairs, pairs with a failing verdict or a comment of a judge, and the decisive step are never folded.
+    """
     decisive, predicted = indexed.decisive_step, indexed.calls_of(pair)[1]
     if decisive is not None and decisive.message == indexed.message_number(predicted):
         return False
@@ -56,7 +60,8 @@ def is_folded_by_default(indexed: IndexedItem, pair: CallPair, address: str) -> 
 
 
 def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the pair at index `position` of its turn: heading, arguments, verdicts and function docs."""
+    """Return the blocks of a pair: heading, arguments, verdicts and function docs. `position`: index of the pair in its
+    turn."""
     label, address = call_label(indexed.pairs[pair.turn], position), call_address(pair.turn, position)
     golden, predicted = indexed.calls_of(pair)
     folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
@@ -112,7 +117,8 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
 
 
 def call_label(pairs: Sequence[CallPair], position: int) -> str:
-    """Return the number of a call as in its address, `call 2 of 3`, where golden calls come first."""
+    """Return the number of a call in its turn: `call 2 of 3`, or `golden call 2 of 2` if the model made golden calls in
+    another order."""
     made = [pair.predicted for pair in pairs if pair.predicted is not None]
     n_golden = sum(pair.golden is not None for pair in pairs)
     in_other_order = made != sorted(made) and all(pair.golden is not None for pair in pairs[:n_golden])
@@ -234,7 +240,8 @@ def no_calls_block(indexed: IndexedItem, turn: int) -> Block:
 
 
 def call_to_json(call: Call | None) -> Any:
-    """Convert a call to `{name: {argument: value}}`, with lists of accepted values, or to its raw text if undecoded."""
+    """Convert a call to `{name: {argument: value}}`. The value of a golden argument is the list of accepted values. A
+    call that could not be decoded becomes its raw text."""
     if call is None:
         return None
     if call.arguments is None:

@@ -97,7 +97,8 @@ def _last_row_of_section(blocks: Sequence[Block], at: int) -> int:
 
 
 def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, border: str, cells: int) -> list[Line]:
-    """Return lines with a border, which is closed below the lines unless `facts` is None."""
+    """Draw a border to the left and right of the rendered lines, and above the first. A border with `facts` closes the
+    frame, unless `facts` is None."""
     lines = render(max(cells - FRAME_CELLS, 8))
     framed: list[Line] = []
     if is_first:
@@ -126,7 +127,8 @@ MAX_FIELD_CHARS = 48
 
 
 def metadata_blocks(detail: ItemDetail, options: DisplayOptions) -> list[Block]:
-    """Return the metadata, one line each. Blind annotators see no fields, because fields can reveal the outcome."""
+    """Return the metadata fields, one line each. Blind annotators see no fields, because a field can reveal the
+    outcome."""
     item = detail.item
     named = {"redacted": item.extra.redacted or None, "setting": item.setting, "latency by step": item.seconds}
     fields = {name: value for name, value in named.items() if value is not None} | item.extra.metadata
@@ -276,7 +278,7 @@ TRAJECTORY_REASON_ROWS = 3
 
 
 def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) -> list[Block]:
-    """Build the blocks of an item. The reasons come first in a trajectory and where only a judge gives a verdict."""
+    """Build the blocks of an item. In a trajectory, or if only a judge gives a verdict, the reasons come first."""
     item = detail.item
     indexed = IndexedItem(item, detail.opinions, annotator, hide_verdicts=options.hide_verdicts)
     only_judged = item.official is None and item.rule is None and not item.pairs and bool(judge_blocks(indexed))
@@ -344,7 +346,8 @@ def cursor_stops(blocks: Sequence[Block], *, arguments: bool) -> list[int]:
 
 
 def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the first differing argument, else call, inside the block at `at`, else `at`."""
+    """Return the index of the first differing argument inside the block at `at`. If there is none, return that of the
+    first differing call, else `at`."""
     head = blocks[at].key
     if blocks[at].differs:
         at = next((n for n in range(at + 1, len(blocks)) if blocks[n].parent == head and blocks[n].differs), at)
@@ -354,7 +357,7 @@ def first_difference_inside(blocks: Sequence[Block], at: int) -> int:
 
 
 def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
-    """Return the index of the last block of the target at `at`, such as the last argument of a call."""
+    """Return the index of the last block that belongs to the target at `at`, such as the last argument of a call."""
     key = blocks[at].key
     part = parse_address(key)
     if blocks[at].target is None or (part is not None and part.call is None):
@@ -415,7 +418,8 @@ NOTE_ROWS = 3
 
 
 def add_decisive_note(blocks: Sequence[Block], indexed: IndexedItem, confirm_key: str) -> list[Block]:
-    """Add the note above the first block of the message, or of the nearest earlier message that is shown."""
+    """Add a note on the decisive step above the first block of its message. If the message is not shown, the note is
+    above the nearest earlier message."""
     mark = indexed.decisive_step
     numbered = [(block.message, -at) for at, block in enumerate(blocks) if block.message is not None]
     earlier = [each for each in numbered if mark is not None and each[0] <= mark.message]

@@ -1,7 +1,7 @@
 """Render function docs and the list of available functions.
 
-A column beside the item, or panels or the footer below it, show the docs of the function under the cursor. The list of
-available functions is part of the document.
+The docs of the function under the cursor are shown in a column beside the item, or in panels or the footer below it.
+The list of available functions is part of the document.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ MAX_PARAMETERS = 200
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """Return the doc of a called function. If no name is equal, dots and underscores count as equal."""
+    """Return the docs of a called function. If no function has exactly this name, dots and underscores are treated as
+    equal."""
     exact = (document for document in functions if document.get("name") == name)
     similar = (document for document in functions if _plain_name(str(document.get("name"))) == _plain_name(name))
     return next(exact, next(similar, None))
@@ -57,7 +58,8 @@ def _function_names(functions: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def split_parameters(document: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """Return (required, optional): two lists of parameter names of a function, in the order of its document."""
+    """Return (required, optional): the names of the parameters of a function, in the order in which its docs declare
+    them."""
     declared = read_declared_parameters(document)
     required = set(map(str, declared.required or ()))
     names = [str(name) for name in declared.properties or ()]
@@ -162,7 +164,7 @@ class RelevantFunctions:
     names: Sequence[str] = ()
     """Function name of the golden call, then the function name of the predicted call if it is different."""
     argument: str | None = None
-    """Parameter under the cursor. If the cursor is on a call, the first argument of the call that differs."""
+    """Parameter under the cursor. If the cursor is on a call, the first argument with a difference."""
 
     def __bool__(self) -> bool:
         return bool(self.names)
@@ -173,7 +175,7 @@ MAX_AVAILABLE_DOCS = 20
 
 
 def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
-    """Return the functions of the call, or of the argument of a call, with this block key or target address."""
+    """Return the functions of the call or argument with this block key or target address."""
     part = parse_address(key)
     if part is None or part.call is None:
         return NO_FUNCTIONS
@@ -189,12 +191,13 @@ def functions_at(indexed: IndexedItem, key: str) -> RelevantFunctions:
 
 
 def available_functions(indexed: IndexedItem) -> RelevantFunctions:
-    """Return the first available functions, for items without a call."""
+    """Return the first `MAX_AVAILABLE_DOCS` available functions, for items without a call."""
     return RelevantFunctions(tuple(_function_names(indexed.item.functions[:MAX_AVAILABLE_DOCS])))
 
 
 def function_name_by_side(indexed: IndexedItem, pair: CallPair) -> dict[str, str]:
-    """Return `{"golden": name, "predicted": name}`. A missing call has the name of its counterpart."""
+    """Return `{"golden": name, "predicted": name}`. If one call is missing, both names are that of the existing
+    call."""
     golden, predicted = indexed.calls_of(pair)
     golden_name = golden.name if golden else predicted.name if predicted else pair.name
     predicted_name = predicted.name if predicted and predicted.name else golden_name
@@ -210,7 +213,8 @@ NAME_ROWS = 3
 
 @dataclass(slots=True)
 class FunctionDocsSource:
-    """Document of function docs: one block for each function, and one for each of its parameters."""
+    """Adapter that lets a `DocumentLayout` scroll through function docs: one block for each function and for each of
+    its parameters."""
 
     functions: Sequence[dict[str, object]]
     shown: RelevantFunctions
@@ -273,7 +277,8 @@ def _docs_block(indexed: IndexedItem, key: str, name: str, options: DisplayOptio
 
 
 def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
-    """Return the `DOCS_CHOICES` that differ for a call. Without a call, only `all` applies."""
+    """Return the `DOCS_CHOICES` that show different docs for the call at `address`. Without a call, only `all`
+    applies."""
     part = parse_address(address) if address else None
     pairs = indexed.pairs.get(part.turn, []) if part is not None else []
     if part is None or part.call is None or part.call >= len(pairs):
@@ -284,7 +289,8 @@ def docs_choices(indexed: IndexedItem, address: str | None) -> Sequence[str]:
 
 
 def next_docs_choice(choices: Sequence[str], current: str) -> str:
-    """Return the choice after `current`: empty for no docs, the last choice if `current` does not apply."""
+    """Return the choice after `current`. Before the first choice and after the last, the choice is empty. If
+    `current` is not available, return the last choice."""
     if current in choices:
         at = choices.index(current) + 1
         return choices[at] if at < len(choices) else ""
@@ -298,7 +304,8 @@ MAX_VALUE_CHARS = 200
 def footer_lines(
     indexed: IndexedItem, key: str, cells: int, free_rows: int, *, allow_full_docs: bool = True
 ) -> list[Line]:
-    """Render the docs of the function at the block `key`, or of the parameter at the cursor if they do not fit."""
+    """Render the docs of the function at the block `key`. If the docs do not fit, render only the parameter under the
+    cursor."""
     here = functions_at(indexed, key)
     document = find_function(indexed.item.functions, here.names[0]) if here else None
     if document is None:
@@ -374,7 +381,8 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
 
 
 def _call_states(indexed: IndexedItem) -> dict[str, str]:
-    """Map the plain name of each called function to `=` (both sides), `-` (golden only) or `+` (predicted only)."""
+    """Map each called function to `=` (both sides), `-` (golden only) or `+` (predicted only). Dots in names become
+    underscores."""
     golden = {_plain_name(call.name) for call in indexed.item.golden}
     predicted = {_plain_name(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}

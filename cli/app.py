@@ -24,7 +24,7 @@ MIN_ADDRESS_SPACE = 1 << 30
 """Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or crash when they
 start a thread, which Python cannot catch."""
 UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}
-"""Options and commands that need neither memory nor a working folder."""
+"""Options and commands that run with little memory and without a working folder."""
 
 
 def check_environment(arguments: Sequence[str]) -> None:
@@ -108,7 +108,7 @@ def replace_closed_streams() -> None:
 
 
 def _escape_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that the locale lacks: a dash by a hyphen, any other character by an escape."""
+    """Replace characters that the encoding of the locale cannot represent: a dash by a hyphen, others by an escape."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end].replace(NO_VALUE, "-")

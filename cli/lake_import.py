@@ -32,7 +32,7 @@ Scores = dict[int, dict[str, int]]
 _import_lock = threading.Lock()
 """Lock that a worker acquires to import a part, because an import uses the whole process."""
 PARTS_PER_WORKER = 4
-"""Parts for each worker of a cluster. Several, because parts differ in size."""
+"""Number of parts for each worker of a cluster. Several small parts even out differences in size."""
 
 
 def fetch_scores(workspace: Workspace) -> Scores:
@@ -113,7 +113,7 @@ def import_on_cluster(
 
     Args:
         address: address of the scheduler, or its scheduler file (`.json`).
-        count: number of parts; None for `PARTS_PER_WORKER` parts a worker.
+        count: number of parts; None for `PARTS_PER_WORKER` parts for each worker.
 
     Raises: CommandError if Dask is not installed, or if the cluster cannot be reached.
     """
@@ -148,7 +148,7 @@ def import_on_cluster(
                 )
                 continue
             summary.runs += result.runs
-            # Every part reports the issues of the search for runs.
+            # Each worker searches for runs, so every part repeats the issues of the search.
             summary.issues += [issue for issue in result.issues if "run" in issue or issue not in searched]
             searched += [issue for issue in result.issues if "run" not in issue and issue not in searched]
             scores |= found

@@ -33,9 +33,9 @@ DEFAULT_WIDTH = 100
 """Width of text in cells if standard output is a file or pipe."""
 MIN_WIDTH = 40
 MIN_COLUMN = 24
-"""Width in cells that a column of text keeps in a table that is too wide."""
+"""Minimum width of a text column in a table that is too wide, in cells."""
 PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"
-"""Variable with the width of the pager that shows the output of a command in the app."""
+"""Environment variable with the width of the app's pager, in cells."""
 
 
 class _JsonEscapes(dict[int, str]):
@@ -229,7 +229,7 @@ def format_table(
 def _format_page(
     rows: Sequence[Sequence[str]], widths: Sequence[int], right_aligned: Sequence[int], cells: int
 ) -> list[str]:
-    """Format a table for a page. Columns that do not fit follow in another table, after a copy of the first column."""
+    """Format a table for a page. Columns that do not fit are in a second table, which repeats the first column."""
     ends = list(accumulate(width + COLUMN_GAP for width in widths))
     n = min(max(2, sum(end - COLUMN_GAP <= cells for end in ends)), len(widths))
     start = ends[n - 2] if n > 1 else 0

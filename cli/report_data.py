@@ -204,7 +204,7 @@ SOURCES_NOTE = (
 
 
 MAX_OPEN_PARTS = 8
-"""Maximum number of runs with their own line in the details. More runs are folded together."""
+"""Maximum number of runs that each have a line in the details. With more runs, all are folded in one section."""
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:

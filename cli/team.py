@@ -62,7 +62,7 @@ def remove_link(workspace: Workspace) -> bool:
 
 
 def warn_of_ignored_files(workspace: Workspace) -> None:
-    """Name files that came with a workspace and look as if they chose a team."""
+    """Print the names of files in a workspace that look like the configuration of a team and are ignored."""
     for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
         if os.path.lexists(file):
             print_message(f"fcreview: {file} is ignored. A workspace cannot choose a team; use team join")
@@ -97,8 +97,9 @@ def _write_entries(entries: dict[str, Any]) -> None:
 
 
 @contextmanager
-def connect_team(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield the exchange of the workspace's team, not connected yet. Raises CommandError if it belongs to no team."""
+def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
+    """Yield an `Exchange` with the team of the workspace. It connects to the server on first use. Raises CommandError
+    if the workspace belongs to no team."""
     from fcreview.store.team.exchange import Exchange
 
     warn_of_ignored_files(workspace)

@@ -99,7 +99,8 @@ class FileWatcher:
             process.wait()
 
     def _run_import(self, options_json: str) -> dict[str, Any]:
-        """Run the import process and return its answer. It also ends if this process ends, which closes its input."""
+        """Run the import process and return its answer. The import process ends with this process, because its standard
+        input closes."""
         with subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],
             stdin=subprocess.PIPE,

@@ -149,7 +149,7 @@ def print_failed_imports(summary: ImportSummary) -> None:
 
 
 def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
-    """Print each entry of the errata file that was not applied, once for all runs."""
+    """Print the entries of the errata file that were not applied, each once."""
     problems = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
     for line, item, what in sorted(problems)[:MAX_MESSAGES]:
         print_message(f"fcreview: errata line {line}, {sanitize(item)}: {what}")

@@ -128,7 +128,7 @@ class ExportSource:
         return self._benchmarks
 
     def print_note(self, text: str) -> None:
-        """Print one line about the written files, if the caller shows such lines."""
+        """Print a line about the written files, if the caller accepts notes."""
         if self._benchmarks is not None:
             self._benchmarks.print_message(text)
 
@@ -158,7 +158,7 @@ class ExportSource:
         return self._count_rows("item", self.store.iter_details(self.view))
 
     def _count_rows(self, noun: str, chunks: Iterator[list[T]]) -> Iterator[list[T]]:
-        # A generator would keep a chunk in memory while the next one is read.
+        # A generator would keep a chunk in memory while the next chunk is read.
         self.counts[noun] = 0
 
         def count(chunk: list[T]) -> list[T]:

@@ -77,7 +77,7 @@ def _pretty_json(value: Any) -> str:
 ItemName = tuple[str, str]
 """(category, id) of an item."""
 DatasetKey = tuple[str, str, str, str]
-"""(benchmark, version, language, folder) of a dataset. All runs on a dataset have the same golden answers."""
+"""(benchmark, version, language, folder) of a dataset. Runs with the same dataset have the same golden answers."""
 
 
 @dataclass(slots=True)
@@ -221,7 +221,8 @@ def _rejection_reason(source: ExportSource, label: Label) -> str | None:
 def _rewrite_golden(
     source: ExportSource, group: _DatasetRuns, files: RewrittenFiles
 ) -> dict[ItemName, AppliedGoldenFix]:
-    """Rewrite golden answers into `files`. Each run gets all fixes of the group, so that shared files are equal."""
+    """Add the dataset files with corrected golden answers to `files`. All fixes of the group are applied to each run,
+    so that runs with a common file produce the same content."""
     found: dict[ItemName, AppliedGoldenFix] = {}
     for row, plan in zip(group.runs, group.plans, strict=True):
         own = {each["category"] for each in row.categories}
@@ -271,8 +272,8 @@ class ChangedLines:
 
 
 def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
-    """Return a unified diff for `git apply` and `patch -p1`; empty if the contents are equal. Lines stay bytes and end
-    at line feeds only. `name` uses `/`."""
+    """Return a unified diff for `git apply` and `patch -p1`, or nothing for equal contents. Lines are not decoded, and
+    only line feeds end a line. `name` is a path with `/`."""
     before, after = _split_lines(old), _split_lines(new)
     changes = list(_find_changes(before, after))
     if not changes:

@@ -1,6 +1,6 @@
 """Export a copy of each Inspect log, with reviews as edits of the scores and with recomputed results.
 
-Each decided target and criterion is part of an edit. An edit that confirms the value marks the item as reviewed.
+Each decided verdict is part of an edit. An edit that confirms the value marks the item as reviewed.
 """
 
 from __future__ import annotations

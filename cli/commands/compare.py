@@ -79,7 +79,7 @@ this number of runs prints the marks of all runs."""
 def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
     """Print a JSON object of kind `run` for each run, best first, then of kind `item` for each item, hardest first.
 
-    The indexes of runs in `matrix` are indexes in `sides`.
+    Runs in `matrix` are indexes of `sides`.
     """
     for each in matrix.ranking:
         emit_json(

@@ -36,7 +36,7 @@ class MergedErrata:
     """Result of merging errata or rules. The fields are the keys of its JSON object."""
 
     kind: str
-    """`errata` (applied to runs) or `rules` (accepted rules, for the next errata file)."""
+    """`errata` (applied to runs), or `rules` (accepted rules, which the next errata file will contain)."""
     new: int = 0
     """Number of new golden answers or, for `rules`, number of new rules."""
     known: int = 0
@@ -44,8 +44,8 @@ class MergedErrata:
     rules: int = 0
     """Number of new rules in `errata`."""
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
-    """Keys [benchmark, generation, language, category, id] of items that both workspaces correct differently. This
-    workspace keeps its own correction."""
+    """Keys [benchmark, generation, language, category, id] of items for which the workspaces have different
+    corrections. This workspace keeps its own."""
     kept_as: str = ""
     """Name of the file in .fcreview with all errata of the other workspace; empty without conflicts."""
     why: str = ""
@@ -169,7 +169,7 @@ def merge(
 
 def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
     """Copy the lines received from the team into the journals, or send the user's own journal."""
-    from fcreview.cli.team import connect_team
+    from fcreview.cli.team import open_team_exchange
     from fcreview.store.reviews.journal_merge import plan_team_merge
     from fcreview.store.reviews.journal_reader import list_journals
 
@@ -181,7 +181,7 @@ def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as
         for merged in plan.write():
             (emit_json if as_json else print_merged_journal)(merged)
         return
-    with connect_team(here) as exchange:
+    with open_team_exchange(here) as exchange:
         exchange.connect()
         sent = exchange.push()
         if as_json:

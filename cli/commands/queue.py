@@ -181,12 +181,12 @@ def create(
 
 def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     """Publish a new queue to the team. Nothing is published if the workspace already has a queue of this name."""
-    from fcreview.cli.team import connect_team
+    from fcreview.cli.team import open_team_exchange
     from fcreview.store.queues.queue_file import check_new_queue
     from fcreview.store.team.sync import assign_queue
 
     check_new_queue(workspace, queue.name)
-    with connect_team(workspace) as exchange:
+    with open_team_exchange(workspace) as exchange:
         assign_queue(exchange.connect(), queue)
 
 

@@ -53,7 +53,7 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes on top of the workspace's errata.
+    """Find the verdicts that a rule changes if the workspace's errata are already applied.
 
     Raises: CommandError if the rule applies to no run.
     """

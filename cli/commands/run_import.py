@@ -154,7 +154,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
 
 
 def _issue_kind(issue: dict[str, Any]) -> str:
-    """Return the first sentence of an issue's message without ids and numbers. Issues of one kind have the same."""
+    """Return the kind of an issue: the first sentence of its message without ids and numbers."""
     return _generalize(issue).partition(". ")[0]
 
 

@@ -20,7 +20,7 @@ from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, argument, option
 from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_message, print_table
-from fcreview.cli.team import connect_team, remove_link, save_link, warn_of_ignored_files
+from fcreview.cli.team import open_team_exchange, remove_link, save_link, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_annotator
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -115,7 +115,7 @@ def invite(
 
     name = check_annotator(name)
     check_choice(ROLES, role, "role")
-    with connect_team(_locate(path, workspace)) as exchange:
+    with open_team_exchange(_locate(path, workspace)) as exchange:
         invitation = exchange.connect().invite(name, role)
         emit(f"{cell_text(name)}: {role}")
         if invitation is not None:
@@ -191,7 +191,7 @@ def push(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
 
     Example: fcreview team push runs/gpt4o
     """
-    with connect_team(_locate(path, workspace)) as exchange:
+    with open_team_exchange(_locate(path, workspace)) as exchange:
         exchange.connect()
         _print_counts(exchange, sent=exchange.push())
 
@@ -201,7 +201,7 @@ def pull(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> None
 
     Example: fcreview team pull runs/gpt4o
     """
-    with connect_team(_locate(path, workspace)) as exchange:
+    with open_team_exchange(_locate(path, workspace)) as exchange:
         exchange.connect()
         received = exchange.pull()
         _fetch_queues(exchange, _locate(path, workspace))
@@ -220,7 +220,7 @@ def sync(
     from fcreview.store.team.server import UnreachableError
 
     here, wait = _locate(path, workspace), WATCH_SECONDS
-    with connect_team(here) as exchange:
+    with open_team_exchange(here) as exchange:
         while True:
             try:
                 if exchange.server is None:
@@ -251,7 +251,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
     from fcreview.store.team.sync import compare_runs
 
     here = _locate(path, workspace)
-    with connect_team(here) as exchange:
+    with open_team_exchange(here) as exchange:
         server = exchange.connect()
         unsent = exchange.outbox.scan()
         lost = exchange.inbox.count_lost(exchange.pull_all())

@@ -135,7 +135,7 @@ class TriageTable:
 
     clusters: Sequence[Cluster]
     n_failing: int
-    """Number of failing items, with or without a cluster."""
+    """Number of failing items, including items without a cluster."""
     grouping: int = BY_ERROR_TYPE
     limit: int = MAX_GROUPS
 
@@ -222,7 +222,7 @@ def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> l
     """
     outer, inner = SUBDIVISIONS[grouping]
     named_clusters = select_named_clusters(group.clusters, grouping)
-    # The line of the group already shows the first example of each cluster, so that it comes last here.
+    # The line of the group already shows the first example of each cluster, so these examples come last.
     places = [
         FailingPlace(describe_cluster(each, grouping), each.count, [*each.examples[1:], *each.examples[:1]])
         for each in named_clusters

@@ -132,7 +132,7 @@ class Login(Protocol):
         """Return the annotator who sends the request. None if nobody is logged in."""
 
     def refuse(self, request: web.Request) -> web.Response:
-        """Answer a request for the page without a login."""
+        """Answer a request for the page by a user who is not logged in."""
 
     def routes(self) -> list[web.RouteDef]:
         """Return the routes of the login."""
@@ -140,7 +140,7 @@ class Login(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HeaderLogin:
-    """The annotator is in a header that a proxy sets. Only the proxy can connect, or it sends a secret with it."""
+    """Login by a proxy that sends the annotator in a header. Only the proxy can connect, or it also sends a secret."""
 
     header: str
     secret: str | None = None
@@ -177,7 +177,7 @@ def _valid_name(name: str) -> str | None:
 class _LoggedIn:
     annotator: str
     password: PasswordHash
-    """Hash at the login. A login ends when the password changes or the user is removed."""
+    """Hash of the password at login. The login ends when the hash changes or the user is removed."""
     expires: float
 
 
@@ -250,7 +250,7 @@ class PasswordLogin:
     def _allow_attempt(self, name: str, address: str) -> bool:
         """Count an attempt before the password is checked, so that parallel attempts count as well.
 
-        The address of a proxy on this machine stands for many people, so it has no limit of its own.
+        Requests of many people come from the address of a proxy on this machine, so this address has no limit.
         """
         allowed = [self._by_pair.acquire(f"{name} {address}"), self._by_name.acquire(name)]
         if address and not is_loopback(address):

@@ -40,7 +40,7 @@ INHERITED = (
     *("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
     *("FCREVIEW_CONFIG", "FCREVIEW_DATA", "FCREVIEW_THEME", "FCREVIEW_ASCII", "NO_COLOR"),
 )
-"""Variables that a session's process gets from the server. It gets no others, so no secret of the server."""
+"""Environment variables that a session inherits. It inherits no others, because they may contain secrets."""
 PRELUDE = b"__GANGLION__\n"
 """Line that the app's driver writes before its first packet."""
 MAX_SIZE = 1_000
@@ -147,7 +147,7 @@ class SessionProcess(AppService):
         await self._close_websocket()
 
     async def _forward_packet(self, stdout: asyncio.StreamReader) -> None:
-        """Forward a packet. Without a browser, packets are read and dropped, so that the process can go on to end."""
+        """Forward a packet. Without a browser, packets are read and dropped, so that the process can end."""
         kind = await stdout.readexactly(1)
         payload = await stdout.readexactly(int.from_bytes(await stdout.readexactly(4), "big"))
         with suppress(ConnectionError, RuntimeError):
@@ -159,7 +159,7 @@ class SessionProcess(AppService):
                 await self.on_packed(payload)
 
     async def on_meta(self, data: bytes) -> None:
-        """Ignore requests to open an address: the app sends none, and nothing may leave the host."""
+        """Ignore requests to open a URL. The app sends none, and a session must not make requests to other hosts."""
         if orjson.loads(data).get("type") != "open_url":
             await super().on_meta(data)
 
@@ -190,7 +190,7 @@ async def _read_start(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _skip_to_prelude(stream: asyncio.StreamReader) -> bool:
-    """Read up to the first packet. False if the output ends before."""
+    """Read up to the first packet. Returns False if the output ends before it."""
     try:
         while line := await stream.readline():
             if line == PRELUDE:
@@ -216,7 +216,7 @@ class Address:
 
 @dataclass(slots=True)
 class BrowserServer:
-    """Sessions of all browsers. Each has a process of its own."""
+    """Sessions of all browsers, each with its own process."""
 
     command: SessionCommand
     login: Login

@@ -1,6 +1,6 @@
 """Users file of `fcreview serve`: TOML with a line `"alice" = "scrypt$15$8$1$SALT$KEY"` for each annotator.
 
-Numbers: the logarithm of scrypt's N to base 2, r and p. SALT and KEY are base64.
+The numbers are scrypt's log2(N), r and p. SALT and KEY are base64.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MIN_PASSWORD, MAX_PASSWORD = 8, 1_000
 """Shortest and longest password, in characters."""
 MAX_FILE_BYTES = 1_000_000
 _COST = (15, 8, 1)
-"""Logarithm of N, r and p of scrypt for new passwords: 32 MB and a tenth of a second."""
+"""log2(N), r and p of scrypt for new passwords. A check needs 32 MB and a tenth of a second."""
 _MAX_COST = (20, 32, 16)
 _KEY_BYTES = 32
 
@@ -58,7 +58,7 @@ class PasswordHash:
         return "$".join(["scrypt", *map(str, self.cost), salt, key])
 
     def matches(self, password: str) -> bool:
-        """Whether this is the hash of the password. The time does not depend on the difference."""
+        """Whether this is the hash of the password. The comparison takes constant time."""
         return hmac.compare_digest(_derive_key(password, self.salt, self.cost), self.key)
 
 
@@ -179,11 +179,11 @@ class AttemptLimiter:
     seconds: float = 300.0
     clock: Callable[[], float] = monotonic
     max_keys: int = 10_000
-    """Number of keys from which the oldest are forgotten."""
+    """Maximum number of keys. The oldest keys are forgotten."""
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
     def acquire(self, key: str) -> bool:
-        """Count an attempt. False if the limit was reached before."""
+        """Count an attempt. Returns False if the limit was already reached."""
         now = self.clock()
         recent = [at for at in self._attempts.pop(key, ()) if now - at < self.seconds]
         is_allowed = len(recent) < self.limit

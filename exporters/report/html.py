@@ -147,11 +147,11 @@ _SCRIPT_HASH = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
 PAPER_LINES = 46
 """Number of lines for the tables of the summary on one page of A4."""
 HEAD_LINES, UPRIGHT_HEAD_LINES = 3, 9
-"""Number of lines for the head and the margins of a table, with horizontal and with upright column heads."""
+"""Number of lines for the heading and margins of a table, with horizontal and with vertical column headings."""
 MIN_PAPER_ROWS = 2
 MAX_INDENT = 4
 MAX_LEVEL_HEADS = 12
-"""Maximum number of columns of a heat map whose heads are not turned by 90 degrees."""
+"""Maximum number of columns of a heat map with horizontal column headings."""
 MAX_PHONE_COLUMNS = 4
 """Maximum number of columns of a table that is not split into cards on a phone."""
 _HEAD = f"""<!DOCTYPE html>

@@ -79,7 +79,7 @@ class Section:
     blocks: Sequence[Paragraph | Table] = ()
     sections: Sequence[Section] = field(default_factory=list)
     is_folded: bool = True
-    """Whether HTML folds the section. Only sections of the details can be folded."""
+    """Whether HTML folds the section. Only sections in the details can be folded."""
 
 
 def make_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> Table:
@@ -119,7 +119,7 @@ class CalibrationResult:
     """Calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
 
     basis: Sequence[str] = ()
-    """Paragraphs about the data that the measures are computed from."""
+    """Paragraphs about the data behind the measures."""
     calibrations: Sequence[Calibration] = ()
     """Calibrations ordered by scope, the overall calibrations first."""
     error_groups: Sequence[ErrorGroup] = field(default=())

@@ -195,7 +195,7 @@ class FormatError(ExportError):
     exit_code = EXIT_USAGE_ERROR
 
 
-def get_standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals pass another function
+def get_binary_stdout(content: Content) -> Sink:  # noqa: ARG001 - the command line passes another function
     return sys.stdout.buffer
 
 
@@ -203,7 +203,7 @@ def get_standard_output(content: Content) -> Sink:  # noqa: ARG001 - terminals p
 class ExportOutput:
     """Where an export writes standard output, where it reports progress, and whether it may replace a file."""
 
-    stdout: Callable[[Content], Sink] = get_standard_output
+    stdout: Callable[[Content], Sink] = get_binary_stdout
     on_progress: ProgressCallback | None = None
     force: bool = False
 

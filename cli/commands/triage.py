@@ -202,7 +202,7 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     if words:
         lines.append(INDENT + words)
     if example is not None:
-        lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.example_text)}")
+        lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.description)}")
     for place in find_failing_places(group, grouping):
         lines.append(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples))
     return lines

@@ -62,7 +62,7 @@ class Cluster:
         return (self.error_type or None, self.function, self.argument, self.category, self._values, self.decisive_step)
 
     @property
-    def example_text(self) -> str:
+    def description(self) -> str:
         """What the cluster's first item has in common with the others: its decisive step, or its first difference."""
         return self.step_reason or self.difference
 
@@ -90,7 +90,7 @@ class ClusterGroup:
     @property
     def example_cluster(self) -> Cluster | None:
         """The largest cluster whose first item has an example text, or None if no cluster has one."""
-        return max((each for each in self.clusters if each.example_text), key=lambda each: each.count, default=None)
+        return max((each for each in self.clusters if each.description), key=lambda each: each.count, default=None)
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGroup]:

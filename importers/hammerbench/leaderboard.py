@@ -247,6 +247,7 @@ def _get_effective_value(item: ScoredItem, criterion: str) -> Any:
 
 
 def _count_names(value: Any) -> int:
+    """Count the names in a reviewed list. The review `yes` counts as one name."""
     return len(value) if isinstance(value, list) else int(value is True)
 
 

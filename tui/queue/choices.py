@@ -139,9 +139,9 @@ def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str
             name, colon, words = text.partition(": ")
             room = max(cells - display_width(colon + words), MIN_ERROR_TYPE_CELLS)
             text = truncate_error_type(name, room) + colon + words
-    if example is None or not example.example_text:
+    if example is None or not example.description:
         return text, ""
-    return text, f"{sanitize(example.examples[0])}: {sanitize(example.example_text)}"
+    return text, f"{sanitize(example.examples[0])}: {sanitize(example.description)}"
 
 
 def explain_in_words(name: str) -> str:

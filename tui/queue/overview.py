@@ -205,8 +205,8 @@ class RunTable:
     hidden_categories: int
 
 
-def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int) -> RunTable:
-    """Lay out the runs. `first`: index of the first category to show, in the order of `list_categories`."""
+def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_category: int) -> RunTable:
+    """Lay out the runs. `first_category`: index in `list_categories` of the first category to show."""
     labels = label_runs(overview.runs)
     longest = max((display_width(labels[run.run]) for run in runs), default=0)
     if overview.blind:
@@ -217,7 +217,7 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first: int
             for name, run in zip(names, runs, strict=True)
         ]
         return RunTable(make_line(pad("run", size) + "  reviewed by you", "dim"), lines, 0)
-    categories = list_categories(runs)[first:]
+    categories = list_categories(runs)[first_category:]
     size = max(MIN_NAME_CELLS, min(longest, MAX_NAME_CELLS if cells >= 100 else 30))
     names = _fit_names(labels, runs, size)
     bar_cells = RATE_BAR_CELLS if cells >= 100 else 0

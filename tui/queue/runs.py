@@ -57,9 +57,9 @@ class RunListState:
         self.grouping = GROUPINGS[(GROUPINGS.index(self.grouping) + 1) % len(GROUPINGS)]
         self.unfolded.clear()
 
-    def is_ungrouped(self, group: RunGroup) -> bool:
-        """Whether the group has no line of its own, because runs are not grouped or its model has only one run."""
-        return not self.grouping or (self.grouping == "model" and len(group.runs) == 1)
+    def has_own_line(self, group: RunGroup) -> bool:
+        """Whether the list has a line for the group. A model with only one run has no line."""
+        return bool(self.grouping) and not (self.grouping == "model" and len(group.runs) == 1)
 
     @property
     def description(self) -> str:
@@ -91,7 +91,7 @@ def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(matching, state.grouping):
-        has_line = not state.is_ungrouped(group)
+        has_line = state.has_own_line(group)
         if has_line:
             rows.append(RunListRow(group.runs, group))
         if not has_line or state.search or group.name in state.unfolded:

@@ -63,7 +63,7 @@ class VerdictTarget:
         self.is_at_cursor = not self.is_at_cursor
         return NO_MESSAGE if self.is_at_cursor else TARGET_RESET
 
-    def follow_cursor(self, cursor: Cursor) -> StatusMessage | None:
+    def reset_target_if_needed(self, cursor: Cursor) -> StatusMessage | None:
         """Switch to the whole item if the cursor moved to a block that cannot have a verdict.
 
         Return the message, or None otherwise.
@@ -319,7 +319,7 @@ class ItemPane(Vertical):
     def _cursor_moved(self) -> None:
         if self.text.message is not None:
             self._message = self.text.message
-        self._message = self._target.follow_cursor(self.cursor) or self._message
+        self._message = self._target.reset_target_if_needed(self.cursor) or self._message
         self.draw_bars()
 
     def on_document_view_scrolled(self) -> None:

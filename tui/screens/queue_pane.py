@@ -245,7 +245,7 @@ class QueuePane(Vertical):
         row = self.list.cursor_row
         self._loader.clear_caches()
         self._show_list(page)
-        self.list.scroll_cursor_to(row)
+        self.list.scroll_cursor_into_row(row)
         self._message = message or self._message
         self._draw_header()
         self.post_message(self.RowsLoaded(is_reread=False))

@@ -110,7 +110,7 @@ class LineList(StaticFocusWidget, ScrollView, can_focus=True, inherit_bindings=F
         """Row of the widget, from 0, that shows the cursor."""
         return self.cursor - int(self.scroll_offset.y)
 
-    def scroll_cursor_to(self, row: int) -> None:
+    def scroll_cursor_into_row(self, row: int) -> None:
         """Scroll so that the cursor's line is in this row of the widget, if there are enough lines above it."""
         if row != self.cursor_row:
             self._scroll(self.cursor - row)

@@ -40,14 +40,14 @@ class Importer:
     title: str
     """Display name, such as `BFCL`."""
     expected_files: str
-    """Description of the files that the importer recognizes, for the message that no run was found."""
+    """Description of the files that the importer recognizes. It is shown if no run was found."""
     version: int = 1
     """Version of the importer. Raise it when the same files give different items, so that runs are imported again."""
     combines_runs: bool = False
     """Whether `leaderboard` defines `compute_combined_metrics`."""
     aggregates_rows: bool = False
-    """Whether `compute_metrics` accepts equal items as one `ScoredItem` with `n_items` above 1. If so, it must depend
-    only on category, setting, verdicts, error type, tokens and seconds, and not on the order of the items."""
+    """Whether `compute_metrics` accepts several equal items as one `ScoredItem` with `n_items` above 1. If so, the
+    metrics must depend only on category, setting, verdicts, error type, tokens and seconds, not on the item order."""
     needs_part_verdicts: bool = False
     """Whether `compute_metrics` also uses criteria other than `correct` and verdicts on parts of items. If so, items
     with such verdicts are not aggregated."""
@@ -109,7 +109,7 @@ class Importer:
     def write_reviewed_logs(
         self, plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
     ) -> Iterator[RewrittenFile | Unrepresentable]:
-        """Yield the log files of a run with the verdicts of annotators, for formats that record the author and reason.
+        """Yield the run's log files with the annotators' verdicts added, each with its author and reason.
 
         `items` are all items of the run with their effective verdicts (the metric source `corrected`).
         """

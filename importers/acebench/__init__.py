@@ -1,1 +1,1 @@
-"""Import ACEBench runs in English and Chinese: normal, special and agent categories."""
+"""Import English and Chinese ACEBench runs with normal, special and agent categories."""

@@ -1,7 +1,7 @@
 """Fill the items of ACEBench's agent categories: conversation, milestones paired with predicted calls, and end states.
 
-Milestones are matched as in the released process scorer (revision e6db74b): in order, each after the call that met the
-previous milestone, up to the first milestone that no call meets.
+As in the released process scorer (revision e6db74b), a milestone is only met by a call after the one that met the
+previous milestone. Matching stops at the first milestone that no call meets.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class HistoryMessage:
 
 
 def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
-    """Parse a dialogue history, a text table. No other file contains the results of calls.
+    """Parse a dialogue history, which is a text table. The results of calls are only in this file.
 
-    A message too long for one row continues on rows whose other columns are blank. The official runner cuts it at a
-    fixed width, so its parts are joined without a space. Returns the messages, and the numbers (from 1) of the lines
+    The official runner splits long messages at a fixed width. The remaining parts are in the next rows, whose other
+    columns are blank, and are appended without a space. Returns the messages, and the numbers (from 1) of the lines
     that are not part of the table.
     """
     messages: list[HistoryMessage] = []
@@ -94,7 +94,7 @@ def _split_row(line: str) -> list[str] | None:
 
 
 def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
-    """Return the alternative milestone sequence that the agent followed furthest, and the other sequences."""
+    """Return the milestone sequence with the highest share of met milestones, and the alternative sequences."""
     if not isinstance(milestones, list) or not milestones:
         return [], []
     if not isinstance(milestones[0], list):
@@ -108,8 +108,8 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
     """Pair the milestones with the predicted calls.
 
-    `met` contains, for each milestone that was met, the index in `predicted` of the call that met it. These milestones
-    and calls are paired. The missed milestones are aligned with the calls after the last index in `met`.
+    `met` contains, for each met milestone, the index in `predicted` of the call that met it. Each met milestone is
+    paired with this call. The missed milestones are aligned with the calls after the last index in `met`.
     """
     start = met[-1] + 1 if met else 0
     met_pairs = [
@@ -132,11 +132,11 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """Find the values of the end state that the evaluator rejects, and the classes missing in one of the two states.
+    """Compare the recorded end state with the golden one. Find rejected values, and classes that only one state has.
 
     Returns the differences by path, such as `FoodPlatform.users.Eve.balance`. Returns None if there are no differences
-    or a state is not a list. A class whose name differs in case only is not reported, because the evaluator never
-    compares it.
+    or a state is not a list. Classes whose names differ only in case are not reported, because the evaluator does not
+    compare them.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None
@@ -191,7 +191,7 @@ def _find_value_differences(
 def fill_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history: Path | None
 ) -> None:
-    """Fill an item of an agent category from its result, question and golden records and its dialogue history."""
+    """Fill an agent item from its dialogue history and its records in the result, question and golden answer files."""
     text = str((question or {}).get("question", ""))
     item.question = shorten_question(text)
     if item.category == "agent_multi_turn":
@@ -236,7 +236,7 @@ def fill_item(
 
 
 def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Call]:
-    """Decode milestones or messages of the agent as leniently as the official runner, which adds missing brackets."""
+    """Decode milestones or messages of the agent. As in the official runner, missing brackets are added."""
     calls: list[Call] = []
     for step, text in zip(steps, texts, strict=True):
         expression = text.strip()
@@ -259,7 +259,7 @@ def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Cal
 
 
 def _add_conversation(item: Item, history: Path) -> list[int]:
-    """Add a dialogue history to the item, except the agent's calls. Returns the steps in which the agent sent calls."""
+    """Add the messages of a dialogue history, except the agent's calls. Returns the numbers of the steps with calls."""
     try:
         messages, odd_lines = parse_history(read_file(history, MAX_FILE_BYTES).decode("utf-8", "replace"))
     except OSError as error:

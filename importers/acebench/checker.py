@@ -3,9 +3,10 @@
 This module reproduces the released checkers and the process scorer (revision e6db74b), including their errors:
 
 * A string argument only has to contain the golden string.
-* Numbers, booleans and values whose golden type is not the declared type are not compared.
-* One predicted call may match two golden calls, so another predicted call matches none.
-* Special replies must contain English phrases in Chinese runs too.
+* Numbers and booleans are not compared. A value is not compared either if the type of the golden value is not the
+  declared type.
+* One predicted call may match two golden calls. The reply then passes although another predicted call matches none.
+* In Chinese runs too, special replies must contain English phrases.
 * Nothing is executed. Agent states and calls are compared as recorded.
 """
 
@@ -43,27 +44,27 @@ REQUIRED_PHRASES = {
 """Category -> phrase that a reply must contain, case-sensitive."""
 
 CheckFailure = tuple[str, str] | None
-"""(error type of the evaluator, message by fcreview), or None if the check passes."""
+"""(the evaluator's error type, fcreview's message), or None if the check passes."""
 
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """The result of a check: whether it passed and, if not, the evaluator's error type and the place of the error."""
+    """Result of a check. If it failed, the evaluator's error type and the function and argument with the error."""
 
     valid: bool
     error_type: str | None = None
     message: str | None = None
     function: str | None = None
-    """Function, or class of an end state, with the error."""
+    """Function with the error. For end states, the class with the error."""
     argument: str | None = None
-    """Argument, or attribute of an end state, with the error."""
+    """Argument with the error. For end states, the attribute with the error."""
 
 
 PASSED = CheckOutcome(True)
 
 
 class EnumType:
-    """Placeholder for the Python type of the declared type `enum`. No value is an instance of it."""
+    """Python type of the declared type `enum`. No value has this type."""
 
 
 def normalise(text: str) -> str:
@@ -76,7 +77,7 @@ def _normalise_value(value: Any) -> Any:
 
 
 COMPARISON_RULES = ComparisonRules(normalise=normalise)
-"""Rules for the displayed diff. The checker is more lenient and accepts strings that contain the golden string."""
+"""Rules of the call diff, where strings must be equal. The checker also accepts strings that contain the golden one."""
 
 
 def python_type(declared: Any) -> type:
@@ -105,7 +106,7 @@ def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool
 
 
 def _element_type(declared: str, items: Any) -> tuple[str, Any]:
-    """Return the declared type of the elements, and the `items` of the elements' own schema."""
+    """Return the declared type of a list's elements, and the `items` of the element schema."""
     if isinstance(items, dict) and "type" in items:
         return items["type"], items.get("items")
     return next((word for word in ("string", "enum") if word in declared), "dict"), None
@@ -120,7 +121,7 @@ def _check_element_types(value: Any, golden: Any, declared: str, items: Any) -> 
 
 
 def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -> CheckFailure:
-    """Compare the value of an argument with its golden value. `name` is used in the message."""
+    """Compare the value of the argument `name` with its golden value."""
     expected = python_type(declared)
     if expected is str:
         if normalise(str(golden)) in normalise(str(value)):
@@ -170,8 +171,8 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
 def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
     """Check the predicted calls of a normal reply.
 
-    `golden` is `{name or name_N: {argument: value}}`, or a list of such alternatives. If the calls match no
-    alternative, the outcome of the first alternative is returned.
+    `golden` is `{name or name_N: {argument: value}}`, or a list of alternative objects of this form. If the calls match
+    none of them, the outcome for the first one is returned.
     """
     first_failure = None
     for alternative in golden if isinstance(golden, list) else [golden]:
@@ -265,10 +266,10 @@ def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) 
 
 
 def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
-    """Check that a special reply contains the required phrase and the golden words.
+    """Check that a special reply contains the required phrase and the names and values in `golden`.
 
     `golden` is `{api: [missing parameters]}` for `special_incomplete`, `{parameter: [wrong values]}` for
-    `special_error_param`, and a sentence that is not used for `special_irrelevant`.
+    `special_error_param`, and an unused sentence for `special_irrelevant`.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
@@ -286,7 +287,7 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
 
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Check an end state `[{class: {attribute: value}}]`. A class whose golden name is misspelt is not compared."""
+    """Check an end state `[{class: {attribute: value}}]`. Golden classes that it lacks are not compared."""
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")
     if len(states) != len(golden):
@@ -303,14 +304,14 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
     return PASSED
 
 
-def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (attribute, description) for each rejected attribute. Keys that only `theirs` has are ignored."""
+def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return (attribute, description) for each rejected attribute. Attributes that only `golden` has are ignored."""
     found = []
-    for name, value in ours.items():
-        if name not in theirs:
+    for name, value in attributes.items():
+        if name not in golden:
             found.append((name, "not in the golden state"))
             continue
-        expected = theirs[name]
+        expected = golden[name]
         if isinstance(expected, dict) and isinstance(value, dict):
             wrong = [key for key, item in expected.items() if key not in value or value[key] != item]
             if wrong:
@@ -321,10 +322,9 @@ def attribute_differences(ours: dict[str, Any], theirs: dict[str, Any]) -> list[
 
 
 def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Return two process accuracies of an agent item: the value used in the mean, and the value in the process file.
+    """Return the process accuracy of an agent item, from 0 to 1, as used in the mean and as in the process file.
 
-    Both are from 0 to 1. With alternative milestone sequences, the mean uses the value of the best sequence, and the
-    process file has the value of the last one.
+    If there are alternative milestone sequences, the mean uses the best sequence and the process file the last one.
     """
     if is_end_state_correct or not milestones:
         return 1.0, 1.0
@@ -337,7 +337,7 @@ def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct
 
 
 def leading_milestone_share(process: Sequence[Any], milestones: Sequence[str]) -> float:
-    """Return the share of milestones met before the first one that was missed. Without milestones it is 1."""
+    """Return the share of milestones that were met before any milestone was missed; 1 without milestones."""
     return len(find_met_milestones(process, milestones)) / len(milestones) if milestones else 1.0
 
 

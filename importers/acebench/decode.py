@@ -19,15 +19,15 @@ MAX_DEPTH = 80
 
 
 def remove_whitespace(reply: str) -> str:
-    """Remove all white space, as the evaluator does before decoding. Score files repeat replies in this form."""
+    """Remove all white space, as the evaluator does before decoding. Replies in score files have no white space."""
     return "".join(reply.split())
 
 
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
     """Decode the calls of a reply such as `[f(a=1), g(b='x')]`. Raises Undecodable if it is not a list of calls.
 
-    With `keep_whitespace`, strings keep their white space. It is only used for display, because the evaluator removes
-    all white space.
+    With `keep_whitespace`, strings keep their white space. This is only for display: the evaluator removes all white
+    space.
     """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")

@@ -17,7 +17,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
 LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
 MAX_PARENT_FOLDERS = 4
-"""Number of folders above a model's folder in which datasets, scores and histories are searched."""
+"""Number of levels above a model's folder at which datasets, scores and histories are searched."""
 
 CATEGORIES = (
     "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
@@ -35,13 +35,13 @@ def parse_file_name(path: Path) -> tuple[str, str] | None:
 
 
 def folder_language(path: Path) -> str | None:
-    """Return `en` or `zh`, the ending of the nearest folder name with such an ending. Records have no language."""
+    """Return the language, `en` or `zh`, in which the nearest folder name ends. Records do not state their language."""
     matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
     return next((match[1] for match in matches if match), None)
 
 
 def model_and_folder(path: Path) -> tuple[str, Path]:
-    """Return the model, which is the path below `result_en` (such as `org/name`) or a folder name, and its folder."""
+    """Return the model's name and folder. The name is the path below `result_en` or, without it, the folder's name."""
     parents = list(path.parents)
     for position, parent in enumerate(parents):
         if re.fullmatch(r"(?:result|score)_(?:en|zh)", parent.name) and position:
@@ -50,7 +50,7 @@ def model_and_folder(path: Path) -> tuple[str, Path]:
 
 
 def find_model_folders(model_folder: Path, kind: str, language: str, model: str) -> Iterator[Path]:
-    """Yield nearby folders with files of a kind, nearest first. The evaluator replaces `/` in model names by `_`."""
+    """Yield the model's folders for files of one kind, nearest first. The evaluator writes `_` for `/` in a name."""
     for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
         for parent in (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}", root / kind):
             for name in dict.fromkeys((model, model.replace("/", "_"))):

@@ -1,4 +1,4 @@
-"""Compute ACEBench's metrics: accuracy by category, the row of `result.xlsx`, error types, and both languages together.
+"""Compute ACEBench's metrics: accuracy by category, a row of `result.xlsx`, error types, and means over both languages.
 
 Sources: `eval_main.py` and `generate_result` of the released evaluator (revision e6db74b), and tables 2 and 5, figure 6
 and appendix E of the paper. Official metrics reproduce two errors of the program: the columns object_short and
@@ -50,8 +50,8 @@ ERROR_CLASSES = {
     "param type": ("type_error",),
     "other": (),
 }
-"""Class of the paper's figure 6 -> prefixes of the checker's error types, from the examples in appendix G.1. Error
-types without an example belong to the class `other`."""
+"""Error class in the paper's figure 6 -> prefixes of the checker's error types, from the examples in appendix G.1.
+Error types without an example belong to the class `other`."""
 ERROR_CLASS_NOTE = "classes as in the paper's figure 6; fcreview assigns the error types to them"
 NO_ERROR_TYPE = "no error type"
 """Displayed error type of an item that annotators fail and the checker passes."""
@@ -65,7 +65,7 @@ class CategoryRate:
     """The accuracy or process accuracy of a category, and the number of verdicts that it is computed from."""
 
     value: float | None
-    """Rate as the program prints it; None without verdicts."""
+    """Rate, rounded as in the official output; None without verdicts."""
     exact: float | None
     n_verdicts: int
     n_items: int
@@ -76,7 +76,7 @@ class CategoryRate:
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute the accuracy by category, the columns of `result.xlsx`, their corrected values and error type counts."""
+    """Compute accuracy by category, the columns of `result.xlsx` with and without its errors, and error type counts."""
     by_category = _items_by_category(items)
     scores, process = _category_rates(by_category)
     if not scores:
@@ -119,7 +119,7 @@ def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
 
 
 def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Count the failures by error type. Failures of normal categories are also counted by the classes of figure 6."""
+    """Count failures by error type and, in normal categories, also by the error classes of the paper's figure 6."""
     failing = [item for item in items if item.valid is False]
     counts = {
         kind: Counter(item.error_type or NO_ERROR_TYPE for item in failing if item.category.startswith(kind))
@@ -141,7 +141,7 @@ def error_class(error_type: str) -> str:
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
-    """Compute the accuracy of a category. The printed rate has `digits` decimals, or is not rounded if None."""
+    """Compute the accuracy of a category, rounded to `digits` decimals (None: not rounded)."""
     known = [verdict for verdict in verdicts if verdict is not None]
     exact = sum(known) / len(known) if known else None
     return CategoryRate(_round(exact, digits), exact, len(known), len(verdicts))
@@ -172,7 +172,7 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
 
 
 def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
-    """Compute the mean process accuracy of an agent category; over 0 items if no item has a verdict on it."""
+    """Compute the mean process accuracy of an agent category. It covers 0 items if no item has a process accuracy."""
     if all(PROCESS_ACCURACY not in item.values for item in items):
         return CategoryRate(None, None, 0, 0)
     shares = [share for item in items if (share := item_process_accuracy(item)) is not None]
@@ -184,7 +184,8 @@ def item_process_accuracy(item: ScoredItem) -> float | None:
     """Return the process accuracy of an agent item; None if it is unknown.
 
     As in the evaluator, an item with a correct end state scores 1, and any other item scores its share of milestones. A
-    review of the end state therefore changes the process accuracy, unless the process accuracy has its own review.
+    review of the end state therefore changes the process accuracy, unless an annotator also reviewed the process
+    accuracy.
     """
     stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
     value = float(stated) if isinstance(stated, (int, float)) else None

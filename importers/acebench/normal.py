@@ -16,7 +16,7 @@ from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
-"""Beginning of a message in a transcript. `system` is the assistant."""
+"""Prefix of a message in a transcript: its speaker. `system` is the assistant."""
 OTHER_ANSWERS = "other accepted answers"
 """Metadata key for the golden answers of an item after the first one."""
 
@@ -46,7 +46,7 @@ def fill_item(
 
 
 def dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
-    """Return the messages that the model got, from a question record."""
+    """Return the messages in a question record, as they were sent to the model."""
     record = question or {}
     time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
     return parse_transcript(str(record.get("question", "")), time=time, profile=profile)

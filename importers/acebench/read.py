@@ -40,7 +40,7 @@ from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"
 MAX_ROUNDING_ERROR = 0.001
-"""Maximum difference between the computed mean process accuracy and the one in a header, which has three decimals."""
+"""Maximum difference between the computed mean process accuracy and the mean in a header, which has three decimals."""
 AGENT_NOT_CORRECTED = "errata do not apply to agent items"
 
 
@@ -143,7 +143,7 @@ def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list
 
 
 def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
-    """Return whether an item listed as failing passes a later golden answer. The header counts it as correct."""
+    """Return whether an item in the list of failures passes another golden answer. The header counts it as correct."""
     golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
     if inputs.scored is None or item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
         return False
@@ -215,7 +215,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
         agent.fill_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
         if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
-            # Such an erratum does not state whether it corrects the end state or the milestones.
+            # An erratum for an agent item does not state whether it corrects the end state or the milestones.
             item.extra.erratum = inputs.corrections.reject_entry(entry, AGENT_NOT_CORRECTED).erratum
         add_decisive_call(item, only_effect=True)
     else:
@@ -227,7 +227,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 def _fill_reply_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
-    """Fill a normal or special item, with errata. The golden hash stays that of the dataset's golden answer."""
+    """Fill a normal or special item. If an erratum applies, its golden answer is used for the recomputed verdict."""
     if answer:
         golden = answer.get(GROUND_TRUTH)
     else:  # the entry of a failing item repeats the golden answer
@@ -251,7 +251,7 @@ def _fill_reply_item(
 def _correct_golden(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
-    """Return the golden answer with errata, and set the item's erratum."""
+    """Return the golden answer, corrected if an erratum applies, and set the item's erratum."""
     correction = corrections.find_correction(str(result["id"]), golden, normal.dialogue_messages(question))
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
@@ -319,7 +319,7 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> N
 
 
 def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
-    """Return the value that counts in the mean, the best of all milestone sequences, and a note if the file differs."""
+    """Return the process accuracy of the best milestone sequence, and a note if the file states another value."""
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return stated, None

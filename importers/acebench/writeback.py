@@ -152,7 +152,7 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
 def _update_header(
     header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool | None], gained: int
 ) -> JsonObject:
-    """Update the header of a score file. Multi-turn accuracy is by dialogue; special accuracy is not rounded."""
+    """Update the header of a score file. For multi-turn categories, accuracy is the share of passing dialogues."""
     if category.startswith("agent_"):
         updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
         share = mean_process_accuracy(items).value
@@ -174,7 +174,7 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden answer as a golden fix; None for agent and special items, of which only a part is stored."""
+    """Return the golden answer as a golden fix; None for agent and special items, which store only a part of it."""
     if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
         return None
     first = writeback.key_by_function_name(
@@ -185,7 +185,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001
-    """Recompute the verdict with another golden answer. Returns None for agent items and without a record."""
+    """Recompute the verdict with a corrected golden answer. Returns None for agent items and if there is no reply."""
     reply, golden = as_object(record).get("result"), golden_fix.get(GROUND_TRUTH)
     if reply is None or item.category.startswith("agent_"):
         return None

@@ -49,7 +49,7 @@ class TrialFiles:
     verifier: tuple[Path, ...] = ()
     """Files below `verifier/` that the importer reads."""
     attachments: tuple[Path, ...] = ()
-    """Other trajectories that the documents may refer to."""
+    """Other files to which the trajectory may refer, such as the trajectories of subagents."""
 
     @property
     def main_file(self) -> Path:
@@ -179,7 +179,7 @@ def _agent_and_model(info: Any) -> AgentAndModel:
 
 
 def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """Add plans for the runs of trajectories that belong to no Harbor trial."""
+    """Add plans for the runs of trajectories outside Harbor trials."""
     trajectories = {path: names for path in files if (names := identify_agent(path)) is not None}
     groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():
@@ -245,7 +245,7 @@ def peek(path: Path) -> _FileEnds | None:
 
 
 def identify_agent(path: Path) -> AgentAndModel | None:
-    """Return (agent name, model name) of an ATIF trajectory, each empty if unknown, or None for other files."""
+    """Return (agent name, model name) of an ATIF trajectory; None for other files. Unknown names are empty."""
     if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
         return None
     ends = peek(path)
@@ -263,7 +263,7 @@ def identify_agent(path: Path) -> AgentAndModel | None:
 
 
 def _may_be_trajectory(path: Path) -> bool:
-    """Whether a file may be a trajectory, by its name or first bytes. Other files need not be read further."""
+    """Whether the name or the first bytes of a file indicate a trajectory. If not, the rest of the file is not read."""
     if "traj" in path.name:
         return True
     try:

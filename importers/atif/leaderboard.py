@@ -17,7 +17,7 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 REWARD = "reward"
-"""Criterion of the reward that decides, and its usual name in the files."""
+"""Criterion of the reward that decides the trial's verdict. In most files, this reward has the same name."""
 EXCEPTION_KEY = "exception"
 """Metadata key: type of the exception that ended the trial."""
 REWARDS_KEY = "rewards"
@@ -38,13 +38,13 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
-    """Return the item with the verdict that an override of its reward implies."""
+    """Return the item with the verdict that follows from its reward if an annotator overrode the reward."""
     verdict = item.derive("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
 
 
 def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
-    """Return the rewards of a trial by name, with overrides; None for a trial without rewards.
+    """Return the rewards of a trial by name, with the overrides by annotators; None for a trial without rewards.
 
     An override of the verdict sets the deciding reward (see `read.main_reward`) to 1 or 0.
     """
@@ -70,7 +70,7 @@ def mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, flo
 
 
 def _pass_at_k_metrics(items: Sequence[ScoredItem], rewards: Sequence[Mapping[str, float] | None]) -> list[Metric]:
-    """Compute pass@k over tasks. Empty if a trial has several rewards, or a reward other than 0 and 1."""
+    """Compute pass@k over tasks. Returns no metric if a trial has several rewards, or a reward other than 0 and 1."""
     successes: dict[str, list[bool]] = {}
     for item, each in zip(items, rewards, strict=True):
         value = next(iter(each.values())) if each else 0.0
@@ -102,7 +102,7 @@ def pass_at_k(n: int, n_passed: int, k: int) -> float:
 
 
 def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
-    """Sum the recorded errors, tokens and cost. Verdicts have no influence."""
+    """Sum the recorded errors, tokens and cost. The verdicts do not affect the sums."""
     errors = sum(EXCEPTION_KEY in item.metadata for item in items)
     rows: list[tuple[str, Iterable[Any], MetricUnit]] = [
         ("input tokens", [item.tokens_in for item in items], "count"),
@@ -118,7 +118,7 @@ def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as a trial. A trial with an exception is graded if the verifier ran nevertheless."""
+    """Return each item as a trial. If the verifier ran after an exception, the trial is graded, not an error."""
     trials = []
     for item in map(_with_derived_verdict, items):
         ending: Ending = "graded"

@@ -43,11 +43,11 @@ READ_FIELDS = frozenset({
 })  # fmt: skip
 """Fields of a trajectory that become part of the item. All others become metadata."""
 TOLERANCE = 1e-9
-"""Maximum difference between a recorded and a recomputed metric that counts as a rounding error."""
+"""Maximum difference between a recorded and a recomputed metric that is treated as a rounding error."""
 FULL_REWARD_TOLERANCE = 1e-6
-"""Maximum difference between 1 and a reward that passes, as for tau-bench."""
+"""A trial passes if its reward differs from 1 by at most this value. tau-bench uses the same value."""
 MAX_OUTPUT_LENGTH = 20_000
-"""Maximum number of characters of the verifier's output that the item keeps, from its end."""
+"""Length, in characters, of the end of the verifier's output that is kept."""
 CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
 """Status of a CTRF test -> verdict. Tests with other statuses, such as `skipped`, have no verdict."""
 
@@ -212,7 +212,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 
 def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
-    """Add the verdicts in `extra` of the last document: a reward, or verdicts that fcreview exported."""
+    """Add the reward, and the verdicts exported by fcreview, that the last document's `extra` contains."""
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
         return
@@ -231,7 +231,7 @@ def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialR
 
 
 def read_trial(trial: TrialFiles) -> TrialRecord:
-    """Read the results of a trial. If `result.json` is missing or has no reward, the verifier's files are used."""
+    """Read the results of a trial. If `result.json` is missing or has no reward, use the verifier's files."""
     record = TrialRecord()
     if trial.result is not None:
         record.result = read_json(trial.result, record.issues, dict) or {}
@@ -250,7 +250,7 @@ def read_trial(trial: TrialFiles) -> TrialRecord:
 
 
 def _add_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | None) -> None:
-    """Use the rewards of a verifier's file if `result.json` has none. Otherwise, add an issue if they differ."""
+    """Use a verifier file's rewards if `result.json` has none. If both have rewards and they differ, add an issue."""
     if record.rewards is None:
         record.rewards = rewards
     elif rewards is not None:
@@ -261,7 +261,7 @@ def _add_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | No
 
 
 def read_rewards(value: Any) -> dict[str, float] | None:
-    """Return the finite numbers of an object by name, or None if there are none. True and false count as 1 and 0."""
+    """Return the finite numbers of an object by name; None if it has none. True is read as 1, and false as 0."""
     if isinstance(value, (int, float)):
         value = {REWARD: value}
     rewards = {
@@ -290,14 +290,14 @@ def _read_reward_text(path: Path, record: TrialRecord) -> dict[str, float] | Non
 
 
 def main_reward(rewards: dict[str, float] | None) -> str | None:
-    """Return the name of the reward that decides: `reward`, or the only one. None if there is no such reward."""
+    """Return the name of the reward that decides the verdict: `reward`, or the trial's only reward. None without it."""
     if not rewards:
         return None
     return REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None
 
 
 def add_official_verdicts(item: Item, rewards: dict[str, float] | None, by: str) -> None:
-    """Add the verdict on the item and a score for each reward. The reward that decides has the criterion `reward`."""
+    """Add the verdict on the item and a score for each reward. The deciding reward has the criterion `reward`."""
     decides = main_reward(rewards)
     if rewards and decides is not None:
         item.official = abs(rewards[decides] - 1) <= FULL_REWARD_TOLERANCE
@@ -323,7 +323,7 @@ def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
 
 
 def _read_job(run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]) -> Iterator[ImportIssue]:
-    """Set the official metrics of the run. Yield a notice for each recorded mean that differs from the trials' mean."""
+    """Set the run's official metrics. Yields a notice for each recorded mean that differs from the computed one."""
     issues: list[ImportIssue] = []
     job = read_json(path, issues, dict) or {}
     yield from issues

@@ -1,8 +1,8 @@
 """Convert ATIF trajectories to messages and calls.
 
-An agent's step becomes a step of the item: its reasoning, its message, its calls, and one tool message for each call in
-the order of the calls. A turn begins with a user message after a step of the agent. Steps that were copied from an
-earlier trajectory, and the trajectories of subagents, become log messages: they are shown, but not counted.
+Each step of the agent becomes a step of the item. It contains reasoning, a message, calls, and one tool message for
+each call, in the order of the calls. A user message after a step of the agent begins a new turn. Steps copied from an
+earlier trajectory, and the trajectories of subagents, become log messages, which do not count as steps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ KNOWN_MINOR_VERSION = 8
 MAX_SUBAGENT_DEPTH = 5
 """Maximum number of nested subagents that are shown."""
 NO_RESULT = "(no result)"
-"""Text in place of a missing result, so that the results of later calls stay with their calls."""
+"""Placeholder for a missing result, so that results and calls still match by position."""
 
 
 @dataclass(slots=True)
 class TokenCounts:
-    """Sums over the steps of the agent; None if no step states a number."""
+    """Token counts and cost, summed over the steps of the agent. A sum is None if no step has the number."""
 
     prompt: int | None = None
     completion: int | None = None
@@ -62,7 +62,7 @@ class Conversation:
 
 
 FindDocument = Callable[[str], "JsonObject | None"]
-"""Function that returns the trajectory in a file, given its relative path; None if the file is not available."""
+"""Function that reads the trajectory at a relative path. Returns None if the file is not available."""
 
 
 def add_document(found: Conversation, document: JsonObject, find_document: FindDocument) -> None:
@@ -155,7 +155,7 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
 def _add_results(
     found: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
 ) -> None:
-    """Add a tool message for each call that has a result, then the results that belong to no call."""
+    """Add a tool message for each call that has a result, then the results without a call."""
     turn, at = found.n_turns - 1, found._step
     remaining = results
     n_answered = 0
@@ -190,7 +190,7 @@ def _results(step: JsonObject) -> list[JsonObject]:
 
 
 def read_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
-    """Read an entry of `tool_calls`. Arguments that are not an object give a call with a decoding error."""
+    """Read an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
     arguments = entry.get("arguments")
     if isinstance(arguments, dict):
         return Call("predicted", _name_of(entry), arguments, turn, step, index)

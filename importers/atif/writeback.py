@@ -1,7 +1,7 @@
 """Write reviewed verdicts to the files of Harbor trials, and to `extra` of single trajectories.
 
-A reviewed verdict sets the deciding reward to 1 or 0, in `result.json` and in the verifier's own file. A trajectory
-without a job is changed only if its `extra` has a reward, because ATIF itself has no verdict.
+A reviewed verdict sets the deciding reward to 1 or 0, in `result.json` and in the verifier's file. A trajectory outside
+Harbor jobs is changed only if its `extra` has a reward, because ATIF does not define a field for verdicts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JsonObject = dict[str, Any]
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files with a reward that reviews change, and the reviews that no file can represent."""
+    """Yield the files whose reward is changed by reviews, and the reviews that the files cannot represent."""
     files: JobFiles = plan.importer_data
     trials = {trial.name: trial for trial in files.trials}
     yield from find_unrepresentable(items, lambda item, key: _is_representable(trials.get(item.id), key))
@@ -63,7 +63,7 @@ def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
 
 
 def _reviewed_reward(item: ScoredItem) -> float | None:
-    """Return the reward by the overrides: of the reward itself, or else of the verdict. None without overrides."""
+    """Return the annotators' reward or, if they overrode only the verdict, 1 or 0. None without overrides."""
     reward = item.overrides.get((ITEM, REWARD))
     if is_number(reward):
         return float(reward)
@@ -106,6 +106,6 @@ def _with_reward(rewards: JsonObject, reward: float) -> JsonObject:
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001
-    """Yield the number of fixes, because no file can represent them."""
+    """Yield the number of fixes as unrepresentable, because ATIF files have no golden answers."""
     if fixes:
         yield Unrepresentable("golden answers, which ATIF does not have", len(fixes))

@@ -123,7 +123,7 @@ class _FolderWalk:
 
 
 def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Sequence[str]) -> None:
-    """Add an issue to a plan for the categories with results and without a score file (`unscored`)."""
+    """Add an issue to the plan if some of `categories` have no score file (`unscored`)."""
     if not unscored:
         return
     if set(unscored) == set(categories):

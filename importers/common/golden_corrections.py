@@ -1,4 +1,4 @@
-"""Find the errata entry of each item of a category. Each entry that is not applied gives an issue."""
+"""Find the errata entry of each item of a category. An issue reports each entry that is not applied."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ NO_CORRECTION = GoldenCorrection()
 
 
 def is_same_json(one: Any, other: Any) -> bool:
-    """Return whether two values have the same JSON text. `1`, `1.0` and `true` differ."""
+    """Return whether two values have the same JSON text, so `1`, `1.0` and `true` are all different."""
     return canonical_json(one) == canonical_json(other)
 
 
 class CategoryCorrections:
     """The errata entries for the items of one category of a run.
 
-    After all items were looked up, `issues` contains a warning for each stale entry and a notice for each entry that is
-    no longer needed.
+    After `find_correction` was called for all items, `issues` contains a warning for each stale entry and a notice for
+    each entry that is no longer needed.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Read JSON Lines files and JSON files. Content that cannot be read gives an `ImportIssue`.
+"""Read JSON Lines files and JSON files. An `ImportIssue` reports each part that cannot be read.
 
 Lines end at byte 0x0A only, because other line separators such as U+2028 are part of JSON strings. An issue contains
-file, line number and the beginning of the line. Reading continues with the next line. A JSON file that is cut off or
-damaged gives the list elements before the damage.
+file, line number and the beginning of the line. Reading continues with the next line. From a truncated or damaged JSON
+file, the list elements before the damage are read.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def read_objects_with_id(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def describe_other_format(start: bytes) -> str | None:
-    """Return why a file that begins with `start` is not JSON Lines in UTF-8; None if it may be."""
+    """Return why a file that begins with `start` is not JSON Lines in UTF-8; None if no other format is recognized."""
     for signature, name in _FILE_SIGNATURES.items():
         if start.startswith(signature):
             return name
@@ -126,7 +126,7 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue
 def parse_record(
     body: bytes, name: str, line: int, offset: int, *, is_terminated: bool = True
 ) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the JSON value of a part of a file, or the issues why it is not JSON; nothing for white space."""
+    """Yield the record in `body`, or issues if it is not JSON. Yields nothing if `body` is only white space."""
     try:
         if len(body) >= LARGE_LINE_BYTES or _has_long_integer(body):
             raise orjson.JSONDecodeError("", "", 0)  # orjson cannot read such a line correctly
@@ -202,7 +202,7 @@ def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
 
 
 def _has_too_many_values(body: bytes) -> bool:
-    """Return whether a line contains more than MAX_VALUES JSON values. Brackets and commas in strings do not count."""
+    """Return whether a line contains more than MAX_VALUES JSON values. Brackets and commas in strings are ignored."""
     if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
         return False
     marks = (match for match in _TEXT_OR_VALUE.finditer(body) if body[match.start()] != 34)
@@ -262,7 +262,7 @@ def reread_value(path: Path, record: JsonRecord) -> Any:
 
 
 def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
-    """Return the first JSON object in the first 20 lines, else their first JSON value, else None."""
+    """Return the first JSON object in the first 20 lines or, if they have none, the first JSON value or None."""
     first = None
     try:
         with open_file(path) as file:
@@ -402,7 +402,7 @@ class _DocumentReader:
         return self._peek()
 
     def _read_members(self, end: str) -> Iterator[None]:
-        """Move past the opening bracket, then yield before each member until the closing bracket was read."""
+        """Skip the opening bracket. Yields before each member, which the caller reads, up to the closing bracket."""
         self.at += 1
         if self._next_char() == end:
             self.at += 1

@@ -39,17 +39,17 @@ def last_question(messages: Sequence[Message]) -> str:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return an object of a record. Any other value gives an empty object."""
+    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list of a record. Any other value gives an empty list."""
+    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
 def list_objects(value: Any) -> list[dict[str, Any]]:
-    """Return the objects in a list of a record. Any other value gives an empty list."""
+    """Return the objects in a list. Returns an empty list if the value is not a list."""
     return [each for each in as_list(value) if isinstance(each, dict)]
 
 
@@ -66,7 +66,7 @@ def is_integer(value: Any) -> TypeGuard[int]:
 def add_issue(
     item: Item, what: str, file: str | None = None, severity: Literal["error", "warning", "notice"] = "warning"
 ) -> None:
-    """Add an issue to an item, at the item's own line, or for another file of the run without a line."""
+    """Add an issue to an item. It refers to the item's line or, if `file` is given, to this file as a whole."""
     line = item.line if file is None else None
     item.issues.append(ImportIssue(item.file if file is None else file, line, what, item=item.id, severity=severity))
 
@@ -89,7 +89,7 @@ def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
 
 
 def read_function_docs(value: Any) -> list[dict[str, Any]]:
-    """Return function docs as a list. A valid list is returned itself, so that the store can write it once."""
+    """Return function docs as a list. A valid list is not copied, so that the store can recognize shared lists."""
     if isinstance(value, list):
         objects = [each for each in value if isinstance(each, dict)]
         return value if len(objects) == len(value) else objects
@@ -103,7 +103,7 @@ def read_tools(value: Any) -> list[dict[str, Any]]:
 
 
 def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
-    """Load JSON Lines records by `id`. The first record with an id is kept; other differing ones give an issue."""
+    """Load JSON Lines records by `id`. If records with the same id differ, the first is used and issues are added."""
     by_id: dict[str, dict[str, Any]] = {}
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -122,7 +122,7 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
 def find_missing_records(
     questions_file: Path, questions: Container[str], answers: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
-    """Yield an issue for each of the two dataset files that lacks questions or golden answers of results."""
+    """Yield an issue if questions of results are missing in the dataset, and one if golden answers are missing."""
     yield from _report_missing(questions_file, "question", questions, item_ids)
     yield from _report_missing(
         questions_file.parent / "possible_answer" / questions_file.name, "golden answer", answers, item_ids
@@ -135,7 +135,7 @@ def _report_missing(path: Path, what: str, known: Container[str], item_ids: Coll
 
 
 def missing_records_issue(path: Path, what: str, n_missing: int, n_results: int) -> ImportIssue:
-    """Return the issue for results whose question or golden answer (`what`) is not in a dataset file."""
+    """Return the issue that `n_missing` of `n_results` results have no question or golden answer (`what`) in a file."""
     where = "in this file" if path.is_file() else "because this file does not exist"
     text = f"{n_missing:,} of {n_results:,} results have no {what} {where}"
     return ImportIssue(str(path), None, text, severity="error" if n_missing == n_results else "warning")

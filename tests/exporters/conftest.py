@@ -11,10 +11,10 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
-from tests.scores.conftest import opened
+from tests.scores.conftest import open_runs
 from tests.store.factory import Imported
 
-__all__ = ["opened"]
+__all__ = ["open_runs"]
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from fcreview.model.item import Run
 from fcreview.model.review import Event
 from fcreview.run_plan import RunPlan
 from fcreview.store.store import Store
-from tests.scores.reviewed import Reviewed, Said
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns
 from tests.sharing import Imports
 
 Named = tuple[str, str, str, str]
@@ -62,7 +62,7 @@ class Lent:
         )
 
 
-def written(reviewed: Reviewed, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:
+def written(reviewed: ReviewedRuns, events: Iterable[Event], paths: Sequence[Path], out: Path) -> list[str]:
     """Writes the runs after these events; what was told."""
     reviewed.store.reviews.rebuild(list(events))
     lent = Lent(paths)
@@ -86,7 +86,7 @@ def reimported(imports: Imports, out: Path) -> tuple[Figures, Figures]:
         return figures(store)
 
 
-def official_keys(reviewed: Reviewed) -> set[Key]:
+def official_keys(reviewed: ReviewedRuns) -> set[Key]:
     """Figures whose every verdict is official: without reviews they are corrected as they are. Forgets the reviews."""
     reviewed.store.reviews.rebuild([])
     official, corrected = figures(reviewed.store)
@@ -99,7 +99,7 @@ def differing(one: Figures, other: Figures) -> dict[Key, Any]:
     return {key: (one.get(key), other.get(key)) for key in keys if not close(one.get(key), other.get(key))}
 
 
-def wrong(reviewed: Reviewed, known: set[Key], imports: Imports, out: Path) -> dict[Key, Any]:
+def wrong(reviewed: ReviewedRuns, known: set[Key], imports: Imports, out: Path) -> dict[Key, Any]:
     """Where the figures of what was written are not the corrected ones of what people said: all of them as corrected
     figures, those of `known` as official ones."""
     _, corrected = figures(reviewed.store)
@@ -113,7 +113,7 @@ def close(one: float | None, other: float | None) -> bool:
     return one == other if one is None or other is None else abs(one - other) < 1e-9
 
 
-def opposite(said: Said) -> Said | None:
+def opposite(said: ItemVerdict) -> ItemVerdict | None:
     """Another answer to the same question; None for one that has none."""
     value = said.value
     if isinstance(value, bool):
@@ -126,20 +126,20 @@ def opposite(said: Said) -> Said | None:
         value = ["agent_reject_request"] if value != ["agent_reject_request"] else ["agent_other"]
     else:
         return None
-    return Said(said.item, said.target, said.criterion, value)
+    return ItemVerdict(said.item, said.target, said.criterion, value)
 
 
-def some(reviewed: Reviewed, questions: Sequence[tuple[str, str]], share: float, seed: int = 1) -> list[Event]:
+def some(reviewed: ReviewedRuns, questions: Sequence[tuple[str, str]], share: float, seed: int = 1) -> list[Event]:
     """The opposite of a share of the automatic verdicts on these (kind of target, criterion)."""
     dice = random.Random(seed)
     rows = reviewed.store.run_sql(
         "SELECT item FROM items WHERE official IS NOT NULL OR benchmark <> 'complexfuncbench'"
     )[1]
     known = {item for (item,) in rows}  # of a sample that has a log only, there is no record to write in
-    asked = [each for each in reviewed.automatic() if (kind(each.target), each.criterion) in questions]
+    asked = [each for each in reviewed.automatic_verdicts() if (kind(each.target), each.criterion) in questions]
     asked = [each for each in asked if each.item in known]
     turned = [opposite(each) for each in asked if dice.random() < share]
-    return reviewed.says([each for each in turned if each is not None])
+    return reviewed.make_events([each for each in turned if each is not None])
 
 
 def kind(target: str) -> str:

@@ -16,21 +16,21 @@ from fcreview.store.labels.read import LabelSelection, TrainingOptions
 from fcreview.store.rows import View
 from tests.commands import environment, run_in_this_process
 from tests.exporters.rewriting import Lent
-from tests.scores.reviewed import Reviewed, Said
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns
 
 SAMPLES = Path(__file__).parents[2] / "sample_runs"
-Opens = Callable[[Sequence[Path]], Reviewed]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 Row = dict[str, Any]
 
 
 @pytest.fixture
-def everything(samples: Path, opened: Opens) -> Reviewed:
-    reviewed = opened([samples])
+def everything(samples: Path, open_runs: OpenRuns) -> ReviewedRuns:
+    reviewed = open_runs([samples])
     reviewed.store.reviews.rebuild([])
     return reviewed
 
 
-def rows(reviewed: Reviewed, name: str, out: Path, where: str = "", **options: Any) -> list[Row]:
+def rows(reviewed: ReviewedRuns, name: str, out: Path, where: str = "", **options: Any) -> list[Row]:
     selection = LabelSelection(training=TrainingOptions(**options))
     lent = Lent([SAMPLES])
     counts = export(
@@ -47,7 +47,7 @@ def rows(reviewed: Reviewed, name: str, out: Path, where: str = "", **options: A
     return found
 
 
-def test_the_atif_package_accepts_every_item(everything: Reviewed, tmp_path: Path) -> None:
+def test_the_atif_package_accepts_every_item(everything: ReviewedRuns, tmp_path: Path) -> None:
     atif = pytest.importorskip("atif", reason="the package atif is not installed")
     out = tmp_path / "out"
     counts = export(everything.store, "atif", out, View("", "dataset"))
@@ -57,7 +57,7 @@ def test_the_atif_package_accepts_every_item(everything: Reviewed, tmp_path: Pat
         atif.Trajectory.model_validate_json(path.read_text())
 
 
-def test_an_exported_trajectory_reads_as_the_same_item(everything: Reviewed, samples: Path, tmp_path: Path) -> None:
+def test_an_exported_trajectory_reads_as_the_same_item(everything: ReviewedRuns, samples: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     export(everything.store, "atif", out, View("benchmark:atif", "dataset"))
     again = {item.id: item for plan in discover([out]).plans for item in read_items(plan) if isinstance(item, Item)}
@@ -73,7 +73,7 @@ def test_an_exported_trajectory_reads_as_the_same_item(everything: Reviewed, sam
         assert not copy.issues
 
 
-def test_file_names_cannot_leave_the_folder(everything: Reviewed, tmp_path: Path) -> None:
+def test_file_names_cannot_leave_the_folder(everything: ReviewedRuns, tmp_path: Path) -> None:
     from fcreview.exporters.atif import _file_name, _unique_name
 
     assert _file_name("../../x") == "_.._x" and _file_name("..") == "item" and "/" not in _file_name("a/b\\c")
@@ -81,15 +81,17 @@ def test_file_names_cannot_leave_the_folder(everything: Reviewed, tmp_path: Path
     assert [_unique_name(name, used) for name in ("a", "A", "a")] == ["a", "A~2", "a~3"]
 
 
-def test_without_reviews_there_are_no_rows(everything: Reviewed, tmp_path: Path) -> None:
+def test_without_reviews_there_are_no_rows(everything: ReviewedRuns, tmp_path: Path) -> None:
     assert rows(everything, "sft", tmp_path / "sft.jsonl") == []
     assert rows(everything, "preference", tmp_path / "pairs.jsonl") == []
 
 
-def test_conversations_that_people_pass_become_rows(everything: Reviewed, tmp_path: Path) -> None:
-    said = [each for each in everything.automatic() if each.target == "item" and each.criterion == "correct"]
+def test_conversations_that_people_pass_become_rows(everything: ReviewedRuns, tmp_path: Path) -> None:
+    said = [each for each in everything.automatic_verdicts() if each.target == "item" and each.criterion == "correct"]
     passing = [each for each in said if each.value is True]
-    everything.store.reviews.rebuild([*everything.says(passing), *everything.says(passing[::2], who="bob")])
+    everything.store.reviews.rebuild(
+        [*everything.make_events(passing), *everything.make_events(passing[::2], annotator="bob")]
+    )
     found = rows(everything, "sft", tmp_path / "all.jsonl")
     both = rows(everything, "sft", tmp_path / "both.jsonl", agreed=2)
     assert 0 < len(both) < len(found) <= len(passing)
@@ -109,7 +111,7 @@ def calls_of(messages: list[Row]) -> list[Row]:
     return [call["function"] for message in messages for call in message.get("tool_calls", [])]
 
 
-def test_pairs_have_a_right_and_a_wrong_reply(everything: Reviewed, tmp_path: Path) -> None:
+def test_pairs_have_a_right_and_a_wrong_reply(everything: ReviewedRuns, tmp_path: Path) -> None:
     found = rows(everything, "preference", tmp_path / "pairs.jsonl", trust_rule=True)
     assert {row["pair"] for row in found} >= {"runs", "golden"}
     counts: dict[tuple[str, str], int] = {}
@@ -130,18 +132,18 @@ def test_pairs_have_a_right_and_a_wrong_reply(everything: Reviewed, tmp_path: Pa
 order = {"runs": 0, "golden": 1, "trials": 2}
 
 
-def test_a_failed_item_with_another_fault_gives_no_wrong_reply(everything: Reviewed, tmp_path: Path) -> None:
+def test_a_failed_item_with_another_fault_gives_no_wrong_reply(everything: ReviewedRuns, tmp_path: Path) -> None:
     before = rows(everything, "preference", tmp_path / "a.jsonl", trust_rule=True)
     (one, *_) = [row for row in before if row["pair"] == "golden"]
-    number = everything.item(one["id"], one["source"]["run"])
-    (event,) = everything.says([Said(number, "item", "correct", False)])
+    number = everything.find_item(one["id"], one["source"]["run"])
+    (event,) = everything.make_events([ItemVerdict(number, "item", "correct", False)])
     event.fault = "golden"
     everything.store.reviews.rebuild([event])
     after = rows(everything, "preference", tmp_path / "b.jsonl", trust_rule=True)
     assert not [row for row in after if row["id"] == one["id"] and row["source"]["run"] == one["source"]["run"]]
 
 
-def test_openai_rows_have_arguments_as_text(everything: Reviewed, tmp_path: Path) -> None:
+def test_openai_rows_have_arguments_as_text(everything: ReviewedRuns, tmp_path: Path) -> None:
     found = rows(everything, "sft", tmp_path / "sft.jsonl", trust_rule=True, flavour="openai")
     assert all(isinstance(row["tools"], list) for row in found)
     assert all(isinstance(json.loads(call["arguments"]), dict) for row in found for call in calls_of(row["messages"]))
@@ -150,19 +152,19 @@ def test_openai_rows_have_arguments_as_text(everything: Reviewed, tmp_path: Path
 FIX = {"ground_truth": [{"geometry.triangle_area": {"base": [11], "height": [5], "unit": [""]}}]}
 
 
-def golden_rows(reviewed: Reviewed, out: Path, **options: Any) -> list[Row]:
+def golden_rows(reviewed: ReviewedRuns, out: Path, **options: Any) -> list[Row]:
     return [row for row in rows(reviewed, "sft", out, "id:simple_python_0", **options) if row["reply"] == "golden"]
 
 
-def reviews_with_fix(reviewed: Reviewed, number: int, value: bool | None, fix: Any = FIX, who: str = "ann") -> Any:
-    (event,) = reviewed.says([Said(number, "item", "correct", value)], who=who)
+def reviews_with_fix(reviewed: ReviewedRuns, number: int, value: bool | None, fix: Any = FIX, who: str = "ann") -> Any:
+    (event,) = reviewed.make_events([ItemVerdict(number, "item", "correct", value)], annotator=who)
     event.fault, event.golden_fix = "golden", fix
     return event
 
 
 @pytest.mark.parametrize("value", [True, False, None])
 def test_a_golden_fix_replaces_the_reply_whatever_the_verdict(
-    everything: Reviewed, tmp_path: Path, value: bool | None
+    everything: ReviewedRuns, tmp_path: Path, value: bool | None
 ) -> None:
     number = everything.store.find_items("simple_python_0")[0]
     everything.store.reviews.rebuild([reviews_with_fix(everything, number, value)])
@@ -176,7 +178,7 @@ def test_a_golden_fix_replaces_the_reply_whatever_the_verdict(
     assert golden_rows(everything, tmp_path / "c.jsonl", agreed=2) == []
 
 
-def test_a_golden_fix_counts_only_without_another_one(everything: Reviewed, tmp_path: Path) -> None:
+def test_a_golden_fix_counts_only_without_another_one(everything: ReviewedRuns, tmp_path: Path) -> None:
     number = everything.store.find_items("simple_python_0")[0]
     own = reviews_with_fix(everything, number, True)
     other = {"ground_truth": [{"geometry.triangle_area": {"base": [12], "height": [5], "unit": [""]}}]}
@@ -190,7 +192,7 @@ def test_a_golden_fix_counts_only_without_another_one(everything: Reviewed, tmp_
     assert golden_rows(everything, tmp_path / "c.jsonl") == []
 
 
-def test_a_golden_fix_is_the_right_reply_of_pairs_in_all_runs(everything: Reviewed, tmp_path: Path) -> None:
+def test_a_golden_fix_is_the_right_reply_of_pairs_in_all_runs(everything: ReviewedRuns, tmp_path: Path) -> None:
     number = everything.store.find_items("simple_python_0")[0]
     everything.store.reviews.rebuild([reviews_with_fix(everything, number, False)])
     found = rows(everything, "preference", tmp_path / "a.jsonl", "id:simple_python_0", trust_rule=True)
@@ -219,7 +221,7 @@ def test_an_erratum_replaces_the_reply_without_a_review_in_this_workspace(sample
     assert row["source"]["golden_by"] == ["ann"] and row["source"]["annotators"] == []
 
 
-def test_a_golden_fix_of_any_form_reads_as_the_golden_calls(everything: Reviewed) -> None:
+def test_a_golden_fix_of_any_form_reads_as_the_golden_calls(everything: ReviewedRuns) -> None:
     from fcreview.importers.registry import make_golden_template, parse_golden_fix
 
     found: dict[str, int] = {}

@@ -19,7 +19,7 @@ from fcreview.importers.registry import check_golden_fix, discover, make_golden_
 from fcreview.model.item import Item
 from fcreview.model.review import Event
 from tests.exporters.rewriting import Lent
-from tests.scores.reviewed import Reviewed, Said
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns
 from tests.sharing import Imports
 
 pytestmark = pytest.mark.slow
@@ -85,13 +85,13 @@ def items(runs: Path) -> list[Item]:
     return [one for plan in discover([runs]).plans for one in read_items(plan) if isinstance(one, Item)]
 
 
-def fix_events(reviewed: Reviewed, item: int, fix: Json, who: str = "ann") -> list[Event]:
-    (event,) = reviewed.says([Said(item, "item", "correct", True)], who)
+def fix_events(reviewed: ReviewedRuns, item: int, fix: Json, who: str = "ann") -> list[Event]:
+    (event,) = reviewed.make_events([ItemVerdict(item, "item", "correct", True)], who)
     event.golden_fix, event.fault, event.note = fix, "golden", "```\n# <b>@all</b>"
     return [event]
 
 
-def written(reviewed: Reviewed, events: list[Event], runs: Path, out: Path) -> list[str]:
+def written(reviewed: ReviewedRuns, events: list[Event], runs: Path, out: Path) -> list[str]:
     reviewed.store.reviews.rebuild(events)
     lent = Lent([runs])
     export(reviewed.store, "golden-patch", out, benchmarks=lent.benchmarks())
@@ -103,7 +103,7 @@ def fixed(request: pytest.FixtureRequest, samples: Path, imports: Imports, tmp_p
     """Of the first item that fails by the rules (ComplexFuncBench: officially) and whose calls make a golden answer."""
     runs = tmp_path / "runs"
     shutil.copytree(samples / request.param, runs)
-    reviewed = Reviewed(imports.copy([runs], tmp_path / "workspace"))
+    reviewed = ReviewedRuns(imports.copy([runs], tmp_path / "workspace"))
     make = FIXES[request.param]
     with reviewed.store as store:
         for number in [number for (number,) in store.run_sql("SELECT item FROM items ORDER BY item")[1]]:
@@ -151,12 +151,12 @@ def test_what_changed_is_told_line_by_line_and_for_upstream(fixed: Fixed) -> Non
 def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
     samples: Path, imports: Imports, tmp_path: Path
 ) -> None:
-    reviewed = Reviewed(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
+    reviewed = ReviewedRuns(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
     with reviewed.store as store:
         one, other = store.find_items("simple_python_1")[0], store.find_items("simple_python_3")[0]
         good, bad = accepting(store.read_detail(one).item), {"ground_truth": "no"}
         events = fix_events(reviewed, one, good) + fix_events(reviewed, other, bad)
-        events += reviewed.says([Said(one, "item", "correct", False)], "bob")
+        events += reviewed.make_events([ItemVerdict(one, "item", "correct", False)], "bob")
         with pytest.raises(ExportError, match="no agreed golden fix"):
             written(reviewed, events, samples / "bfcl", tmp_path / "out")
         assert not (tmp_path / "out").exists()
@@ -169,7 +169,7 @@ def test_what_people_differ_on_and_what_has_the_wrong_form_is_left_out(
 
 
 def test_runs_that_say_different_things_of_one_answer_are_told(samples: Path, imports: Imports, tmp_path: Path) -> None:
-    reviewed = Reviewed(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
+    reviewed = ReviewedRuns(imports.copy([samples / "bfcl"], tmp_path / "workspace"))
     with reviewed.store as store:
         one, other = store.find_items("live_simple_0-0-0")
         here, there = (
@@ -185,7 +185,7 @@ def test_a_fix_without_a_change_is_not_exported(samples: Path, imports: Imports,
     """As an earlier version recorded it."""
     runs = tmp_path / "runs"
     shutil.copytree(samples / "bfcl", runs)
-    reviewed = Reviewed(imports.copy([runs], tmp_path / "workspace"))
+    reviewed = ReviewedRuns(imports.copy([runs], tmp_path / "workspace"))
     with reviewed.store as store:
         (item,) = store.find_items("simple_python_4", 1)
         detail = store.read_detail(item)

@@ -16,14 +16,14 @@ from fcreview.exporters.inspect_log import check_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.model.review import ITEM_CORRECT
 from tests.exporters.rewriting import Lent
-from tests.scores.reviewed import Reviewed, Said, Values
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values
 
 pytestmark = pytest.mark.bench
-Opens = Callable[[Sequence[Path]], Reviewed]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 FOLDERS = ("inspect", pytest.param("inspect_bfcl", marks=pytest.mark.sweep))
 
 
-def exported(runs: Reviewed, place: Path, out: Path) -> dict[int, Path]:
+def exported(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]:
     """Run -> its copy."""
     export(runs.store, "inspect", out, benchmarks=Lent([place]).benchmarks())
     copies = {}
@@ -35,18 +35,18 @@ def exported(runs: Reviewed, place: Path, out: Path) -> dict[int, Path]:
     return copies
 
 
-def some_reviews(runs: Reviewed, seed: int) -> Iterator[Said]:
+def some_reviews(runs: ReviewedRuns, seed: int) -> Iterator[ItemVerdict]:
     """A third of the verdicts is overridden and a third confirmed. Some calls are reviewed where no item is."""
     draw = random.Random(seed)
     n_predicted = dict(runs.store.run_sql("SELECT item, n_predicted FROM items")[1])
-    for one in runs.automatic():
+    for one in runs.automatic_verdicts():
         kind = draw.randrange(6)
         if kind in (0, 1) and isinstance(one.value, bool):
-            yield Said(one.item, one.target, one.criterion, not one.value)
+            yield ItemVerdict(one.item, one.target, one.criterion, not one.value)
         elif kind in (2, 3):
             yield one
         elif kind == 4 and (one.target, one.criterion) == ITEM_CORRECT and n_predicted[one.item]:
-            yield Said(one.item, "turn:1/call:1", "correct", draw.random() < 0.5)
+            yield ItemVerdict(one.item, "turn:1/call:1", "correct", draw.random() < 0.5)
 
 
 def results_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -98,19 +98,19 @@ NUMBERS: dict[Any, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_results_of_the_copies_equal_the_corrected_figures(
-    bench: Path, opened: Opens, tmp_path: Path, folder: str
+    bench: Path, open_runs: OpenRuns, tmp_path: Path, folder: str
 ) -> None:
-    runs = opened([bench / folder])
+    runs = open_runs([bench / folder])
     runs.store.reviews.rebuild([])
     originals = {row.run: Path(row.info.path) for row in runs.store.fetch_runs()}
     copies = exported(runs, bench / folder, tmp_path / "without")
     assert copies.keys() == originals.keys()
     for run, copy in copies.items():
         assert copy.read_bytes() == originals[run].read_bytes()
-    events = runs.says(some_reviews(runs, 0))
+    events = runs.make_events(some_reviews(runs, 0))
     for event in events:
         event.time = "2026-01-01T00:00:00Z"
-    corrected = runs.figures(*events)
+    corrected = runs.compute_metrics(*events)
     copies = exported(runs, bench / folder, tmp_path / "with")
     assert {originals[run].name for run in originals.keys() - copies.keys()} <= {"bfcl_A_killed.eval"}
     n_equal = 0

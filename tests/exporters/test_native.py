@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.exporters.rewriting import official_keys, some, written, wrong
-from tests.scores.reviewed import Reviewed
+from tests.scores.reviewed_runs import ReviewedRuns
 from tests.sharing import Imports
 
 pytestmark = pytest.mark.slow
@@ -28,12 +28,14 @@ HELD = {
     "generic": [ITEM, ("response", "completeness"), ("call", "correct")],
 }  # fmt: skip
 """What the benchmark's files can hold: verdicts on (kind of target, criterion)."""
-Opens = Callable[[Sequence[Path]], Reviewed]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 
 
 @pytest.mark.parametrize("name", HELD)
-def test_without_reviews_every_file_is_the_original(samples: Path, opened: Opens, tmp_path: Path, name: str) -> None:
-    reviewed = opened([samples / name])
+def test_without_reviews_every_file_is_the_original(
+    samples: Path, open_runs: OpenRuns, tmp_path: Path, name: str
+) -> None:
+    reviewed = open_runs([samples / name])
     assert written(reviewed, [], [samples / name], tmp_path / "out") == []
     copies = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert len(copies) >= 2
@@ -51,9 +53,9 @@ QUESTIONS = [pytest.param(name, each, id=f"{name} {' '.join(each)}") for name, h
 @pytest.mark.sweep
 @pytest.mark.parametrize(("name", "question"), QUESTIONS)
 def test_what_people_say_is_official_when_it_is_read_again(
-    samples: Path, opened: Opens, imports: Imports, tmp_path: Path, name: str, question: tuple[str, str]
+    samples: Path, open_runs: OpenRuns, imports: Imports, tmp_path: Path, name: str, question: tuple[str, str]
 ) -> None:
-    reviewed = opened([samples / name])
+    reviewed = open_runs([samples / name])
     known = official_keys(reviewed)
     for share in (0.4, 1.0):
         out = tmp_path / f"{share}"
@@ -62,8 +64,8 @@ def test_what_people_say_is_official_when_it_is_read_again(
 
 
 @pytest.mark.parametrize("name", ["bfcl", "complexfuncbench", "generic"])
-def test_files_differ_exactly_where_people_do(samples: Path, opened: Opens, tmp_path: Path, name: str) -> None:
-    reviewed = opened([samples / name])
+def test_files_differ_exactly_where_people_do(samples: Path, open_runs: OpenRuns, tmp_path: Path, name: str) -> None:
+    reviewed = open_runs([samples / name])
     events = some(reviewed, [ITEM], 0.4)
     written(reviewed, events, [samples / name], tmp_path / "out")
     spoken: set[str] = set()
@@ -76,9 +78,9 @@ def test_files_differ_exactly_where_people_do(samples: Path, opened: Opens, tmp_
     assert spoken == {event.key.id for event in events}
 
 
-def test_a_flat_log_has_no_place_for_verdicts(samples: Path, opened: Opens, tmp_path: Path) -> None:
+def test_a_flat_log_has_no_place_for_verdicts(samples: Path, open_runs: OpenRuns, tmp_path: Path) -> None:
     paths = [samples / "hammerbench" / "logs"]
-    reviewed = opened(paths)
+    reviewed = open_runs(paths)
     events = some(reviewed, [ITEM], 1.0)
     told = written(reviewed, events, paths, tmp_path / "out")
     assert [path.suffix for path in (tmp_path / "out").rglob("*.orig")] == []

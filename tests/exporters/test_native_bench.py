@@ -9,7 +9,7 @@ import pytest
 
 from tests.examples import LONG, only_long
 from tests.exporters.rewriting import Key, official_keys, some, written, wrong
-from tests.exporters.test_native import HELD, Opens, namesakes
+from tests.exporters.test_native import HELD, OpenRuns, namesakes
 from tests.sharing import Imports
 
 RUNS = {
@@ -37,8 +37,10 @@ TOLD: dict[str, Callable[[Key], bool]] = {
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("place", SHARES)
-def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, tmp_path: Path, place: str) -> None:
-    written(opened([bench / place]), [], [bench / place], tmp_path / "out")
+def test_without_reviews_every_file_is_the_original(
+    bench: Path, open_runs: OpenRuns, tmp_path: Path, place: str
+) -> None:
+    written(open_runs([bench / place]), [], [bench / place], tmp_path / "out")
     copies = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert len(copies) >= 4
     for path in copies:
@@ -49,9 +51,9 @@ def test_without_reviews_every_file_is_the_original(bench: Path, opened: Opens, 
 @pytest.mark.parametrize("place", SHARES)
 @pytest.mark.parametrize("share", [0.2, pytest.param(0.9, marks=only_long)])
 def test_what_people_say_is_official_when_it_is_read_again(
-    bench: Path, opened: Opens, imports: Imports, tmp_path: Path, place: str, share: float
+    bench: Path, open_runs: OpenRuns, imports: Imports, tmp_path: Path, place: str, share: float
 ) -> None:
-    reviewed = opened([bench / place])
+    reviewed = open_runs([bench / place])
     known = official_keys(reviewed)
     held = HELD[RUNS[place]]
     for number, question in enumerate(held if LONG else held[-1:]):

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.scores.reviewed import Reviewed
+from tests.scores.reviewed_runs import ReviewedRuns
 from tests.sharing import Imports
 
 
 @pytest.fixture(scope="session")
-def opened(imports: Imports) -> Iterator[Callable[[Sequence[Path]], Reviewed]]:
-    """Opens the runs at some paths, each set of paths once."""
-    known: dict[tuple[Path, ...], Reviewed] = {}
+def open_runs(imports: Imports) -> Iterator[Callable[[Sequence[Path]], ReviewedRuns]]:
+    """Return a function that opens the runs at some paths and reuses runs that are open."""
+    known: dict[tuple[Path, ...], ReviewedRuns] = {}
 
-    def open_runs(paths: Sequence[Path]) -> Reviewed:
+    def open_once(paths: Sequence[Path]) -> ReviewedRuns:
         if tuple(paths) not in known:
-            known[tuple(paths)] = Reviewed(imports.of(paths))
+            known[tuple(paths)] = ReviewedRuns(imports.of(paths))
         return known[tuple(paths)]
 
-    yield open_runs
-    for one in known.values():
-        one.close()
+    yield open_once
+    for runs in known.values():
+        runs.close()

@@ -1,4 +1,4 @@
-"""`fcreview report`, official, against every figure that the official BFCL program printed of these runs."""
+"""Official metrics of `fcreview report` equal every figure that the official BFCL program printed for these runs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 from fcreview.cli.report_data import compute_run_metrics
 from fcreview.model.metric import MetricKey
 from tests.examples import only_long
-from tests.scores.reviewed import Reviewed
+from tests.scores.reviewed_runs import ReviewedRuns
 
-Opened = Callable[[Sequence[Path]], Reviewed]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 FOLDERS = {
     "gpt-4o-mini-2024-07-18-FC": "GPT-4o-mini-2024-07-18 (FC)",
     "gpt-4o-mini-2024-07-18": "GPT-4o-mini-2024-07-18 (Prompt)",
@@ -103,17 +103,17 @@ COLUMNS: dict[str, dict[str, MetricKey]] = {
         **AGENTIC,
     },
 }
-"""Every column of the leaderboard's files but for the configurations of format sensitivity, which were not run."""
-MORE_IN_THE_CSV = {
+"""Every column of the leaderboard files, except the configurations of format sensitivity, which were not run."""
+COLUMNS_WITH_MISSING_FILES = {
     "Overall Acc", "Multi Turn Acc", "Multi Turn Overall Acc", "Miss Func", "Miss Param", "Long Context",
     "Multi Turn Miss Func", "Multi Turn Miss Param", "Multi Turn Long Context",
     *("Total Cost ($)", "Latency Mean (s)", "Latency Standard Deviation (s)", "Latency 95th Percentile (s)"),
 }  # fmt: skip
-"""The prompt-mode row was printed when three more multi-turn categories lay there, whose files were not kept."""
+"""Columns of the prompt-mode row that include three multi-turn categories whose files were not published."""
 
 
-def printed(value: float | None, title: str) -> str:
-    """As the program writes it: a percentage of two decimals, or a number rounded to two."""
+def format_value(value: float | None, title: str) -> str:
+    """Format a value as the official program does: as a percentage or a number, with two decimals."""
     if value is None:
         return "N/A"
     return str(round(value, 2)) if "Latency" in title or "Cost" in title or "Format" in title else f"{100 * value:.2f}%"
@@ -122,41 +122,41 @@ def printed(value: float | None, title: str) -> str:
 @pytest.mark.sweep
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("file", COLUMNS)
-def test_v4_equals_every_column_of_the_leaderboard(bench: Path, opened: Opened, folder: str, file: str) -> None:
-    runs = opened([bench / "bfcl_v4"])
+def test_v4_metrics_equal_leaderboard_columns(bench: Path, open_runs: OpenRuns, folder: str, file: str) -> None:
+    runs = open_runs([bench / "bfcl_v4"])
     (row,) = [row for row in runs.store.fetch_runs() if row.info.model == folder]
     lines = compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
     ours = {(line.table, line.level, line.name): line.values.get("official") for line in lines}
     with (bench / "bfcl_v4/score" / file).open() as table:
         (theirs,) = [each for each in csv.DictReader(table) if each["Model"] == FOLDERS[folder]]
     assert theirs.keys() - COLUMNS[file].keys() <= NOT_FIGURES
-    skipped = MORE_IN_THE_CSV if folder == "gpt-4o-mini-2024-07-18" else set()
+    skipped = COLUMNS_WITH_MISSING_FILES if folder == "gpt-4o-mini-2024-07-18" else set()
     wanted = {title: text for title, text in theirs.items() if title not in NOT_FIGURES | skipped}
-    assert {title: printed(ours.get(COLUMNS[file][title]), title) for title in wanted} == wanted
+    assert {title: format_value(ours.get(COLUMNS[file][title]), title) for title in wanted} == wanted
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("place", ["bfcl_v1", *(pytest.param(name, marks=only_long) for name in LARGE)])
-def test_every_category_equals_the_header_of_its_score_file(bench: Path, opened: Opened, place: str) -> None:
-    """There is no leaderboard file of these generations: what was printed are the headers."""
-    runs = opened([bench / place])
+def test_category_accuracy_equals_score_file_header(bench: Path, open_runs: OpenRuns, place: str) -> None:
+    """These versions have no leaderboard file, only headers of score files."""
+    runs = open_runs([bench / place])
     compared = 0
     for row in runs.store.fetch_runs():
         lines = compute_run_metrics(runs.store.analysis.fetch_scored_items(row.run), row.info)
         ours = {line.name: line.values.get("official") for line in lines if line.table == "accuracy" and line.level > 1}
         for category, header in row.info.official_metrics.items():
             if category == "live_relevance" and ours.get(category) != header["accuracy"]:
-                continue  # one item stands twice in the dataset and once or twice among the scores
+                continue  # The dataset contains one item twice, and the scores contain it once or twice.
             assert ours[category] == pytest.approx(header["accuracy"], abs=1e-12), (row.info.model, category)
             compared += 1
     assert compared > 30
 
 
 @pytest.mark.sweep
-def test_v1_summaries_are_those_of_the_program_of_its_time(bench: Path, opened: Opened) -> None:
-    """Simple calls are weighted by items, summaries are plain means, the overall is weighted by items again; `rest` was
-    not run and is left out, not 0."""
-    runs = opened([bench / "bfcl_v1"])
+def test_v1_summaries_equal_the_official_program(bench: Path, open_runs: OpenRuns) -> None:
+    """Simple calls and the overall accuracy are weighted by items, summaries are plain means. `rest` was not run: it is
+    omitted, not counted as 0."""
+    runs = open_runs([bench / "bfcl_v1"])
     (row,) = [row for row in runs.store.fetch_runs() if row.info.model == "gpt-4o-mini-2024-07-18-FC"]
     lines = {
         (line.level, line.name): line

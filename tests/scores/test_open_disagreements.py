@@ -1,4 +1,4 @@
-"""Open disagreements: figures keep the automatic verdict, say how many are open, and have bounds."""
+"""Metrics with open disagreements keep the automatic verdict, count the disagreements and have bounds."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from fcreview.model.review import Event
 from fcreview.model.verdict import TRUE_MEANS_FAILURE
 from fcreview.tui.queue.header import rates_line
 from fcreview.tui.text.lines import plain_text
-from tests.scores.reviewed import Reviewed, Said, changed
-from tests.scores.test_own_verdicts import alternatives
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, find_changes
+from tests.scores.test_own_verdicts import contradicting_values
 
-Opened = Callable[[Sequence[Path]], Reviewed]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 BENCHMARKS = ("bfcl", "acebench", "hammerbench", "confetti", "complexfuncbench", "generic")
 
 
-def disputes(runs: Reviewed, said: Iterable[Said]) -> list[Event]:
-    """Ann confirms each verdict, bob contradicts it."""
-    own = list(said)
+def make_disagreements(runs: ReviewedRuns, verdicts: Iterable[ItemVerdict]) -> list[Event]:
+    """Return events in which ann confirms each verdict and bob contradicts it."""
+    own = list(verdicts)
     others = [
-        Said(one.item, one.target, one.criterion, next(iter(alternatives(one.criterion, one.value)))) for one in own
+        ItemVerdict(one.item, one.target, one.criterion, next(iter(contradicting_values(one.criterion, one.value))))
+        for one in own
     ]
-    return [*runs.says(own), *runs.says(others, who="bob")]
+    return [*runs.make_events(own), *runs.make_events(others, annotator="bob")]
 
 
-def lines_of(runs: Reviewed, *events: Event) -> dict[tuple[int, MetricKey], MetricRow]:
+def compute_rows(runs: ReviewedRuns, *events: Event) -> dict[tuple[int, MetricKey], MetricRow]:
     runs.store.reviews.rebuild(events)
     parts = list(load_scored_runs(runs.store.analysis, runs.store.fetch_runs()))
     found = {
@@ -41,34 +42,40 @@ def lines_of(runs: Reviewed, *events: Event) -> dict[tuple[int, MetricKey], Metr
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_a_dispute_moves_no_figure_at_any_level(samples: Path, opened: Opened, benchmark: str) -> None:
-    """Every verdict there is, one criterion after the other: items, turns, calls, arguments, scores and lists."""
-    runs = opened([samples / benchmark])
-    before = runs.figures()
-    every = runs.automatic()
+def test_disagreement_changes_no_metric(samples: Path, open_runs: OpenRuns, benchmark: str) -> None:
+    """Annotators disagree on every verdict of items, turns, calls, arguments, scores and lists."""
+    runs = open_runs([samples / benchmark])
+    before = runs.compute_metrics()
+    every = runs.automatic_verdicts()
     for criterion in {one.criterion for one in every}:
-        events = disputes(runs, [one for one in every if one.criterion == criterion])
-        assert changed(before, runs.figures(*events)) == {}, criterion
-    assert changed(before, runs.figures(*disputes(runs, every))) == {}
+        events = make_disagreements(runs, [one for one in every if one.criterion == criterion])
+        assert find_changes(before, runs.compute_metrics(*events)) == {}, criterion
+    assert find_changes(before, runs.compute_metrics(*make_disagreements(runs, every))) == {}
 
 
-def test_no_bounds_without_a_dispute(samples: Path, opened: Opened) -> None:
-    runs = opened([samples / "bfcl"])
-    agreed = runs.says(runs.automatic()[:5])
-    assert not any(line.open_disagreements for line in lines_of(runs, *agreed).values())
+def test_no_bounds_without_a_disagreement(samples: Path, open_runs: OpenRuns) -> None:
+    runs = open_runs([samples / "bfcl"])
+    agreed = runs.make_events(runs.automatic_verdicts()[:5])
+    assert not any(line.open_disagreements for line in compute_rows(runs, *agreed).values())
 
 
-def passing(one: Said, value: bool) -> Any:
+def passing_value(one: ItemVerdict, value: bool) -> Any:
     return value is not (one.criterion in TRUE_MEANS_FAILURE)
 
 
 @pytest.mark.parametrize("benchmark", ["bfcl", "acebench", "generic"])
-def test_bounds_are_the_figures_of_all_passes_and_all_failures(samples: Path, opened: Opened, benchmark: str) -> None:
-    runs = opened([samples / benchmark])
-    items = [one for one in runs.automatic() if (one.target, one.criterion) == ("item", "correct")][::2]
-    lines = lines_of(runs, *disputes(runs, items))
+def test_bounds_are_metrics_with_all_passes_and_all_failures(
+    samples: Path, open_runs: OpenRuns, benchmark: str
+) -> None:
+    runs = open_runs([samples / benchmark])
+    items = [one for one in runs.automatic_verdicts() if (one.target, one.criterion) == ("item", "correct")][::2]
+    lines = compute_rows(runs, *make_disagreements(runs, items))
     ends = [
-        runs.figures(*runs.says([Said(one.item, one.target, one.criterion, passing(one, value)) for one in items]))
+        runs.compute_metrics(
+            *runs.make_events(
+                [ItemVerdict(one.item, one.target, one.criterion, passing_value(one, value)) for one in items]
+            )
+        )
         for value in (True, False)
     ]
     tried = 0
@@ -83,12 +90,16 @@ def test_bounds_are_the_figures_of_all_passes_and_all_failures(samples: Path, op
     assert tried
 
 
-def test_each_figure_counts_the_disagreements_that_it_depends_on(samples: Path, opened: Opened) -> None:
-    runs = opened([samples / "bfcl"])
-    verdict = lambda name, value: Said(runs.item(name, 1), "item", "correct", value)  # noqa: E731
-    said = [verdict("simple_python_1", False), verdict("simple_python_2", False), verdict("irrelevance_0", True)]
-    automatic = {one.item: one.value for one in runs.automatic() if (one.target, one.criterion) == ("item", "correct")}
-    lines = lines_of(runs, *disputes(runs, [Said(*one_key(one), automatic[one.item]) for one in said]))
+def test_each_metric_counts_its_disagreements(samples: Path, open_runs: OpenRuns) -> None:
+    runs = open_runs([samples / "bfcl"])
+    verdict = lambda name, value: ItemVerdict(runs.find_item(name, 1), "item", "correct", value)  # noqa: E731
+    overrides = [verdict("simple_python_1", False), verdict("simple_python_2", False), verdict("irrelevance_0", True)]
+    automatic = {
+        one.item: one.value for one in runs.automatic_verdicts() if (one.target, one.criterion) == ("item", "correct")
+    }
+    lines = compute_rows(
+        runs, *make_disagreements(runs, [ItemVerdict(*target_key(one), automatic[one.item]) for one in overrides])
+    )
     counts = {
         key[2]: line.open_disagreements for (run, key), line in lines.items() if run == 1 and key[0] == "accuracy"
     }
@@ -97,15 +108,15 @@ def test_each_figure_counts_the_disagreements_that_it_depends_on(samples: Path, 
     assert format_disagreements(lines[1, ("accuracy", 3, "simple_python")]).startswith("2 · ")
 
 
-def one_key(one: Said) -> tuple[int, str, str]:
+def target_key(one: ItemVerdict) -> tuple[int, str, str]:
     return one.item, one.target, one.criterion
 
 
-def test_runs_and_the_header_show_how_many_are_open(samples: Path, opened: Opened) -> None:
-    runs = opened([samples / "bfcl"])
+def test_run_list_and_header_count_open_disagreements(samples: Path, open_runs: OpenRuns) -> None:
+    runs = open_runs([samples / "bfcl"])
     before = runs.store.fetch_runs()[0]
-    items = [one for one in runs.automatic() if (one.target, one.criterion) == ("item", "correct")]
-    runs.store.reviews.rebuild(disputes(runs, items[:13]))
+    items = [one for one in runs.automatic_verdicts() if (one.target, one.criterion) == ("item", "correct")]
+    runs.store.reviews.rebuild(make_disagreements(runs, items[:13]))
     row, other = runs.store.fetch_runs()
     assert (row.disputed, other.disputed) == (13, 0)
     assert (row.effective_pass, row.effective_known) == (before.effective_pass, before.effective_known)

@@ -1,6 +1,6 @@
-"""The law of figures for Inspect logs and ATIF jobs: one overridden verdict changes the figures that depend on it.
+"""In Inspect logs and ATIF jobs, one override changes exactly the metrics that depend on it.
 
-Every figure is computed here from the files, not from imported items.
+Every expected value is computed here from the files, not from imported items.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from pathlib import Path
 import pytest
 
 from fcreview.model.metric import MetricKey
-from tests.scores.reviewed import Reviewed, Said, changed
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, find_changes
 
-Opened = Callable[[Sequence[Path]], Reviewed]
-Figures = dict[MetricKey, float]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
+Metrics = dict[MetricKey, float]
 
 
 def check_each_override(
-    runs: Reviewed, verdicts: dict[str, bool], figures: Callable[[dict[str, bool]], Figures], run: int
+    runs: ReviewedRuns, verdicts: dict[str, bool], expected_metrics: Callable[[dict[str, bool]], Metrics], run: int
 ) -> None:
-    """Override every verdict of a run in turn, and compare the figures that change with those of the oracle."""
-    before, expected_before = runs.figures(), figures(verdicts)
+    """Override each verdict of a run, and compare the metrics that change with `expected_metrics`."""
+    before, expected_before = runs.compute_metrics(), expected_metrics(verdicts)
     assert {key: before[run, "corrected", key] for key in expected_before} == pytest.approx(expected_before, abs=1e-12)
     for name, passed in verdicts.items():
-        said = Said(runs.item(name, run), "item", "correct", not passed)
-        moved = changed(before, runs.figures(*runs.says([said])))
-        after = figures(verdicts | {name: not passed})
+        verdict = ItemVerdict(runs.find_item(name, run), "item", "correct", not passed)
+        moved = find_changes(before, runs.compute_metrics(*runs.make_events([verdict])))
+        after = expected_metrics(verdicts | {name: not passed})
         expected = {("corrected", key): each for key, each in after.items() if abs(each - expected_before[key]) > 1e-12}
         assert expected, name
         assert {key: values[1] for key, values in moved.items()} == pytest.approx(expected, abs=1e-12), name
 
 
-def test_inspect(samples: Path, opened: Opened) -> None:
+def test_inspect(samples: Path, open_runs: OpenRuns) -> None:
     (path,) = (samples / "inspect").glob("*.json")
     log = json.loads(path.read_text())
     category = {sample["id"]: sample["metadata"]["category"] for sample in log["samples"]}
@@ -44,8 +44,8 @@ def test_inspect(samples: Path, opened: Opened) -> None:
         first = score["history"][0] if score["history"] else score
         verdicts[sample["id"] + ("" if sample["epoch"] == 1 else f"#{sample['epoch']}")] = first["value"] == "C"
 
-    def figures(passed: dict[str, bool]) -> Figures:
-        found: Figures = {}
+    def expected_metrics(passed: dict[str, bool]) -> Metrics:
+        found: Metrics = {}
         epochs = {name: [passed[name], passed[f"{name}#2"]] for name in category}
         for reducer, reduced in (
             ("mean", {name: sum(each) / 2 for name, each in epochs.items()}),
@@ -59,11 +59,11 @@ def test_inspect(samples: Path, opened: Opened) -> None:
                 found[table, 1, group] = statistics.mean(reduced[name] for name in category if category[name] == group)
         return found
 
-    check_each_override(opened([samples / "inspect"]), verdicts, figures, 1)
+    check_each_override(open_runs([samples / "inspect"]), verdicts, expected_metrics, 1)
 
 
-def test_atif(samples: Path, opened: Opened) -> None:
-    """A trial without a reward counts as 0 in the mean reward, and is left out of the accuracy."""
+def test_atif(samples: Path, open_runs: OpenRuns) -> None:
+    """A trial without a reward counts as 0 in the mean reward, and is excluded from the accuracy."""
     trials = sorted(path.parent for path in (samples / "atif" / "jobs").glob("*/*/agent"))
     rewards = {
         trial.name: float((trial / "verifier" / "reward.txt").read_text())
@@ -71,7 +71,7 @@ def test_atif(samples: Path, opened: Opened) -> None:
     }  # fmt: skip
     assert len(trials) == len(rewards) + 1
 
-    def figures(passed: dict[str, bool]) -> Figures:
+    def expected_metrics(passed: dict[str, bool]) -> Metrics:
         accuracy = sum(passed.values()) / len(passed)
         by_task: dict[str, list[bool]] = {}
         for trial in trials:
@@ -84,4 +84,4 @@ def test_atif(samples: Path, opened: Opened) -> None:
         }
 
     verdicts = {name: reward == 1 for name, reward in rewards.items()}
-    check_each_override(opened([samples / "atif"]), verdicts, figures, 1)
+    check_each_override(open_runs([samples / "atif"]), verdicts, expected_metrics, 1)

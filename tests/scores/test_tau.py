@@ -1,5 +1,7 @@
-"""The law of figures for tau-bench: reviews change average reward, pass^k and counts to what the official programs
-would print. The expected figures are computed here, from the raw files."""
+"""Reviews of tau-bench runs change average reward, pass^k and counts to the values that the official programs print.
+
+The expected values are computed here from the raw files.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,16 @@ from typing import Any
 import pytest
 
 from fcreview.model.metric import MetricKey
-from tests.scores.reviewed import Reviewed, Said, Values, changed
+from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values, find_changes
 
-Opened = Callable[[Sequence[Path]], Reviewed]
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 Moved = dict[MetricKey, tuple[float | None, float | None]]
-Figures = dict[MetricKey, float]
+Metrics = dict[MetricKey, float]
 NEW, OLD = "library_maple-8b.json", "tool-calling-maple-8b-0.0_range_0-3_user-oak-20b-llm_0102030405.json"
 
 
 class Oracle:
-    """Figures of a result file by the rules of the program that wrote it."""
+    """Metrics of a result file by the rules of the program that wrote it."""
 
     def __init__(self, path: Path) -> None:
         raw = json.loads(path.read_text())
@@ -39,12 +41,12 @@ class Oracle:
             self.tasks[key] = str(entry["task_id"])
             self.trials.add(entry["trial"])
 
-    def figures(self, **reviewed: float) -> Figures:
+    def compute_metrics(self, **reviewed: float) -> Metrics:
         rewards = {key: value for key, value in (self.rewards | reviewed).items() if value is not None}
         tasks = defaultdict(list)
         for key, reward in rewards.items():
             tasks[self.tasks[key]].append(abs(reward - 1) <= 1e-6)
-        found: Figures = {("reward", 0, "average reward"): sum(rewards.values()) / len(rewards)}
+        found: Metrics = {("reward", 0, "average reward"): sum(rewards.values()) / len(rewards)}
         most = min(self.planned, *map(len, tasks.values())) if self.is_new else len(self.trials)
         for k in range(1, most + 1):
             totals = [comb(sum(each), k) / comb(len(each) if self.is_new else most, k) for each in tasks.values()]
@@ -53,24 +55,29 @@ class Oracle:
 
 
 class Reviews:
-    """A run, and the figures that move when annotators contradict verdicts."""
+    """A run and the changes of its metrics when annotators override verdicts."""
 
-    def __init__(self, runs: Reviewed, path: Path, run: int) -> None:
+    def __init__(self, runs: ReviewedRuns, path: Path, run: int) -> None:
         self.runs, self.run = runs, run
         self.oracle = Oracle(path)
-        self.before: Values = runs.figures()
+        self.before: Values = runs.compute_metrics()
 
     def override(self, item: str, *verdicts: tuple[str, str, Any]) -> Moved:
-        """Return the figures that move. Only corrected figures may."""
-        number = self.runs.item(item, self.run)
-        after = self.runs.figures(*self.runs.says([Said(number, *verdict) for verdict in verdicts]))
-        moved = changed(self.before, after)
+        """Override verdicts and return the metrics that change. Only corrected metrics may change."""
+        number = self.runs.find_item(item, self.run)
+        after = self.runs.compute_metrics(
+            *self.runs.make_events([ItemVerdict(number, *verdict) for verdict in verdicts])
+        )
+        moved = find_changes(self.before, after)
         assert {source for source, _ in moved} <= {"corrected"}
         return {key: values for (_, key), values in moved.items()}
 
-    def expect(self, item: str, reward: float | None, moved: Moved, counts: dict[str, int]) -> None:
-        """Compare rewards with the oracle, and the numbers of `table: name` that change with `counts`."""
-        before, after = self.oracle.figures(), self.oracle.figures(**({} if reward is None else {item: reward}))
+    def check(self, item: str, reward: float | None, moved: Moved, counts: dict[str, int]) -> None:
+        """Compare changed rewards with the oracle, and other changes by `table: name` with `counts`."""
+        before, after = (
+            self.oracle.compute_metrics(),
+            self.oracle.compute_metrics(**({} if reward is None else {item: reward})),
+        )
         shared = {key: values for key, values in moved.items() if key[0] in ("reward", "pass^k")}
         for key in before.keys() | after.keys():
             same = before.get(key) == after.get(key)
@@ -91,13 +98,13 @@ class Reviews:
 
 
 @pytest.fixture(scope="module")
-def new(samples: Path, opened: Opened) -> Reviews:
-    return Reviews(opened([samples / "tau" / NEW]), samples / "tau" / NEW, 1)
+def new(samples: Path, open_runs: OpenRuns) -> Reviews:
+    return Reviews(open_runs([samples / "tau" / NEW]), samples / "tau" / NEW, 1)
 
 
 @pytest.fixture(scope="module")
-def old(samples: Path, opened: Opened) -> Reviews:
-    return Reviews(opened([samples / "tau" / OLD]), samples / "tau" / OLD, 1)
+def old(samples: Path, open_runs: OpenRuns) -> Reviews:
+    return Reviews(open_runs([samples / "tau" / OLD]), samples / "tau" / OLD, 1)
 
 
 ITEM, CALL = "item", "turn:1/call:1"
@@ -127,10 +134,10 @@ ITEM, CALL = "item", "turn:1/call:1"
         ),
     ],
 )  # fmt: skip
-def test_tau2(
+def test_tau2_override(
     new: Reviews, item: str, verdicts: list[tuple[str, str, Any]], reward: float | None, counts: dict[str, int]
 ) -> None:
-    new.expect(item, reward, new.override(item, *verdicts), counts)
+    new.check(item, reward, new.override(item, *verdicts), counts)
 
 
 @pytest.mark.parametrize(
@@ -139,21 +146,21 @@ def test_tau2(
         ("0_trial_1", [(ITEM, "correct", True)], 1),
         ("0_trial_0", [(ITEM, "db", False)], 0),
         ("2_trial_0", [(ITEM, "db", True)], 1),
-        ("1_trial_1", [(ITEM, "communicate", True)], None),  # whether the database matched is not recorded
+        ("1_trial_1", [(ITEM, "communicate", True)], None),  # The file does not record whether the database matched.
         ("1_trial_1", [(ITEM, "communicate", True), (ITEM, "db", True)], 1),
         ("1_trial_0", [(ITEM, "communicate", False)], 0),
         ("2_trial_1", [(ITEM, "correct", True)], 1),
         ("0_trial_2", [(ITEM, "correct", True)], 1),
     ],
 )
-def test_version1(old: Reviews, item: str, verdicts: list[tuple[str, str, Any]], reward: float | None) -> None:
-    old.expect(item, reward, old.override(item, *verdicts), {})
+def test_version1_override(old: Reviews, item: str, verdicts: list[tuple[str, str, Any]], reward: float | None) -> None:
+    old.check(item, reward, old.override(item, *verdicts), {})
 
 
 @pytest.mark.sweep
-def test_a_whole_run(bench: Path, opened: Opened) -> None:
+def test_published_run(bench: Path, open_runs: OpenRuns) -> None:
     name = "tau_v1/gpt-4o-airline.json"
-    runs = Reviews(opened([bench / name]), bench / name, 1)
+    runs = Reviews(open_runs([bench / name]), bench / name, 1)
     for item in random.Random(7).sample(sorted(runs.oracle.rewards), 4):
         passes = runs.oracle.rewards[item] != 1
-        runs.expect(item, float(passes), runs.override(item, (ITEM, "correct", passes)), {})
+        runs.check(item, float(passes), runs.override(item, (ITEM, "correct", passes)), {})

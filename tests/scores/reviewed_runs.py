@@ -1,5 +1,7 @@
-"""A workspace imported once, and its figures after any reviews: people's events go straight into the review tables, so
-that thousands of them cost little."""
+"""Metrics of imported runs after any reviews.
+
+Review events are written directly to the review tables, so that thousands of them are fast.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 
 Values = dict[tuple[int | None, MetricSource, MetricKey], float | None]
-"""Of every run (None: of several together), source and figure."""
+"""Values by run (None: several runs combined), source and metric."""
 
 
 @dataclass(frozen=True)
-class Said:
-    """An automatic verdict that counts."""
+class ItemVerdict:
+    """A verdict on one target of an item."""
 
     item: int
     target: str
@@ -32,9 +34,7 @@ class Said:
     value: Any
 
 
-class Reviewed:
-    """Runs and what people say of them."""
-
+class ReviewedRuns:
     def __init__(self, workspace: Workspace) -> None:
         self.store = Store.open(workspace, "ann")
         self.events = 0
@@ -42,8 +42,8 @@ class Reviewed:
     def close(self) -> None:
         self.store.close()
 
-    def automatic(self) -> list[Said]:
-        """Every automatic verdict that counts, in the order of items."""
+    def automatic_verdicts(self) -> list[ItemVerdict]:
+        """Return the automatic verdict that counts of each target, in the order of items."""
         rows = self.store.run_sql(
             "SELECT item, CAST(official AS VARCHAR), CAST(rule AS VARCHAR), CAST(judge AS VARCHAR)"
             " FROM items ORDER BY item"
@@ -52,7 +52,7 @@ class Reviewed:
         for item, *own in rows:
             value = next((one for one in own if one is not None), None)
             if value is not None:
-                found.append(Said(item, *ITEM_CORRECT, value == "true"))
+                found.append(ItemVerdict(item, *ITEM_CORRECT, value == "true"))
         counts: dict[tuple[int, str, str], dict[str, Any]] = {}
         for item, source, target, criterion, text in self.store.run_sql(
             "SELECT item, source, target, criterion, CAST(value AS VARCHAR) FROM verdicts ORDER BY item"
@@ -61,33 +61,35 @@ class Reviewed:
             if (target, criterion) != ITEM_CORRECT and value is not None and not isinstance(value, dict):
                 counts.setdefault((item, target, criterion), {})[source] = value
         for (item, target, criterion), by in counts.items():
-            found.append(Said(item, target, criterion, next(by[source] for source in SCORING_ORDER if source in by)))
+            found.append(
+                ItemVerdict(item, target, criterion, next(by[source] for source in SCORING_ORDER if source in by))
+            )
         return found
 
-    def says(self, said: Iterable[Said], who: str = "ann") -> list[Event]:
-        """Events of one annotator."""
-        made = []
-        for one in said:
+    def make_events(self, verdicts: Iterable[ItemVerdict], annotator: str = "ann") -> list[Event]:
+        """Return the events of one annotator who records these verdicts."""
+        events = []
+        for one in verdicts:
             key, prediction_hash, golden_hash = self._references[one.item]
             self.events += 1
-            made.append(
+            events.append(
                 Event(
-                    event=f"e{self.events}", time=f"2026-01-01T00:{self.events:09d}Z", annotator=who, key=key,
+                    event=f"e{self.events}", time=f"2026-01-01T00:{self.events:09d}Z", annotator=annotator, key=key,
                     target=one.target, criterion=one.criterion, verdict=one.value,
                     prediction_hash=prediction_hash, golden_hash=golden_hash,
                 )
             )  # fmt: skip
-        return made
+        return events
 
     @cached_property
     def _references(self) -> dict[int, tuple[ItemKey, str, str]]:
-        """As `ReviewTables.reference` gives them one by one."""
+        """Like `ReviewTables.reference`, for all items in one query."""
         columns = ("item", *ItemKey._fields, "prediction_hash", "golden_hash")
         rows = self.store.run_sql(f"SELECT {', '.join(columns)} FROM items")[1]
         return {item: (ItemKey(*key), prediction or "", golden or "") for item, *key, prediction, golden in rows}
 
-    def figures(self, *events: Event) -> Values:
-        """Every figure if these events, and no others, were in the journals."""
+    def compute_metrics(self, *events: Event) -> Values:
+        """Compute every metric as if the journals contained exactly these events."""
         self.store.reviews.rebuild(events)
         values: Values = {}
         groups: dict[tuple[str, str, str], list[RunPart]] = {}
@@ -103,13 +105,15 @@ class Reviewed:
                     values[None, source, (line.table, line.level, line.name)] = value
         return values
 
-    def item(self, name: str, run: int | None = None) -> int:
+    def find_item(self, name: str, run: int | None = None) -> int:
         (found,) = self.store.find_items(name, run)
         return found
 
 
-def changed(before: Values, after: Values) -> dict[tuple[MetricSource, MetricKey], tuple[float | None, float | None]]:
-    """What differs, of whichever run."""
+def find_changes(
+    before: Values, after: Values
+) -> dict[tuple[MetricSource, MetricKey], tuple[float | None, float | None]]:
+    """Return the values before and after of each metric that differs in any run."""
     return {
         (source, key): (before.get((run, source, key)), after.get((run, source, key)))
         for run, source, key in before.keys() | after.keys()

@@ -184,7 +184,8 @@ def rewrite_answer_files(
 
 
 def replace_fields(record: JsonObject, fix: JsonObject) -> tuple[Any, Any, JsonObject]:
-    """Return (old golden answer, new golden answer, record with the fix). Several fields give objects."""
+    """Return (old golden answer, new golden answer, record with the fix). If the fix has several fields, the
+    answers are objects with these fields."""
     old, new = {name: record.get(name) for name in fix}, record | fix
     if len(fix) == 1:
         (name,) = fix

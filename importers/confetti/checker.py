@@ -112,7 +112,8 @@ def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
 
 
 def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
-    """Count, for each label, the turns with the label on both sides, only as golden, and only as predicted label."""
+    """For each label, count the turns that have it as golden and predicted label, only as golden or only as predicted
+    label."""
     words = {"both": "golden and predicted", "only_golden": "golden only", "only_predicted": "predicted only"}
     return [
         Metric("dialog acts", f"{label}: {words[cell]}", count, "count", 1)
@@ -221,7 +222,8 @@ def parse_call_name(text: Any) -> str | None:
 
 
 def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
-    """Return the chain position of each call record by id. Dialogs with other call names than the acts are omitted."""
+    """Return the chain position of each call record by id. Conversations whose function names do not match are
+    omitted."""
     calls_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:
         calls_by_dialog[get_dialog_id(call["dialog_id"])].append(call)

@@ -1,7 +1,7 @@
 """Convert the conversation of a simulation, as text or as the ticks of a voice run, to the messages of an item.
 
-A turn begins with a user message after the agent acted. Each message of the agent is a step. The simulated user may
-also call tools; a message with such a call is a step too.
+A turn begins with the first user message after a message or call of the agent. Each message of the agent is a step.
+The simulated user may also call tools; a message with such a call is a step too.
 
 A tick is a short period of time with a chunk of speech from each side. Chunks with the same utterance id, or without a
 pause between them, are one message. Within a tick, the user's calls come before the agent's.
@@ -51,7 +51,7 @@ class _Cursor:
     index: int = 0
     """Number of calls in the turn."""
     agent_acted: bool = False
-    """Whether the agent acted in this turn."""
+    """Whether the agent sent a message or called a tool in this turn."""
     user_called: bool = False
     """Whether the simulated user called a tool in this turn."""
     started: bool = False
@@ -140,7 +140,7 @@ def content_text(content: Any) -> str:
 
 
 def spoken_text(message: dict[str, Any]) -> str:
-    """Return the text of a message or a chunk of speech. For audio, this is its script, or empty without a script."""
+    """Return the text of a message or a chunk of speech. For audio, return the transcript, if any."""
     if message.get("is_audio") is True:
         return content_text(message.get("audio_script_gold"))
     return content_text(message.get("content"))

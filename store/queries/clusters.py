@@ -66,7 +66,7 @@ WHERE v.criterion = '{DECISIVE_STEP}' AND v.source = 'rule'
 
 @dataclass(frozen=True, slots=True)
 class _ClusterRow:
-    """A row of the query, without filter terms."""
+    """Cluster as the query returns it, before filter terms are added."""
 
     names: dict[str, str | None]
     """Field of `Cluster` -> value that all items of the cluster have."""

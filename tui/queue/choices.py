@@ -253,7 +253,7 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: in
 
 
 def _tell_apart(parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int) -> list[list[StyledText]]:
-    """Put the first word of the error type before sentences that several groups have."""
+    """If several groups have the same description, put the first word of the error type before it."""
     counts = Counter(each[0][0] for each in parts)
     for each, row in zip(parts, rows, strict=True):
         text, style = each[0]

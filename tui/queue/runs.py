@@ -211,7 +211,7 @@ def _name_cell(state: RunListState) -> Callable[[RunListRow], Cell]:
 
 
 def _run_column(column: TextColumn, priority: int, cell: Callable[[RunRow], Cell]) -> RunColumn:
-    """Return a column that is empty in the lines of groups and of all runs."""
+    """Return a column that has values only in the lines of single runs, not of groups or of all runs."""
     return RunColumn(column, lambda row: ("", "") if row.run is None else cell(row.run), priority)
 
 

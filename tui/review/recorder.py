@@ -250,7 +250,7 @@ class ReviewRecorder:
         )
 
     async def record_labels(self, subject: ReviewSubject, criterion: str, labels: list[str]) -> ReviewOutcome:
-        """Record the correct labels as a verdict on the response, even if the subject has another target."""
+        """Record the labels that the annotator chose, such as dialog acts, as a verdict on the response."""
         response = replace(subject, target=RESPONSE)
         annotation = Annotation(target=RESPONSE, criterion=criterion, verdict=labels)
         outcome = await self._save(response, annotation, lambda: verdict_words(labels, criterion))

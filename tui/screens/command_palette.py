@@ -282,7 +282,8 @@ class PaletteInput(CommandInput, SafeInput):
 
 
 class PaletteList(CommandList):
-    """List of one-line commands that marks the cursor like other lists. The cursor of Textual's list needs colours."""
+    """List of one-line commands with the cursor sign of the other lists, because Textual's list marks the cursor only by
+    colour."""
 
     def render_line(self, y: int) -> Strip:
         strip = super().render_line(y)

@@ -281,7 +281,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         self.query_one(TopLine).show_path(path, (*facts, (sanitize(self._session.annotator), "people")))
 
     def _inner_width(self, name: str) -> int:
-        """Return the width of a list for its lines, without the cursor column."""
+        """Return the width available for the lines of a list, without the cursor column."""
         return max(self._list(name).size.width - 1, 20)
 
     def _draw_runs(self) -> None:

@@ -23,7 +23,6 @@ from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import DocumentView, KeyLine, LineBar
 
 if TYPE_CHECKING:
-    from fcreview.store.store import Store
     from fcreview.tui.session import Session
 
 
@@ -183,7 +182,7 @@ async def read_raw_records(session: Session, number: int, item: Item) -> list[Ra
     return [*records, RawRecord("score", score_location(item), entry)] if entry is not None else records
 
 
-async def _read_or_error(session: Session, read: Callable[[Store], str | None]) -> str | None:
+async def _read_or_error(session: Session, read: Callable[..., str | None]) -> str | None:
     try:
         return await session.query(read)
     except Exception as error:  # the file may be gone, changed or unreadable

@@ -45,9 +45,9 @@ def screens(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Run the app in this process, as the tests of the screens do."""
     from tests.tui import idle
     from tests.tui.parsed_styles import parse_styles_once
-    from tests.tui.plain_terminal import plain_terminal
+    from tests.tui.plain_terminal import set_plain_terminal
 
-    with plain_terminal(monkeypatch):
+    with set_plain_terminal(monkeypatch):
         idle.replace_pauses(monkeypatch)
         parse_styles_once(monkeypatch)
         yield

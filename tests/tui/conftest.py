@@ -1,4 +1,4 @@
-"""Stores of hand-made items, and what a screen shows as text."""
+"""Apps on stores of handmade items, and the text of their screens."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
 from tests.tui.parsed_styles import parse_styles_once
-from tests.tui.plain_terminal import plain_terminal
+from tests.tui.plain_terminal import set_plain_terminal
 
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with plain_terminal(monkeypatch):
+    with set_plain_terminal(monkeypatch):
         yield
 
 
 @pytest.fixture(autouse=True)
-def waits_are_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
+def wait_until_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     idle.replace_pauses(monkeypatch)
     parse_styles_once(monkeypatch)
 
@@ -40,7 +40,7 @@ MakeApp = Callable[..., FcreviewApp]
 
 @pytest.fixture
 def make_app(imported: Imported, tmp_path: Path) -> Iterator[MakeApp]:
-    """Makes an app on a real store; keywords go to FcreviewApp, `runs` are rows by model."""
+    """Return a function that makes an app on a real store. Keywords go to FcreviewApp; `runs` are rows by model."""
     stores: list[Store] = []
 
     def make(rows: Rows | None = None, *, runs: dict[str, Rows] | None = None, **options: Any) -> FcreviewApp:
@@ -62,16 +62,16 @@ def screen_lines(app: App[Any]) -> list[str]:
 
 
 @pytest.fixture
-def shown() -> Callable[[App[Any]], list[str]]:
+def get_screen_lines() -> Callable[[App[Any]], list[str]]:
     return screen_lines
 
 
 @pytest.fixture
-def settled() -> Callable[[Pilot[Any]], Any]:
-    """Waits until the workers are done and what they brought is drawn."""
+def wait_for_screen() -> Callable[[Pilot[Any]], Any]:
+    """Return a function that waits until workers are done and the screen is drawn, and returns its lines."""
 
     async def wait(pilot: Pilot[Any]) -> list[str]:
-        for _ in range(3):  # an answer may ask for another window
+        for _ in range(3):  # results of a worker may start another one
             await idle.wait_for_workers(pilot.app)
             await pilot.pause()
         return screen_lines(pilot.app)

@@ -1,6 +1,6 @@
-"""Style sheets that the apps of a test session parse once.
+"""Parse style sheets once for all apps of a test session.
 
-Textual keeps the rules of 64 sources for each app. The screens have more, so that each new screen parses all of them.
+Textual caches the rules of 64 sources for each app. The screens have more, so each new screen would parse all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 from textual.css.stylesheet import Stylesheet
 
 _rules: dict[frozenset[tuple[str, str]], dict[Any, Any]] = {}
-"""By the variables of the theme: what `Stylesheet` has parsed."""
+"""Parsed rules by the variables of the theme."""
 _init, _set_variables = Stylesheet.__init__, Stylesheet.set_variables
 
 

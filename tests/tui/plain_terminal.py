@@ -1,4 +1,4 @@
-"""What tests with screens take for their terminal, whatever one they run on: the unicode set, in colour."""
+"""Let tests of screens see a terminal with Unicode and colours, whatever terminal they run in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fcreview.tui.text import theme
 
 
 @contextmanager
-def plain_terminal(patch: pytest.MonkeyPatch) -> Iterator[None]:
+def set_plain_terminal(patch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("NO_COLOR", "LC_ALL", "LC_CTYPE", "FCREVIEW_ASCII"):
         patch.delenv(name, raising=False)
     patch.setenv("LANG", "en_US.UTF-8")

@@ -1,4 +1,4 @@
-"""Leaving while the store is still at work neither hangs nor complains, and loses nothing that was said."""
+"""Quitting during a slow query neither hangs nor fails, and keeps all reviews."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from fcreview.store.rows import View
 from fcreview.tui.screens.item_pane import ItemScreen
 from tests.tui.key_input import send_keys, wait_until
 
-pytestmark = pytest.mark.slow  # questions that do not end
+pytestmark = pytest.mark.slow  # queries that do not end
 
 ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
-"""Takes hours unless it is broken off."""
+"""A query that takes hours unless it is interrupted."""
 NEXT = "right_square_bracket"
-"""The item behind the first one was read ahead: what lies behind that one is read when it is shown."""
+"""The next item is prefetched; the item after it is read when it is shown."""
 
 
-class Stuck:
-    """Makes one of the store's methods endless, and knows when somebody waits for it."""
+class EndlessMethod:
+    """Makes a method of the store endless, and signals its first call."""
 
     def __init__(self, store: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._begun = threading.Event()
+        self._called = threading.Event()
 
         def endless(*_: Any, **__: Any) -> Any:
-            self._begun.set()
+            self._called.set()
             return store.connection.execute(ENDLESS).fetchall()
 
         monkeypatch.setattr(store, method, endless)
 
-    async def begun(self) -> None:
-        assert await asyncio.to_thread(self._begun.wait, 10)
+    async def wait_for_call(self) -> None:
+        assert await asyncio.to_thread(self._called.wait, 10)
 
 
 @pytest.mark.sweep
@@ -44,22 +44,22 @@ class Stuck:
     ("before", "method", "keys"),
     [("f s i m", "count_items", "enter"), ("j", "fetch_clusters", "c"), ("j", "read_detail", "enter")],
 )
-async def test_the_queue_is_left_while_a_question_is_open(
-    make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, before: str, method: str, keys: str
+async def test_queue_closes_during_a_query(
+    make_app: Any, wait_for_screen: Any, monkeypatch: Any, caplog: Any, before: str, method: str, keys: str
 ) -> None:
     app = make_app([{} for _ in range(5)])
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press(*before.split())
-        stuck = Stuck(make_app.stores[-1], method, monkeypatch)
+        method_call = EndlessMethod(make_app.stores[-1], method, monkeypatch)
         send_keys(app, *keys.split())
-        await stuck.begun()
+        await method_call.wait_for_call()
         send_keys(app, "ctrl+q")
         await wait_until(lambda: app.return_value == 0)
         start = time.monotonic()
     assert time.monotonic() - start < 5
     gc.collect()
-    assert not caplog.records, "no exception was left lying about"
+    assert not caplog.records, "no exception was left unhandled"
 
 
 @pytest.mark.sweep
@@ -67,16 +67,16 @@ async def test_the_queue_is_left_while_a_question_is_open(
     ("method", "keys"),
     [("fetch_page", NEXT), ("fetch_page", f"{NEXT} {NEXT}"), ("fetch_used_tags", "e"), ("read_raw_record", "R")],
 )
-async def test_an_item_is_left_while_a_question_is_open(
-    make_app: Any, settled: Any, monkeypatch: Any, caplog: Any, method: str, keys: str
+async def test_item_closes_during_a_query(
+    make_app: Any, wait_for_screen: Any, monkeypatch: Any, caplog: Any, method: str, keys: str
 ) -> None:
     app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, ItemScreen)
-        stuck = Stuck(make_app.stores[-1], method, monkeypatch)
+        method_call = EndlessMethod(make_app.stores[-1], method, monkeypatch)
         send_keys(app, *keys.split())
-        await stuck.begun()
+        await method_call.wait_for_call()
         send_keys(app, "ctrl+q")
         await wait_until(lambda: app.return_value == 0)
         start = time.monotonic()
@@ -85,16 +85,14 @@ async def test_an_item_is_left_while_a_question_is_open(
     assert not caplog.records
 
 
-async def test_a_verdict_behind_a_question_that_does_not_end_is_saved(
-    make_app: Any, settled: Any, monkeypatch: Any
-) -> None:
+async def test_verdict_after_an_endless_query_is_saved(make_app: Any, wait_for_screen: Any, monkeypatch: Any) -> None:
     app = make_app([{} for _ in range(5)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        stuck = Stuck(make_app.stores[-1], "fetch_page", monkeypatch)
+        await wait_for_screen(pilot)
+        method_call = EndlessMethod(make_app.stores[-1], "fetch_page", monkeypatch)
         send_keys(app, NEXT)
-        await stuck.begun()
+        await method_call.wait_for_call()
         send_keys(app, NEXT, "p", "f", "ctrl+q")
         await wait_until(lambda: app.return_value == 1)
-    said, _ = read_journals(make_app.stores[-1].workspace)
-    assert [(event.key.id, event.verdict) for event in said] == [("simple_1", True), ("simple_1", False)]
+    reviews, _ = read_journals(make_app.stores[-1].workspace)
+    assert [(event.key.id, event.verdict) for event in reviews] == [("simple_1", True), ("simple_1", False)]

@@ -1,4 +1,4 @@
-"""Keys of the configuration file: which are taken, which are refused and why, and what is left to other actions."""
+"""Keys in the configuration file: validation, defaults, and the names of keys on the screens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.tui.text.lines import plain_text
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("keys", "message"),
     [
         ({"item.psas": "y"}, "item.psas: unknown action. Did you mean item.pass?"),
         ({"fault.nobody": "y"}, "Actions of fault: model, golden, checker, judge"),
@@ -30,20 +30,20 @@ from fcreview.tui.text.lines import plain_text
         ({"item.pass": "y,"}, 'expected keys such as "p" or "p,y"'),
     ],
 )
-def test_what_cannot_be_used_is_said_with_what_is_known(wanted: dict[str, str], said: str) -> None:
+def test_invalid_keys_are_rejected_with_valid_names(keys: dict[str, str], message: str) -> None:
     with pytest.raises(KeymapError) as error:
-        validate_keymap(wanted)
-    assert said in str(error.value)
+        validate_keymap(keys)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_the_same_key_may_mean_two_things_on_two_screens() -> None:
+def test_same_key_may_have_two_meanings_on_two_screens() -> None:
     assert validate_keymap({"item.pass": "y", "queue.open": "y", "fault.model": "y"})
 
 
-def test_a_key_is_taken_from_what_has_it_by_default_on_the_same_screen() -> None:
+def test_key_is_removed_from_its_default_action_on_the_same_screen() -> None:
     assert resolve_keymap({"item.pass": "y"}) == {"item.pass": "y", "item.copy": NO_KEY}
-    assert resolve_keymap({"item.pass": "j"})["item.down"] == NO_KEY, "in another widget of that screen"
+    assert resolve_keymap({"item.pass": "j"})["item.down"] == NO_KEY, "the key belongs to another widget of the screen"
     assert resolve_keymap({"item.arguments": "Q", "item.back": "a"}) == {"item.arguments": "Q", "item.back": "a"}
     assert resolve_keymap({"item.pass": "enter"})["item.fold"] == "space", "the other key stays"
     assert resolve_keymap({"item.pass": "tab"})["item.aside"] == NO_KEY
@@ -53,20 +53,20 @@ def test_a_key_is_taken_from_what_has_it_by_default_on_the_same_screen() -> None
     assert "queue.quit" not in resolve_keymap({"item.pass": "q"})
 
 
-def test_keys_swapped_are_no_conflict() -> None:
+def test_keys_can_be_swapped() -> None:
     swapped = validate_keymap({"item.pass": "f", "item.fail": "p"})
     assert resolve_keymap(swapped) == swapped
 
 
-def test_by_default_a_key_means_one_thing_on_a_screen() -> None:
-    """But for the help, which its own key closes, too."""
+def test_default_keys_are_unique_on_each_screen() -> None:
+    """Only help shares its key, which also closes it."""
     for table in KEY_SCOPES:
         keys = [key for action in table for key in action.keys.split(",") if action.id != "app.help"]
         assert len(keys) == len(set(keys))
     assert all(name == action.id for name, action in ACTIONS.items())
 
 
-def test_keys_are_shown_as_people_write_them() -> None:
+def test_keys_have_readable_names() -> None:
     assert [format_key(key) for key in ("greater_than_sign", "slash", "pagedown", "ctrl+q", "upper_q", "shift+f2")] == [
         ">", "/", "PgDn", "^q", "Q", "shift+f2",
     ]  # fmt: skip
@@ -77,7 +77,7 @@ def test_keys_are_shown_as_people_write_them() -> None:
     }  # fmt: skip
 
 
-def test_hints_name_the_keys_in_force() -> None:
+def test_hints_name_the_configured_keys() -> None:
     keys = first_key_names(frozenset(resolve_keymap({"item.next": ">", "item.target": "X", "item.down": "p"}).items()))
     line = plain_text(status_line(("", ""), PendingQuestion(), 100, False, 100, keys))
     assert line.startswith(" > [ items · p k move · ") and "X verdict on: item" in line
@@ -88,20 +88,20 @@ def test_hints_name_the_keys_in_force() -> None:
 
 
 @pytest.mark.sweep
-async def test_everything_on_the_item_screen_that_names_a_key_follows(make_app: Any, settled: Any) -> None:
+async def test_item_screen_names_configured_keys(make_app: Any, wait_for_screen: Any) -> None:
     names = {"item.next": ">", "item.dialogue": "D", "item.pass": "j", "tags.new": "N", "note.save": "f2"}
     async with make_app([{}, {}], open_item="simple_1", key_names=names).run_test(size=(100, 24)) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, ItemScreen)
         assert " > [ items" in lines[-2] and lines[-1].split()[:4] == ["j", "pass", "f", "fail"]
         await pilot.press("D")
-        assert "full dialogue; press D for the short dialogue" in (await settled(pilot))[-2]
+        assert "full dialogue; press D for the short dialogue" in (await wait_for_screen(pilot))[-2]
         await pilot.press("1")
-        assert "pass or fail: j or f" in (await settled(pilot))[-2]
+        assert "no scores; press j or f" in (await wait_for_screen(pilot))[-2]
         await pilot.press("j")
-        assert "1 unreviewed; press > for the first" in (await settled(pilot))[-2]
+        assert "1 unreviewed; press > for the first" in (await wait_for_screen(pilot))[-2]
         await pilot.press("n")
-        assert "note on item   f2 saves   down: new line   Esc cancels" in "\n".join(await settled(pilot))
+        assert "note on item   f2 saves   down: new line   Esc cancels" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("x", "f2")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert [opinion.note for opinion in pilot.app.screen.cursor.detail.opinions] == ["x"]

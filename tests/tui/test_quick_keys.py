@@ -1,4 +1,4 @@
-"""Keys pressed faster than the disk writes: none is lost, none reaches an item that was not on the screen."""
+"""Keys pressed faster than the disk writes are neither lost nor applied to an item that was not on the screen."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from tests.tui.idle import ignore_threads
 from tests.tui.key_input import send_keys, wait_until
 
 
-class SlowReviewer(Reviewer):
-    """The real one, on a disk that waits until it is let go; reviews that say `refused` are not saved."""
+class BlockedReviewer(Reviewer):
+    """A reviewer that waits for `free` before it writes. Reviews with a verdict in `refused` fail."""
 
     def __init__(self, store: Store, workspace: Workspace) -> None:
         super().__init__(store, Journal(workspace, "alice"))
@@ -53,208 +53,210 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     return imported(tmp_path / "work", {"maple-8b": [{}, {}, {}, {}]})
 
 
-def journal(workspace: Workspace) -> list[dict[str, Any]]:
+def read_events(workspace: Workspace) -> list[dict[str, Any]]:
     path = workspace.reviews / "alice.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def said(workspace: Workspace) -> list[tuple[str, Any]]:
+def recorded_reviews(workspace: Workspace) -> list[tuple[str, Any]]:
     return [
         (event["key"]["id"], event.get("note") or event.get("fault") or event["verdict"])
-        for event in journal(workspace)
+        for event in read_events(workspace)
     ]
 
 
-def shown(app: App[Any]) -> ItemScreen:
+def item_screen(app: App[Any]) -> ItemScreen:
     return next(screen for screen in app.screen_stack if isinstance(screen, ItemScreen))
 
 
-def name(app: App[Any]) -> str:
-    return shown(app).cursor.detail.row.id
+def item_name(app: App[Any]) -> str:
+    return item_screen(app).cursor.detail.row.id
 
 
-def status(app: App[Any]) -> str:
-    return plain_text(shown(app).query_one("#item-status", LineBar).line)
+def status_text(app: App[Any]) -> str:
+    return plain_text(item_screen(app).query_one("#item-status", LineBar).line)
 
 
-class Slow:
-    """An app on its first item, whose disk waits."""
+class BlockedApp:
+    """An app on its first item whose reviews wait for the disk."""
 
-    def __init__(self, pilot: Pilot[Any], app: FcreviewApp, reviewer: SlowReviewer) -> None:
+    def __init__(self, pilot: Pilot[Any], app: FcreviewApp, reviewer: BlockedReviewer) -> None:
         self._pilot, self.app, self.reviewer = pilot, app, reviewer
 
-    async def handled(self, *keys: str) -> None:
-        """Presses the keys and waits until the app has seen them, not for what comes of them."""
+    async def press(self, *keys: str) -> None:
+        """Press the keys and wait until the app has received them, but not for their effects."""
         send_keys(self.app, *keys)
         with ignore_threads():
-            for _ in range(3):  # a key goes from app to widget and back up
+            for _ in range(3):  # the key goes from the app to a widget and back
                 await self._pilot.pause()
 
-    async def done(self) -> None:
-        """Lets the disk go and waits for what comes of it."""
+    async def finish(self) -> None:
+        """Let the disk write, and wait for the effects."""
         self.reviewer.free.set()
         for _ in range(3):
             while list(self.app.workers):
-                with suppress(WorkerCancelled):  # one may be cancelled for another
+                with suppress(WorkerCancelled):  # a worker may be cancelled for a newer one
                     await self.app.workers.wait_for_complete()
                 await asyncio.sleep(0)
             await self._pilot.pause()
 
 
 @asynccontextmanager
-async def slow_app(workspace: Workspace) -> AsyncIterator[Slow]:
+async def open_blocked_app(workspace: Workspace) -> AsyncIterator[BlockedApp]:
     with Store.open(workspace, "alice") as store:
-        reviewer = SlowReviewer(store, workspace)
+        reviewer = BlockedReviewer(store, workspace)
         app = FcreviewApp(Session(None, "alice", store, reviewer), View(queue="dataset"), "simple_0")
         async with app.run_test(size=(80, 24)) as pilot:
             await wait_until(lambda: isinstance(app.screen, ItemScreen) and app.screen.item_reviewer.has_item)
             await app.workers.wait_for_complete()
             try:
-                yield Slow(pilot, app, reviewer)
+                yield BlockedApp(pilot, app, reviewer)
             finally:
                 reviewer.free.set()
 
 
-async def test_verdicts_pressed_meanwhile_are_about_the_item_that_was_seen(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "p", "u")
-        assert (name(slow.app), said(workspace)) == ("simple_0", []), "nothing is shown that is not on disk"
-        assert "saved" not in status(slow.app)
-        await wait_until(lambda: "waiting for the disk" in status(slow.app))
-        await slow.done()
-        assert said(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", "unsure")]
-        assert name(slow.app) == "simple_1"
-        assert "saved: unsure · simple_0" in status(slow.app)
+async def test_verdicts_on_a_slow_disk_belong_to_the_visible_item(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "p", "u")
+        assert (item_name(slow.app), recorded_reviews(workspace)) == ("simple_0", []), (
+            "the screen shows only reviews on disk"
+        )
+        assert "saved" not in status_text(slow.app)
+        await wait_until(lambda: "waiting for the disk" in status_text(slow.app))
+        await slow.finish()
+        assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", "unsure")]
+        assert item_name(slow.app) == "simple_1"
+        assert "saved: unsure · simple_0" in status_text(slow.app)
 
 
 @pytest.mark.sweep
-async def test_a_note_typed_meanwhile_belongs_to_the_item_it_was_begun_on(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "n")
+async def test_note_on_a_slow_disk_belongs_to_its_item(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "n")
         assert isinstance(slow.app.screen, NoteScreen)
-        await slow.done()
-        assert len(said(workspace)) == 1
-        assert name(slow.app) == "simple_0", "the next item waits until nothing lies over this one"
-        await slow.handled("w", "h", "y", "enter")
-        await slow.done()
-        assert said(workspace) == [("simple_0", False), ("simple_0", "why")]
-        assert name(slow.app) == "simple_1"
-        assert "saved: note · simple_0" in status(slow.app)
+        await slow.finish()
+        assert len(recorded_reviews(workspace)) == 1
+        assert item_name(slow.app) == "simple_0", "the next item waits until the prompt closes"
+        await slow.press("w", "h", "y", "enter")
+        await slow.finish()
+        assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", "why")]
+        assert item_name(slow.app) == "simple_1"
+        assert "saved: note · simple_0" in status_text(slow.app)
 
 
 @pytest.mark.sweep
-async def test_a_prompt_that_is_cancelled_lets_the_next_item_come(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "w")
+async def test_cancelled_prompt_shows_the_next_item(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "w")
         assert isinstance(slow.app.screen, FaultScreen)
-        await slow.done()
-        assert name(slow.app) == "simple_0" and "saved: fail · simple_0" in status(slow.app)
-        await slow.handled("escape")
-        await slow.done()
-        assert (name(slow.app), said(workspace)) == ("simple_1", [("simple_0", False)])
+        await slow.finish()
+        assert item_name(slow.app) == "simple_0" and "saved: fail · simple_0" in status_text(slow.app)
+        await slow.press("escape")
+        await slow.finish()
+        assert (item_name(slow.app), recorded_reviews(workspace)) == ("simple_1", [("simple_0", False)])
 
 
 @pytest.mark.sweep
-async def test_a_fault_named_meanwhile_knows_the_verdict_before_it(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "w", "m")
-        await slow.done()
-        assert said(workspace) == [("simple_0", False), ("simple_0", "model")]
-        assert "saved: fault: model · simple_0" in status(slow.app), "not: no verdict yet"
+async def test_fault_on_a_slow_disk_follows_its_verdict(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "w", "m")
+        await slow.finish()
+        assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", "model")]
+        assert "saved: fault: model · simple_0" in status_text(slow.app), "no hint that a verdict is missing"
 
 
-async def test_a_verdict_behind_a_step_is_about_the_item_it_was_pressed_on(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "right_square_bracket", "p")
-        await slow.done()
-        assert said(workspace) == [("simple_0", False), ("simple_0", True)]
-        assert name(slow.app) == "simple_1"
-        assert "saved: pass · simple_0" in status(slow.app)
-        await slow.handled("left_square_bracket")
-        await slow.done()
-        assert [(o.verdict) for o in shown(slow.app).cursor.detail.opinions] == [True]
+async def test_verdict_after_a_step_belongs_to_the_visible_item(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "right_square_bracket", "p")
+        await slow.finish()
+        assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", True)]
+        assert item_name(slow.app) == "simple_1"
+        assert "saved: pass · simple_0" in status_text(slow.app)
+        await slow.press("left_square_bracket")
+        await slow.finish()
+        assert [(o.verdict) for o in item_screen(slow.app).cursor.detail.opinions] == [True]
 
 
-async def test_undo_behind_a_verdict_takes_that_one_back(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "z")
-        await slow.done()
-        assert [event["act"] for event in journal(workspace)] == ["review", "retract"]
-        assert name(slow.app) == "simple_0"
-        assert "undone: fail · simple_0" in status(slow.app)
+async def test_undo_after_a_verdict_reverts_it(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "z")
+        await slow.finish()
+        assert [event["act"] for event in read_events(workspace)] == ["review", "retract"]
+        assert item_name(slow.app) == "simple_0"
+        assert "undone: fail · simple_0" in status_text(slow.app)
 
 
-async def test_back_waits_for_the_verdict_and_the_queue_shows_it(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "q")
+async def test_back_waits_for_the_verdict(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "q")
         assert isinstance(slow.app.screen, ItemScreen)
-        await slow.done()
+        await slow.finish()
         assert isinstance(slow.app.screen, QueueScreen)
-        assert said(workspace) == [("simple_0", False)]
-        assert slow.app.screen.list.cursor == 1, "on the item that would have been next"
+        assert recorded_reviews(workspace) == [("simple_0", False)]
+        assert slow.app.screen.list.cursor == 1, "the cursor is at the next item"
 
 
-async def test_what_could_not_be_saved_is_told_and_nothing_that_followed_it_is_done(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
+async def test_failed_review_is_reported_and_drops_later_keys(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
         rung: list[bool] = []
         slow.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
         slow.reviewer.refused = [False]
-        await slow.handled("f", "right_square_bracket", "q")
-        await slow.done()
+        await slow.press("f", "right_square_bracket", "q")
+        await slow.finish()
         assert isinstance(slow.app.screen, ItemScreen)
-        assert name(slow.app) == "simple_0"
-        assert "NOT SAVED (fail): the disk is full · 2 later keys were ignored" in status(slow.app)
-        assert rung and not said(workspace)
-        await slow.handled("p")
-        await slow.done()
-        assert (name(slow.app), said(workspace)) == ("simple_1", [("simple_0", True)])
+        assert item_name(slow.app) == "simple_0"
+        assert "NOT SAVED (fail): the disk is full · 2 later keys were ignored" in status_text(slow.app)
+        assert rung and not recorded_reviews(workspace)
+        await slow.press("p")
+        await slow.finish()
+        assert (item_name(slow.app), recorded_reviews(workspace)) == ("simple_1", [("simple_0", True)])
 
 
-async def test_quitting_waits_for_what_was_said(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        await slow.handled("f", "u", "ctrl+q")
+async def test_quitting_waits_for_reviews(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        await slow.press("f", "u", "ctrl+q")
         assert slow.app.return_value is None
         slow.reviewer.free.set()
         await wait_until(lambda: slow.app.return_value is not None)
     assert slow.app.return_value == 1
-    assert said(workspace) == [("simple_0", False), ("simple_0", "unsure")]
+    assert recorded_reviews(workspace) == [("simple_0", False), ("simple_0", "unsure")]
 
 
-async def test_quitting_tells_first_what_could_not_be_saved(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
+async def test_quitting_first_reports_failed_reviews(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
         slow.reviewer.refused = [False]
-        await slow.handled("f", "ctrl+q")
-        await slow.done()
+        await slow.press("f", "ctrl+q")
+        await slow.finish()
         assert slow.app.return_value is None
-        assert "NOT SAVED (fail): the disk is full" in status(slow.app)
+        assert "NOT SAVED (fail): the disk is full" in status_text(slow.app)
         send_keys(slow.app, "ctrl+q")
         await wait_until(lambda: slow.app.return_value == 0)
 
 
-async def test_keys_before_the_item_is_there_say_nothing_of_it(workspace: Workspace) -> None:
-    async with slow_app(workspace) as slow:
-        held = threading.Event()
-        await slow.handled("q")
-        await slow.done()
-        asking = asyncio.create_task(slow.app.session.query(lambda store: held.wait(20)))
-        await slow.handled("enter", "f", "n")
+async def test_keys_before_the_item_is_loaded_are_ignored(workspace: Workspace) -> None:
+    async with open_blocked_app(workspace) as slow:
+        release = threading.Event()
+        await slow.press("q")
+        await slow.finish()
+        query = asyncio.create_task(slow.app.session.query(lambda store: release.wait(20)))
+        await slow.press("enter", "f", "n")
         assert isinstance(slow.app.screen, ItemScreen)
         assert not slow.app.screen.item_reviewer.has_item
-        held.set()
-        await asking
-        await slow.done()
-        assert name(slow.app) == "simple_0"
-        assert not said(workspace)
-        await slow.handled("f")
-        await slow.done()
-        assert said(workspace) == [("simple_0", False)]
+        release.set()
+        await query
+        await slow.finish()
+        assert item_name(slow.app) == "simple_0"
+        assert not recorded_reviews(workspace)
+        await slow.press("f")
+        await slow.finish()
+        assert recorded_reviews(workspace) == [("simple_0", False)]
 
 
 @pytest.mark.parametrize("key", ["p", "f", "c", "j"])
-async def test_a_key_in_the_instant_of_opening_is_dropped_with_a_bell(
+async def test_key_while_the_item_opens_is_dropped_with_a_bell(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    """It was meant for the item: neither the queue takes it, nor any item that comes later."""
+    """The key was meant for the item, so neither the queue nor a later item accepts it."""
     store = Store.open(workspace, "alice")
     app = FcreviewApp(Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice"))))
     rung: list[bool] = []
@@ -267,6 +269,6 @@ async def test_a_key_in_the_instant_of_opening_is_dropped_with_a_bell(
         await pilot.pause()
         assert [type(screen) for screen in app.screen_stack[-2:]] == [QueueScreen, ItemScreen]
         assert not app.screen_stack[-2]._filter_line.display
-        assert said(workspace) == [] or key == "p"
-        assert rung or said(workspace)
+        assert recorded_reviews(workspace) == [] or key == "p"
+        assert rung or recorded_reviews(workspace)
     store.close()

@@ -1,4 +1,4 @@
-"""The session's thread: questions and reviews one after another, and what becomes of them when it is closed."""
+"""The thread of the session runs queries and reviews in order, and closing it loses no review."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fcreview.tui.session import Session, SessionError
 from tests.store.factory import Imported
 
 ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
-"""Takes hours unless it is broken off."""
+"""A query that takes hours unless it is interrupted."""
 
 
 @pytest.fixture
@@ -28,33 +28,33 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def session(workspace: Workspace) -> Iterator[Session]:
-    made = Session(workspace, "alice")
-    yield made
-    made.close()
+    opened = Session(workspace, "alice")
+    yield opened
+    opened.close()
 
 
-def endless(begun: threading.Event) -> Callable[[Store], object]:
-    def question(store: Store) -> object:
-        begun.set()
+def make_endless_query(started: threading.Event) -> Callable[[Store], object]:
+    def run(store: Store) -> object:
+        started.set()
         return store.connection.execute(ENDLESS).fetchall()
 
-    return question
+    return run
 
 
 def first_item(store: Store) -> int:
     return store.find_items("simple_0")[0]
 
 
-async def test_questions_are_answered_beside_the_loop_in_their_order(session: Session) -> None:
-    def where(store: Store) -> tuple[int, float]:
+async def test_queries_run_in_order_in_one_thread(session: Session) -> None:
+    def current_thread(store: Store) -> tuple[int, float]:
         return threading.get_ident(), time.monotonic()
 
-    answers = await asyncio.gather(*(session.query(where) for _ in range(5)))
+    answers = await asyncio.gather(*(session.query(current_thread) for _ in range(5)))
     assert {thread for thread, _ in answers} - {threading.get_ident()} == {answers[0][0]}
     assert [moment for _, moment in answers] == sorted(moment for _, moment in answers)
 
 
-async def test_a_review_is_on_disk_and_counted_until_it_is_undone(session: Session, workspace: Workspace) -> None:
+async def test_review_is_written_and_counted_until_undone(session: Session, workspace: Workspace) -> None:
     item = await session.query(first_item)
     for verdict in (False, True):
         await session.record_review(item, Annotation(verdict=verdict))
@@ -66,38 +66,38 @@ async def test_a_review_is_on_disk_and_counted_until_it_is_undone(session: Sessi
     assert await session.undo() == []
 
 
-async def test_a_review_nobody_waits_for_any_more_is_still_written(session: Session, workspace: Workspace) -> None:
+async def test_review_is_written_even_if_its_caller_is_cancelled(session: Session, workspace: Workspace) -> None:
     item = await session.query(first_item)
-    held = threading.Event()
-    asking = asyncio.create_task(session.query(lambda store: held.wait(10)))
-    saying = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
+    release = threading.Event()
+    query = asyncio.create_task(session.query(lambda store: release.wait(10)))
+    review = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
     await asyncio.sleep(0)
-    saying.cancel()
-    await asyncio.wait([saying])
-    assert saying.cancelled()
-    held.set()
-    await asking
+    review.cancel()
+    await asyncio.wait([review])
+    assert review.cancelled()
+    release.set()
+    await query
     await session.query(lambda store: None)
     assert len((workspace.reviews / "alice.jsonl").read_text().splitlines()) == 1
 
 
-async def test_closing_breaks_off_a_question_and_keeps_the_review_behind_it(workspace: Workspace) -> None:
-    session, begun = Session(workspace, "alice"), threading.Event()
+async def test_closing_interrupts_queries_and_writes_reviews(workspace: Workspace) -> None:
+    session, started = Session(workspace, "alice"), threading.Event()
     item = await session.query(first_item)
-    asking = asyncio.create_task(session.query(endless(begun)))
-    saying = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
-    later = asyncio.create_task(session.query(endless(threading.Event())))
-    await asyncio.to_thread(begun.wait, 10)
+    query = asyncio.create_task(session.query(make_endless_query(started)))
+    review = asyncio.create_task(session.record_review(item, Annotation(verdict=True)))
+    later = asyncio.create_task(session.query(make_endless_query(threading.Event())))
+    await asyncio.to_thread(started.wait, 10)
     start = time.monotonic()
     await asyncio.to_thread(session.close)
     assert time.monotonic() - start < 5
-    assert (await saying).verdict is True
-    await asyncio.wait([asking, later])
-    assert asking.cancelled() and later.cancelled(), "not an error: nobody waits for the answer"
+    assert (await review).verdict is True
+    await asyncio.wait([query, later])
+    assert query.cancelled() and later.cancelled(), "no error, because no caller waits for the result"
     assert len((workspace.reviews / "alice.jsonl").read_text().splitlines()) == 1
 
 
-async def test_what_cannot_be_opened_is_told_by_the_question(tmp_path: Path) -> None:
+async def test_query_reports_that_the_store_cannot_be_opened(tmp_path: Path) -> None:
     session = Session(find_workspace(tmp_path), "alice")
     session.open_in_background()
     with pytest.raises(SessionError, match="nothing imported at"):
@@ -105,7 +105,7 @@ async def test_what_cannot_be_opened_is_told_by_the_question(tmp_path: Path) -> 
     session.close()
 
 
-async def test_a_journal_that_cannot_be_written_to_is_told_before_anything_is_said(workspace: Workspace) -> None:
+async def test_unusable_journal_is_reported_before_reviews(workspace: Workspace) -> None:
     (workspace.reviews / "Alice.jsonl").write_text("")
     session = Session(workspace, "alice")
     with pytest.raises(SessionError, match="annotator 'Alice' already exists"):
@@ -113,27 +113,27 @@ async def test_a_journal_that_cannot_be_written_to_is_told_before_anything_is_sa
     session.close()
 
 
-async def test_a_background_query_gives_way_and_starts_again(session: Session) -> None:
-    begun, starts = threading.Event(), []
+async def test_background_query_is_restarted_after_other_queries(session: Session) -> None:
+    started, starts = threading.Event(), []
 
     def slow(store: Store) -> str:
         starts.append(1)
-        begun.set()
+        started.set()
         if len(starts) == 1:
             store.connection.execute(ENDLESS).fetchall()
         return "done"
 
     slow_query = asyncio.create_task(session.query_in_background(slow))
-    while not begun.is_set():
+    while not started.is_set():
         await asyncio.sleep(0.001)
     assert await session.query(first_item)
     assert await slow_query == "done" and len(starts) == 2
 
 
-async def test_a_cancelled_background_query_is_interrupted(session: Session) -> None:
-    begun = threading.Event()
-    slow_query = asyncio.create_task(session.query_in_background(endless(begun)))
-    while not begun.is_set():
+async def test_cancelled_background_query_is_interrupted(session: Session) -> None:
+    started = threading.Event()
+    slow_query = asyncio.create_task(session.query_in_background(make_endless_query(started)))
+    while not started.is_set():
         await asyncio.sleep(0.001)
     slow_query.cancel()
     await asyncio.wait([slow_query])

@@ -1,7 +1,7 @@
-"""What the main screens look like, as pictures: layout only; what they say and do is tested elsewhere.
+"""Pictures of the main screens. They test the layout only.
 
-After a wanted change: `pytest tests/tui/test_snapshots.py --snapshot-update`, and look at the pictures before they are
-committed. A failed comparison writes `snapshot_report.html` with both.
+After an intended change: `pytest tests/tui/test_snapshots.py --snapshot-update`. Look at the pictures before you commit
+them. A failed comparison writes `snapshot_report.html` with both pictures.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.slow
 NARROW, WIDE = (80, 24), (160, 50)
 BENCHMARKS = ("bfcl", "complexfuncbench")
 KEYS = {"queue": [], "item": ["enter"], "clusters": ["c"], "help": ["question_mark"]}
-"""What is pressed in the queue to see the screen."""
+"""Keys that open the screen from the queue."""
 
 
 @pytest.fixture(scope="module", params=BENCHMARKS)
 def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """The sample runs of a benchmark."""
+    """Return a workspace with the sample runs of a benchmark."""
     place = tmp_path_factory.mktemp("snapshots") / request.param
     shutil.copytree(samples / request.param, place)
     workspace = find_workspace(place, place)
@@ -37,22 +37,22 @@ def workspace(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: p
     return workspace
 
 
-def app_on(workspace: Workspace) -> FcreviewApp:
+def make_queue_app(workspace: Workspace) -> FcreviewApp:
     return FcreviewApp(Session(workspace, "alice"), View())
 
 
 @pytest.mark.parametrize("screen", KEYS)
 def test_at_80_columns(snap_compare: Compare, workspace: Workspace, screen: str) -> None:
-    assert snap_compare(app_on(workspace), press=KEYS[screen], terminal_size=NARROW)
+    assert snap_compare(make_queue_app(workspace), press=KEYS[screen], terminal_size=NARROW)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("screen", ["queue", "item"])
 def test_at_160_columns(snap_compare: Compare, workspace: Workspace, screen: str) -> None:
-    assert snap_compare(app_on(workspace), press=KEYS[screen], terminal_size=WIDE)
+    assert snap_compare(make_queue_app(workspace), press=KEYS[screen], terminal_size=WIDE)
 
 
-def test_a_picture_shows_no_path_of_this_machine(tmp_path: Path, samples: Path) -> None:
+def test_pictures_show_no_local_paths(tmp_path: Path, samples: Path) -> None:
     pictures = list((Path(__file__).parent / "__snapshots__").rglob("*.svg"))
     assert pictures
     places = [str(place) for place in (samples.parent, Path.home(), *tmp_path.parents) if len(place.parts) > 1]

@@ -1,4 +1,4 @@
-"""Neither store nor reviewer is ever used on the loop, whichever key is pressed; and the next item is read ahead."""
+"""Store and reviewer are never used in the event loop, and the next item is prefetched."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fcreview.tui.screens.item_pane import ItemPane, ItemScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 
-pytestmark = pytest.mark.slow  # a store that is slow on purpose
+pytestmark = pytest.mark.slow  # waits for a slow store
 
 QUEUE_KEYS = (
     *("end home j", "o enter", "c l tab enter", "F", "r j enter", "i q", "f i d colon s i m enter", "F"),
@@ -34,21 +34,21 @@ ITEM_KEYS = (
 )
 
 
-class Watched:
-    """Hands everything on, and notes what was asked for in which thread."""
+class Recorder:
+    """Passes calls on, and records the attribute and whether it was used in the event loop."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
         self.calls: list[tuple[str, bool]] = []
-        """(what, whether on the loop)"""
+        """(attribute, whether in the event loop)"""
 
     def __getattr__(self, name: str) -> Any:
-        if name != "workspace":  # a path, kept in memory
+        if name != "workspace":  # a path in memory
             self.calls.append((name, threading.current_thread() is threading.main_thread()))
         return getattr(self._real, name)
 
     @property
-    def on_the_loop(self) -> list[str]:
+    def names_in_loop(self) -> list[str]:
         return [name for name, loop in self.calls if loop]
 
     @property
@@ -56,7 +56,7 @@ class Watched:
         return [name for name, _ in self.calls]
 
 
-async def settle(pilot: Pilot[Any]) -> None:
+async def wait_for_workers(pilot: Pilot[Any]) -> None:
     for _ in range(2):
         while list(pilot.app.workers):
             with suppress(WorkerCancelled):
@@ -66,30 +66,30 @@ async def settle(pilot: Pilot[Any]) -> None:
 
 
 @pytest.fixture
-def watched(imported: Imported, tmp_path: Path) -> Any:
-    """Opens an app on a real store and reviewer, both watched."""
+def open_recorded_app(imported: Imported, tmp_path: Path) -> Any:
+    """Return a function that opens an app whose store and reviewer are recorded."""
     rows = [{"error_type": "value_error:string"}, {"issue": "cannot be read"}, {}, {}, {"official": True}]
     workspace = imported(tmp_path / "work", {"maple-8b": rows, "birch-70b": rows})
 
     @asynccontextmanager
-    async def opened(**options: Any) -> AsyncIterator[tuple[Pilot[Any], Watched, Watched]]:
+    async def open_app(**options: Any) -> AsyncIterator[tuple[Pilot[Any], Recorder, Recorder]]:
         with Store.open(workspace, "alice") as real:
-            store, reviewer = Watched(real), Watched(Reviewer(real, Journal(workspace, "alice")))
+            store, reviewer = Recorder(real), Recorder(Reviewer(real, Journal(workspace, "alice")))
             session = Session(None, "alice", store, reviewer)  # type: ignore[arg-type]
             app = FcreviewApp(session, **options)
             async with app.run_test(size=(80, 24)) as pilot:
-                await settle(pilot)
+                await wait_for_workers(pilot)
                 yield pilot, store, reviewer
 
-    return opened
+    return open_app
 
 
 @pytest.mark.sweep
-async def test_the_queue_asks_beside_the_loop(watched: Any) -> None:
-    async with watched() as (pilot, store, _):
+async def test_queue_queries_outside_the_loop(open_recorded_app: Any) -> None:
+    async with open_recorded_app() as (pilot, store, _):
         for keys in QUEUE_KEYS:
             await pilot.press(*keys.split())
-            await settle(pilot)
+            await wait_for_workers(pilot)
         assert set(store.names) >= {
             "count_items",
             "fetch_page",
@@ -100,16 +100,16 @@ async def test_the_queue_asks_beside_the_loop(watched: Any) -> None:
             "read_detail",
             "reviews",
         }
-        assert store.on_the_loop == []
+        assert store.names_in_loop == []
 
 
 @pytest.mark.sweep
-async def test_the_item_screen_asks_and_reviews_beside_the_loop(watched: Any) -> None:
-    async with watched(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, reviewer):
+async def test_item_screen_queries_and_reviews_outside_the_loop(open_recorded_app: Any) -> None:
+    async with open_recorded_app(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, reviewer):
         assert isinstance(pilot.app.screen, ItemScreen)
         for keys in ITEM_KEYS:
             await pilot.press(*keys.split())
-            await settle(pilot)
+            await wait_for_workers(pilot)
         assert set(store.names) >= {
             "read_detail",
             "count_items",
@@ -120,20 +120,20 @@ async def test_the_item_screen_asks_and_reviews_beside_the_loop(watched: Any) ->
             "read_score_record",
         }
         assert {name for name in reviewer.names if name != "annotator"} == {"review", "undo"}
-        assert (store.on_the_loop, reviewer.on_the_loop) == ([], [])
+        assert (store.names_in_loop, reviewer.names_in_loop) == ([], [])
 
 
-async def test_a_verdict_shows_the_next_item_without_reading_it_then(watched: Any) -> None:
-    async with watched(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, _):
+async def test_verdict_shows_the_prefetched_item(open_recorded_app: Any) -> None:
+    async with open_recorded_app(view=View(queue="dataset"), open_item="simple_0") as (pilot, store, _):
         pane = pilot.app.screen.query_one(ItemPane)
         before = len(store.calls)
         shown: list[tuple[str, list[str]]] = []
         begin = pane.show_item
         pane.show_item = lambda of, remark: (shown.append((of.detail.row.id, store.names[before:])), begin(of, remark))
         await pilot.press("f")
-        await settle(pilot)
-        assert shown == [("simple_2", [])], "item 1 is an issue without an item; nothing is asked until it is shown"
+        await wait_for_workers(pilot)
+        assert shown == [("simple_2", [])], "item 1 is an issue without an item; the next item needs no query"
         before = len(store.calls)
         await pilot.press("right_square_bracket")
-        await settle(pilot)
+        await wait_for_workers(pilot)
         assert shown[1:] == [("simple_3", [])]

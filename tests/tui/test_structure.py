@@ -1,4 +1,5 @@
-"""What the screens' room may not become: a circle, a document that needs Textual, a screen that asks on the loop."""
+"""Rules for the modules of tui: no import circles, pure modules need no Textual, and screens query the store in its
+thread."""
 
 from __future__ import annotations
 
@@ -20,22 +21,22 @@ FILES = {
     for file in sorted(TUI.rglob("*.py"))
 }
 STORE_MODULES = ("fcreview.store.rows", "fcreview.store.queries.run_lists", "fcreview.store.filters")
-"""What screens and widgets may know of the store: rows, lists of them, and the text of filters."""
-ASKING = {"store", "reviewer"}
+"""Modules of the store that screens and widgets may import: rows, lists of runs, and filter texts."""
+STORE_NAMES = {"store", "reviewer"}
 
 
-def run_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING`."""
+def runtime_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes except those under `if TYPE_CHECKING`."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
             yield node
-            yield from run_time(node)
+            yield from runtime_nodes(node)
 
 
-def imported(tree: ast.AST) -> set[str]:
-    """Modules, inside functions too: `from a.b import c` gives `a.b` and `a.b.c`."""
+def imported_modules(tree: ast.AST) -> set[str]:
+    """Return imported modules, also those imported in functions: `from a.b import c` gives `a.b` and `a.b.c`."""
     found: set[str] = set()
-    for node in run_time(tree):
+    for node in runtime_nodes(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -45,11 +46,11 @@ def imported(tree: ast.AST) -> set[str]:
 
 @cache
 def import_graph() -> dict[str, set[str]]:
-    return {name: imported(ast.parse(file.read_text("utf-8"))) for name, file in FILES.items()}
+    return {name: imported_modules(ast.parse(file.read_text("utf-8"))) for name, file in FILES.items()}
 
 
-def circle(graph: dict[str, set[str]]) -> list[str]:
-    """The first circle that is found, in order; empty if there is none."""
+def find_circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return the first circle, in order, or an empty list."""
     done: set[str] = set()
 
     def visit(name: str, path: list[str]) -> list[str]:
@@ -66,11 +67,11 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
     return next((found for name in graph if (found := visit(name, []))), [])
 
 
-def folder(module: str) -> str:
+def folder_of(module: str) -> str:
     return ".".join(module.split(".")[:3]) if module in FILES and FILES[module].parent != TUI else module
 
 
-def reached(start: str) -> set[str]:
+def reachable_modules(start: str) -> set[str]:
     seen, waiting = {start}, [start]
     while waiting:
         for module in import_graph().get(waiting.pop(), set()) - seen:
@@ -79,52 +80,52 @@ def reached(start: str) -> set[str]:
     return seen
 
 
-def test_no_module_and_no_folder_imports_in_a_circle() -> None:
-    assert circle(import_graph()) == []
+def test_modules_and_folders_have_no_import_circles() -> None:
+    assert find_circle(import_graph()) == []
     folders: dict[str, set[str]] = {}
     for module, others in import_graph().items():
-        folders.setdefault(folder(module), set()).update(folder(other) for other in others)
-    assert circle(folders) == []
+        folders.setdefault(folder_of(module), set()).update(folder_of(other) for other in others)
+    assert find_circle(folders) == []
 
 
-def test_a_circle_would_be_found() -> None:
-    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c", "b"]
+def test_import_circles_are_found() -> None:
+    assert find_circle({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == ["b", "c", "b"]
 
 
-@pytest.mark.parametrize("room", ["item_view", "text", "queue", "review"])
-def test_what_is_pure_needs_no_textual(room: str) -> None:
-    """`fcreview show` prints through document/ without the library; screens' parts are tried without an app."""
+@pytest.mark.parametrize("package", ["item_view", "text", "queue", "review"])
+def test_pure_modules_need_no_textual(package: str) -> None:
+    """`fcreview show` prints documents without Textual, and the parts of screens are tested without an app."""
     for module in import_graph():
-        if module.startswith(f"fcreview.tui.{room}."):
-            assert not {name for name in reached(module) if name.split(".")[0] == "textual"}, module
+        if module.startswith(f"fcreview.tui.{package}."):
+            assert not {name for name in reachable_modules(module) if name.split(".")[0] == "textual"}, module
 
 
-def test_keys_of_a_configuration_are_checked_without_textual() -> None:
-    assert not {name for name in reached("fcreview.tui.keymap") if name.split(".")[0] == "textual"}
-    assert "textual.binding" in reached("fcreview.tui.key_bindings"), "the search sees what it is for"
+def test_keymap_needs_no_textual() -> None:
+    assert not {name for name in reachable_modules("fcreview.tui.keymap") if name.split(".")[0] == "textual"}
+    assert "textual.binding" in reachable_modules("fcreview.tui.key_bindings"), "the search finds imports of Textual"
 
 
-def loose(tree: ast.AST) -> Iterator[str]:
-    """Where a store or reviewer is named outside of a question: a lambda or def that is handed one as `store`."""
+def find_direct_uses(tree: ast.AST) -> Iterator[str]:
+    """Yield uses of a store or reviewer outside functions that get one as their argument `store`."""
     if isinstance(tree, ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef):
         arguments = {arg.arg for arg in (*tree.args.posonlyargs, *tree.args.args, *tree.args.kwonlyargs)}
         if "store" in arguments:
             return
-    if isinstance(tree, ast.Name) and tree.id in ASKING:
+    if isinstance(tree, ast.Name) and tree.id in STORE_NAMES:
         yield f"line {tree.lineno}: {tree.id}"
-    if isinstance(tree, ast.Attribute) and tree.attr.lstrip("_") in ASKING:
+    if isinstance(tree, ast.Attribute) and tree.attr.lstrip("_") in STORE_NAMES:
         yield f"line {tree.lineno}: .{tree.attr}"
     module = tree.module or "" if isinstance(tree, ast.ImportFrom) else ""
     if module.startswith("fcreview.store") and not module.startswith(STORE_MODULES):
         yield f"import of {module}"
     for node in ast.iter_child_nodes(tree):
-        yield from loose(node)
+        yield from find_direct_uses(node)
 
 
-def test_screens_and_widgets_reach_the_store_by_questions_only() -> None:
+def test_screens_use_the_store_in_queries_only() -> None:
     for module, file in FILES.items():
         if module.startswith(("fcreview.tui.screens.", "fcreview.tui.widgets.")):
-            assert list(loose(ast.parse(file.read_text("utf-8")))) == [], module
+            assert list(find_direct_uses(ast.parse(file.read_text("utf-8")))) == [], module
 
 
 @pytest.mark.parametrize(
@@ -136,24 +137,26 @@ def test_screens_and_widgets_reach_the_store_by_questions_only() -> None:
         "if TYPE_CHECKING:\n    from fcreview.store.reviews.reviewer import Reviewer",
     ],
 )
-def test_a_screen_that_asks_on_the_loop_would_be_found(text: str) -> None:
-    assert list(loose(ast.parse(text)))
-    assert not list(loose(ast.parse("async def load(self): return await ask(lambda store: store.fetch_issues())")))
+def test_direct_uses_of_the_store_are_found(text: str) -> None:
+    assert list(find_direct_uses(ast.parse(text)))
+    assert not list(
+        find_direct_uses(ast.parse("async def load(self): return await ask(lambda store: store.fetch_issues())"))
+    )
 
 
-def subclasses(kind: type) -> Iterator[type]:
+def all_subclasses(kind: type) -> Iterator[type]:
     for each in kind.__subclasses__():
         yield each
-        yield from subclasses(each)
+        yield from all_subclasses(each)
 
 
-def test_every_screen_closes_by_the_guarded_way() -> None:
-    """Textual's own `dismiss` closes whichever screen is on top and fails when it comes twice."""
+def test_all_screens_have_the_guarded_dismiss() -> None:
+    """Textual's own `dismiss` closes the top screen whichever it is, and fails if it is called twice."""
     for module, file in FILES.items():
         if "creen" in file.read_text("utf-8"):
             importlib.import_module(module)
         assert ".pop_screen(" not in file.read_text("utf-8"), module
-    screens = [each for each in subclasses(Screen) if each.__module__ in FILES]
+    screens = [each for each in all_subclasses(Screen) if each.__module__ in FILES]
     assert len(screens) > 15
     for each in screens:
         assert each.dismiss is GuardedScreen.dismiss, each

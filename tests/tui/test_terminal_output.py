@@ -12,16 +12,16 @@ from fcreview.tui.terminal_output import ScreenDiff
 COLUMNS, ROWS = 40, 6
 
 
-def screen_of(*outputs: str) -> list[list[tuple[object, ...]]]:
-    """What is seen: a blank has no foreground colour and is neither bold nor italic."""
+def draw_screen(*outputs: str) -> list[list[tuple[object, ...]]]:
+    """Return the visible content of each cell."""
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.Stream(screen)
     for output in outputs:
         stream.feed(output)
-    return [[seen(screen.buffer[y][x]) for x in range(COLUMNS)] for y in range(ROWS)]
+    return [[visible_cell(screen.buffer[y][x]) for x in range(COLUMNS)] for y in range(ROWS)]
 
 
-def seen(char: pyte.screens.Char) -> tuple[object, ...]:
+def visible_cell(char: pyte.screens.Char) -> tuple[object, ...]:
     if char.data == " " and not (char.reverse or char.underscore or char.strikethrough or char.blink):
         return (" ", char.bg)
     return tuple(char)
@@ -32,7 +32,7 @@ TEXTS = ["x", "  ", "abc", "é▸─", "a b c", "東京", "e\u0301", "✓ pass"]
 
 
 def random_frame(seed: int) -> str:
-    """A frame as Textual sends it: spans of cells at positions, then the position of the cursor."""
+    """Return a frame as Textual sends it: spans of cells at positions, then the position of the cursor."""
     draw = random.Random(seed)
     parts = []
     for _ in range(draw.randint(1, 8)):
@@ -46,13 +46,13 @@ def random_frame(seed: int) -> str:
 
 
 @pytest.mark.parametrize("seed", range(0, 2000, 20))
-def test_the_screen_is_the_same(seed: int) -> None:
+def test_reduced_frames_draw_the_same_screen(seed: int) -> None:
     frames = [random_frame(seed + at) for at in range(6)]
     diff = ScreenDiff()
-    assert screen_of(*map(diff.reduce, frames)) == screen_of(*frames)
+    assert draw_screen(*map(diff.reduce, frames)) == draw_screen(*frames)
 
 
-def test_only_cells_and_colours_that_change_are_sent() -> None:
+def test_only_changed_cells_and_colours_are_sent() -> None:
     diff = ScreenDiff()
     style = "38;2;1;2;3;48;2;4;5;6"
     text = f"\x1b[2;3H\x1b[{style}mone \x1b[0m\x1b[1;{style}mtwo\x1b[0m\x1b[1;1H"
@@ -60,18 +60,18 @@ def test_only_cells_and_colours_that_change_are_sent() -> None:
     assert diff.reduce(text) == "", "the same frame again"
     assert diff.reduce(text.replace("two", "twi")) == f"\x1b[2;9H\x1b[0m\x1b[1;{style}mi\x1b[0m\x1b[1;1H"
     diff.clear()
-    assert "one" in diff.reduce(text), "all of it after something else changed the screen"
+    assert "one" in diff.reduce(text), "the complete frame after other changes of the screen"
 
 
-def test_a_line_with_wide_characters_is_sent_as_a_whole() -> None:
-    """Terminals disagree about their widths."""
+def test_line_with_wide_characters_is_sent_completely() -> None:
+    """Terminals disagree about the width of these characters."""
     diff = ScreenDiff()
     diff.reduce("\x1b[1;1H東京 one\x1b[1;1H")
     assert "東京 two" in diff.reduce("\x1b[1;1H東京 two\x1b[1;1H")
     assert "tokyo two" in diff.reduce("\x1b[1;1Htokyo two\x1b[1;1H")
 
 
-def test_a_row_with_characters_of_doubtful_width_is_sent_as_it_is() -> None:
+def test_row_with_characters_of_doubtful_width_is_sent_completely() -> None:
     """A terminal that draws them wider or narrower has moved the rest of the row."""
     diff = ScreenDiff()
     diff.reduce("\x1b[1;1H👩 e\u0301 list\x1b[1;20Hitem 1\x1b[1;1H")
@@ -81,7 +81,7 @@ def test_a_row_with_characters_of_doubtful_width_is_sent_as_it_is() -> None:
     assert diff.reduce("\x1b[1;1Hlist\x1b[1;1H") == ""
 
 
-def test_after_a_frame_that_is_larger_than_the_terminal_everything_is_sent() -> None:
+def test_oversized_frame_is_followed_by_a_complete_frame() -> None:
     diff = ScreenDiff()
     diff.size = (20, 5)
     for larger in ("\x1b[6;1Hrow 6\x1b[1;1H", "\x1b[1;18Hlong\x1b[1;1H"):
@@ -94,7 +94,7 @@ def test_after_a_frame_that_is_larger_than_the_terminal_everything_is_sent() -> 
 @pytest.mark.parametrize(
     "text", ["plain", "\x1b[1;1H\x1b[53moverlined\x1b[0m", "\x1b[1;1H\x1b[38;9mx", "\x1b[?1049h", "\x1b[1;1Ha\tb"]
 )
-def test_other_output_is_sent_as_it_is_and_then_the_whole_screen(text: str) -> None:
+def test_other_output_is_unchanged_and_followed_by_a_complete_frame(text: str) -> None:
     diff = ScreenDiff()
     frame = "\x1b[1;1Hone\x1b[1;1H"
     diff.reduce(frame)
@@ -103,7 +103,7 @@ def test_other_output_is_sent_as_it_is_and_then_the_whole_screen(text: str) -> N
 
 
 @pytest.mark.parametrize("text", ["\x1b[?2026h", "\x1b[?25l", "\x07"])
-def test_modes_and_the_bell_change_no_cell(text: str) -> None:
+def test_modes_and_bell_change_no_cell(text: str) -> None:
     diff = ScreenDiff()
     frame = "\x1b[1;1Hone\x1b[1;1H"
     diff.reduce(frame)

@@ -1,4 +1,4 @@
-"""A terminal shows the same with fcreview's driver as with Textual's own output, whatever the text and the keys."""
+"""fcreview's driver and Textual's own output draw the same screens, for any texts and keys."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = (
 KEY_NAMES = ("enter", "escape", "tab", "slash", "question_mark", "pagedown", "pageup", "end", "home", "full_stop")
 WALK = [*"jjkJKaavbtdR]]][[pfuzecrfmTy", *KEY_NAMES, "escape", "escape", "space", "left", "right", "colon", "escape"]
 EVENTS = ["theme", "resize 130 32", "resize 80 24", "resize 80 24", "suspend", "ctrl+l"]
-"""What happens besides keys: another theme, another size, the same size again, `$EDITOR`, and damage with ctrl+l."""
+"""Events besides keys: another theme, another size, the same size again, `$EDITOR`, and ctrl+l on a damaged screen."""
 WIDTHS: dict[str, Callable[[str], int]] = {
     "usual": wcwidth,
     "narrow emoji": lambda char: 1 if char > "\U0001f000" else wcwidth(char),
@@ -40,7 +40,7 @@ WIDTHS: dict[str, Callable[[str], int]] = {
 
 
 class RecordingDriver(CompactDriver):
-    """Driver that keeps what Textual writes and what it sends."""
+    """A driver that records the output of Textual and what it sends to the terminal."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -63,12 +63,12 @@ class RecordingDriver(CompactDriver):
 
 
 class Terminals:
-    """Two terminals: one gets Textual's own output, one what fcreview sends."""
+    """Two terminals: one receives Textual's own output, the other what fcreview sends."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.screens = [pyte.Screen(columns, rows) for _ in range(2)]
         self.streams = [pyte.Stream(screen) for screen in self.screens]
-        self.damage("\x1b[?7l")  # as Textual does: a long line does not go on in the next row
+        self.damage("\x1b[?7l")  # Textual turns line wrapping off
 
     def feed(self, driver: RecordingDriver) -> None:
         for stream, output in zip(self.streams, (driver.plain, driver.sent), strict=True):
@@ -80,7 +80,7 @@ class Terminals:
             screen.resize(rows, columns)
 
     def damage(self, text: str) -> None:
-        """Write something on the screens that neither output knows of."""
+        """Write text on the screens that neither output knows of."""
         for stream in self.streams:
             stream.feed(text)
 
@@ -90,36 +90,38 @@ class Terminals:
         if plain.buffer == sent.buffer:
             return []
         cells = ((row, column) for row in range(plain.lines) for column in range(plain.columns))
-        pairs = ((at, seen(plain.buffer[at[0]][at[1]]), seen(sent.buffer[at[0]][at[1]])) for at in cells)
+        pairs = (
+            (at, visible_cell(plain.buffer[at[0]][at[1]]), visible_cell(sent.buffer[at[0]][at[1]])) for at in cells
+        )
         return [(*at, one, other) for at, one, other in pairs if one != other]
 
 
-def seen(char: Any) -> tuple[Any, ...]:
-    """What is seen of a cell: a blank has no foreground colour and is neither bold nor italic."""
+def visible_cell(char: Any) -> tuple[Any, ...]:
+    """Return the visible content of a cell: a blank has no foreground colour and is neither bold nor italic."""
     if char.data == " " and not (char.reverse or char.underscore or char.strikethrough or char.blink):
         return (" ", char.bg)
     return tuple(char)
 
 
-def rows() -> list[dict[str, Any]]:
-    made = []
+def make_rows() -> list[dict[str, Any]]:
+    items = []
     for at, text in enumerate(TEXTS * 4):
         messages = [
             {"turn": 0, "step": step, "role": role, "content": f"{text} {at}\n" + text * (at % 3)}
             for step, role in ((-1, "user"), (0, "assistant"))
         ]
-        made.append({"id": f"{text[:6]}_{at}", "question": text, "messages": messages, "official": at % 5 == 0})
-    return made
+        items.append({"id": f"{text[:6]}_{at}", "question": text, "messages": messages, "official": at % 5 == 0})
+    return items
 
 
-async def compare(app: Any, size: tuple[int, int], keys: list[str], settled: Any) -> int:
-    """Walk and compare both screens after each key. Returns how many frames were compared."""
+async def compare_screens(app: Any, size: tuple[int, int], keys: list[str], wait_for_screen: Any) -> int:
+    """Walk and compare both screens after each key. Returns the number of compared frames."""
     app.driver_class = RecordingDriver
     terminals = Terminals(*size)
     n_frames = 0
     async with app.run_test(headless=False, size=size) as pilot:
         driver = app._driver
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for at, key in enumerate(["", *keys]):
             if key == "theme":
                 app.theme = ("nord", "textual-light", "ansi-dark", "fcreview-dark")[at % 4]
@@ -146,7 +148,7 @@ async def compare(app: Any, size: tuple[int, int], keys: list[str], settled: Any
 
 @pytest.fixture(params=WIDTHS)
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A terminal that draws some characters in another width than others do."""
+    """Set the character widths of the terminal, which differ between terminals."""
     monkeypatch.setattr(pyte.screens, "wcwidth", WIDTHS[request.param])
     return str(request.param)
 
@@ -156,17 +158,17 @@ ENVIRONMENTS = {"usual": {}, "narrow emoji": {"FCREVIEW_ASCII": "1"}, "marks wit
 
 
 async def test_both_outputs_draw_the_same_screens(
-    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch, width: str
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch, width: str
 ) -> None:
     for name, value in ENVIRONMENTS[width].items():
         monkeypatch.setenv(name, value)
     theme.clear_caches()
     keys = random.Random(len(width)).choices(WALK + EVENTS, k=24)
-    app = make_app(runs={"a": rows(), "b": rows()})
-    assert await compare(app, SIZES[width], [*EVENTS, *keys], settled) > 15
+    app = make_app(runs={"a": make_rows(), "b": make_rows()})
+    assert await compare_screens(app, SIZES[width], [*EVENTS, *keys], wait_for_screen) > 15
 
 
 @pytest.mark.sweep
-async def test_on_long_walks(make_app: Any, settled: Any, width: str) -> None:
+async def test_outputs_are_the_same_on_long_walks(make_app: Any, wait_for_screen: Any, width: str) -> None:
     keys = random.Random(SIZES[width][0]).choices(WALK + EVENTS, k=60)
-    await compare(make_app(runs={"a": rows(), "b": rows()}), (160, 45), keys, settled)
+    await compare_screens(make_app(runs={"a": make_rows(), "b": make_rows()}), (160, 45), keys, wait_for_screen)

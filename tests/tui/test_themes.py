@@ -1,4 +1,4 @@
-"""Every theme is readable, and no two of the five meanings look alike."""
+"""Texts of all themes are readable, and the five meanings have different colours."""
 
 from __future__ import annotations
 
@@ -36,11 +36,12 @@ THEMES = [name for name in list_theme_names() if name not in ANSI_THEMES]
 MEANINGS = ("golden", "predicted", "passed", "failed", "people")
 PROTANOPIA = ((0.152, 1.053, -0.205), (0.115, 0.786, 0.099), (-0.004, -0.048, 1.052))
 DEUTERANOPIA = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
-"""Linear red, green and blue as a colour-blind eye sees them: Machado, Oliveira and Fernandes 2009, severity 1."""
+"""Matrix for linear red, green and blue as seen with a colour deficiency: Machado, Oliveira and Fernandes 2009,
+severity 1."""
 
 
 def lab(colour: str, eye: tuple[RGB, ...] | None = None) -> RGB:
-    """CIE L*a*b* of a colour."""
+    """Return the CIE L*a*b* coordinates of a colour."""
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parse_hex(colour)]
     if eye:
         linear = [min(1.0, max(0.0, sum(w * p for w, p in zip(row, linear, strict=True)))) for row in eye]
@@ -56,7 +57,7 @@ def lab(colour: str, eye: tuple[RGB, ...] | None = None) -> RGB:
 
 
 def distance(one: str, other: str, eye: tuple[RGB, ...] | None = None) -> float:
-    """CIE 1976 colour difference. About 2 is just noticeable."""
+    """Return the CIE 1976 colour difference. About 2 is just noticeable."""
     return sum((a - b) ** 2 for a, b in zip(lab(one, eye), lab(other, eye), strict=True)) ** 0.5
 
 
@@ -74,32 +75,32 @@ def test_all_texts_are_readable(name: str) -> None:
     drawn = css_variables(name)
     assert {each: drawn[each] for each in ("foreground", "dim")} == {
         each: getattr(palette, each) for each in ("foreground", "dim")
-    }, "text without a meaning, and facts in borders"
+    }, "other texts, and facts in borders"
     assert contrast(palette.golden, palette.golden_difference) >= MIN_CONTRAST
     assert contrast(palette.foreground, palette.predicted_difference) >= MIN_CONTRAST
     assert min(contrast(*heat_colours(percent / 100, palette)) for percent in range(101)) >= MIN_CONTRAST
 
 
 @pytest.mark.parametrize("name", THEMES)
-def test_no_two_meanings_look_alike(name: str) -> None:
+def test_meanings_have_different_colours(name: str) -> None:
     palette = build_palette(name)
     for one, other in combinations(MEANINGS, 2):
         assert distance(getattr(palette, one), getattr(palette, other)) > 20, (one, other)
 
 
-def test_with_16_colours_each_meaning_has_its_own() -> None:
+def test_meanings_have_different_ansi_colours() -> None:
     for name in ANSI_THEMES:
         palette = build_palette(name)
         assert len({getattr(palette, each) for each in (*MEANINGS, "primary", "foreground")}) == len(MEANINGS) + 2
 
 
 @pytest.mark.parametrize("eye", [None, PROTANOPIA, DEUTERANOPIA])
-def test_the_safe_theme_separates_pass_and_fail_for_every_eye(eye: tuple[RGB, ...] | None) -> None:
+def test_safe_theme_separates_pass_and_fail_for_colour_deficiencies(eye: tuple[RGB, ...] | None) -> None:
     safe = build_palette(FCREVIEW_SAFE.name)
     assert distance(safe.passed, safe.failed, eye) > 60
 
 
-def test_the_distance_depends_on_the_eye() -> None:
+def test_distance_depends_on_colour_deficiency() -> None:
     assert distance("#c83c3c", "#6e7828") > 60
     assert distance("#c83c3c", "#6e7828", PROTANOPIA) < 30
 
@@ -125,13 +126,11 @@ def test_all_palettes_style_the_same_meanings() -> None:
         ({"NO_COLOR": "1", "FCREVIEW_THEME": "dracula"}, "nord", 256, "ansi-dark"),
     ],
 )
-def test_the_environment_precedes_the_configuration(
-    env: dict[str, str], chosen: str | None, n_colours: int, name: str
-) -> None:
+def test_environment_precedes_configuration(env: dict[str, str], chosen: str | None, n_colours: int, name: str) -> None:
     assert choose_theme(env, chosen, n_colours) == name
 
 
-def test_earlier_names_of_colours_are_themes() -> None:
+def test_old_colour_names_are_themes() -> None:
     assert {old: find_theme(old) for old in OLD_NAMES} == OLD_NAMES
     assert find_theme("pink") is None
 
@@ -145,7 +144,7 @@ def test_heat_cells_go_from_red_to_green() -> None:
     assert theme.style("heat:50").bgcolor is None
 
 
-def test_secondary_text_of_the_palette_has_the_dim_colour_of_the_theme() -> None:
+def test_secondary_palette_text_has_the_dim_colour() -> None:
     theme.set_palette(build_palette("solarized-light"))
     prompt = PaletteCommand("order", "failures", lambda: None, "help").to_hit(1, FuzzyMatch(1), Style()).prompt
     theme.set_palette(build_palette("fcreview-dark"))

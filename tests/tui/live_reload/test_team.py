@@ -42,13 +42,15 @@ def deliver(place: Path, name: str, item: str, team: Delivery, **fields: Any) ->
     team.status = SyncStatus(received=team.status.received + 1)
 
 
-async def test_a_review_of_another_appears_and_nothing_moves(make_app: MakeApp, settled: Any, tmp_path: Path) -> None:
+async def test_a_review_of_another_appears_and_nothing_moves(
+    make_app: MakeApp, wait_for_screen: Any, tmp_path: Path
+) -> None:
     app = make_app([row(f"item_{n}") for n in range(40)])
     app.session.team = team = Delivery()  # type: ignore[assignment]
     async with app.run_test(size=(120, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "j", "j")
-        before = cursor_line(await settled(pilot))
+        before = cursor_line(await wait_for_screen(pilot))
         where = app.session.folder.parent
         deliver(where, "bob", before[1], team, verdict=True)
         counted = "1/40 reviewed"
@@ -56,25 +58,27 @@ async def test_a_review_of_another_appears_and_nothing_moves(make_app: MakeApp, 
         assert cursor_line(lines) == before
 
 
-async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, settled: Any) -> None:
+async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, wait_for_screen: Any) -> None:
     app = make_app([row("a"), row("b")])
     app.session.team = team = Delivery()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "unsent" not in (await settled(pilot))[0]
+        assert "unsent" not in (await wait_for_screen(pilot))[0]
         team.status = SyncStatus(unsent=12, problem="server away")
         lines = await until(pilot, lambda lines: "12 unsent" in lines[0])
         await pilot.press("enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "12 unsent" in lines[0]
         team.status = SyncStatus(unsent=12)  # connected again: they are on the way
         await until(pilot, lambda lines: "unsent" not in lines[0])
 
 
-async def test_new_disagreements_appear_while_adjudicating(make_app: MakeApp, settled: Any, tmp_path: Path) -> None:
+async def test_new_disagreements_appear_while_adjudicating(
+    make_app: MakeApp, wait_for_screen: Any, tmp_path: Path
+) -> None:
     app = make_app([row("item_1"), row("item_2")], adjudicate=True)
     app.session.team = team = Delivery()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "no disagreements" in "\n".join(await settled(pilot))
+        assert "no disagreements" in "\n".join(await wait_for_screen(pilot))
         where = app.session.folder.parent
         for item, shown in (("item_1", "0 of 1"), ("item_2", "0 of 2")):
             for name, verdict in (("bob", True), ("carol", False)):

@@ -30,7 +30,7 @@ from tests.tui.conftest import screen_lines
 from tests.tui.idle import wait_for_workers
 from tests.tui.key_input import send_keys, wait_until
 from tests.tui.messages.screen_facts import read_facts
-from tests.tui.test_quick_keys import shown
+from tests.tui.test_quick_keys import item_screen
 
 T = TypeVar("T")
 ITEMS, REVIEWED = 40, 30
@@ -148,7 +148,7 @@ async def test_delayed_key_applies_to_the_item_that_was_on_screen(imported: Impo
     async with open_slow_app(workspace, 1) as app:
         verdict, note = delay_key(app, "p"), delay_key(app, "n")
         send_keys(app, "f")
-        await wait_until(lambda: shown(app).cursor.detail.row.id == "simple_1")
+        await wait_until(lambda: item_screen(app).cursor.detail.row.id == "simple_1")
         await wait_for_workers(app)
         verdict()
         await wait_until(lambda: len(read_verdicts(workspace)) == 2)
@@ -159,7 +159,7 @@ async def test_delayed_key_applies_to_the_item_that_was_on_screen(imported: Impo
             send_keys(app, key)
         await wait_until(lambda: len(read_verdicts(workspace)) == 3)
         assert read_verdicts(workspace) == [("simple_0", False), ("simple_0", True), ("simple_0", None)]
-        assert shown(app).cursor.detail.row.id == "simple_1"
+        assert item_screen(app).cursor.detail.row.id == "simple_1"
         send_keys(app, "u")
         await wait_until(lambda: len(read_verdicts(workspace)) == 4)
         assert read_verdicts(workspace)[-1] == ("simple_1", "unsure"), "a new key applies to the item on the screen"

@@ -75,7 +75,7 @@ async def find_unreached(pane: ItemPane, pilot: Any) -> list[str]:
 @pytest.mark.parametrize("size", [*SIZES, (200, 50)])
 @pytest.mark.parametrize("folder", FOLDERS)
 async def test_published_items_are_drawn_correctly(
-    folder: str, size: tuple[int, int], bench: Path, imports: Imports, settled: Any, tmp_path: Path
+    folder: str, size: tuple[int, int], bench: Path, imports: Imports, wait_for_screen: Any, tmp_path: Path
 ) -> None:
     workspace: Workspace = imports.of([bench / folder])
     found: list[str] = []
@@ -84,11 +84,11 @@ async def test_published_items_are_drawn_correctly(
         session = Session(None, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         app = FcreviewApp(session, View(queue="dataset"), items[0])
         async with app.run_test(size=size) as pilot:
-            await settled(pilot)
+            await wait_for_screen(pilot)
             pane = app.screen.query_one(ItemPane)
             for item in items:
                 pane.open(item)
-                await settled(pilot)
+                await wait_for_screen(pilot)
                 wrong = find_screen_faults(pane, size[0])
                 wrong += await find_unreached(pane, pilot)
                 found += [f"{pane.cursor.detail.row.id} {each}" for each in wrong]

@@ -25,26 +25,28 @@ def row_count(line: str) -> int:
 @pytest.mark.sweep
 @pytest.mark.parametrize("tabs", [3, 4], ids=["category", "value"])
 @pytest.mark.parametrize("name", ["acebench", "bfcl", "complexfuncbench", "confetti", "generic", "hammerbench"])
-async def test_group_opens_its_items(name: str, tabs: int, imports: Imports, samples: Path, settled: Settled) -> None:
+async def test_group_opens_its_items(
+    name: str, tabs: int, imports: Imports, samples: Path, wait_for_screen: Settled
+) -> None:
     session = Session(imports.of([samples / name]), "alice")
     app = FcreviewApp(session, View())
     async with app.run_test(size=(99, 60)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("c")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for _ in range(tabs):
             await pilot.press("tab")
-            await settled(pilot)
-        lines = await settled(pilot)
+            await wait_for_screen(pilot)
+        lines = await wait_for_screen(pilot)
         assert ("by category" if tabs == 3 else "by value") in lines[1]
         groups = sum(1 for line in lines[3:] if line.lstrip(" ▸▌")[:1].isdigit())
         for at in range(min(groups, 4)):
             row = next(line for line in screen_lines(app)[3:] if line.startswith("▌"))
             await pilot.press("enter")
-            shown = await settled(pilot)
+            shown = await wait_for_screen(pilot)
             assert any(re.search(rf"\b1(/| of ){row_count(row)}\b", line) for line in shown), row
             await pilot.press("escape")
-            again = await settled(pilot)
+            again = await wait_for_screen(pilot)
             assert again[1] == lines[1] and next(each for each in again[3:] if each.startswith("▌")) == row, at
             await pilot.press("j")
-            await settled(pilot)
+            await wait_for_screen(pilot)

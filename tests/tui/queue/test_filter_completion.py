@@ -56,31 +56,31 @@ def test_rest_of_the_line_is_kept() -> None:
 
 
 @pytest.mark.sweep
-async def test_repeated_tab_cycles_through_completions(make_app: Any, settled: Any) -> None:
+async def test_repeated_tab_cycles_through_completions(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f", *"cate", "tab")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" filter category:")
         await pilot.press("tab")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert lines[-3].rstrip() == " filter category:simple" and "category:simple 9" in lines[-2]
         await pilot.press("tab")
-        assert "category:live_simple" in (await settled(pilot))[-3]
+        assert "category:live_simple" in (await wait_for_screen(pilot))[-3]
         await pilot.press("enter")
-        assert item_ids(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
+        assert item_ids(await wait_for_screen(pilot)) == ["simple_4", "simple_5", "simple_6"]
         await pilot.press("F", "f", "up")
-        assert "category:live_simple" in (await settled(pilot))[-3]
+        assert "category:live_simple" in (await wait_for_screen(pilot))[-3]
         await pilot.press("down")
-        assert "category" not in (await settled(pilot))[-3]
+        assert "category" not in (await wait_for_screen(pilot))[-3]
 
 
-async def test_queue_accepts_keys_after_focus_leaves_filter_line(make_app: Any, settled: Any) -> None:
+async def test_queue_accepts_keys_after_focus_leaves_filter_line(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("slash", "x", "tab")
-        assert (await settled(pilot))[-3].startswith(" search x")
+        assert (await wait_for_screen(pilot))[-3].startswith(" search x")
         await pilot.press("shift+tab")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j")
-        assert (await settled(pilot))[2].rstrip("─ ").endswith("2/12")
+        assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith("2/12")

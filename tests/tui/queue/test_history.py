@@ -54,54 +54,54 @@ def test_blind_history_omits_filters_on_verdicts(tmp_path: Path) -> None:
     assert list(FilterHistory(AnnotatorState(tmp_path, "alice"), blind=True).usable_filters) == ["fine"]
 
 
-async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, settled: Any) -> None:
+async def test_up_recalls_filters_of_earlier_sessions(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f", *"category:live_simple", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
     workspace = make_app.stores[-1].workspace
     history = json.loads((workspace.root / "history" / "alice.json").read_text())
     assert history == {"filter": ["category:live_simple"], "search": []}
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
-        assert len(item_ids(await settled(pilot))) == 12
+        assert len(item_ids(await wait_for_screen(pilot))) == 12
         await pilot.press("f", "up", "enter")
-        assert item_ids(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
+        assert item_ids(await wait_for_screen(pilot)) == ["simple_4", "simple_5", "simple_6"]
     assert not list(workspace.reviews.glob("*.jsonl"))
 
 
 @pytest.mark.sweep
-async def test_filter_is_saved_and_used_by_name(make_app: Any, settled: Any) -> None:
+async def test_filter_is_saved_and_used_by_name(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f", *"catgory:live", "ctrl+s")
-        assert "unknown key catgory" in (await settled(pilot))[-2]
+        assert "unknown key catgory" in (await wait_for_screen(pilot))[-2]
         await pilot.press("end", "ctrl+u", *"category:live_simple", "ctrl+s")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" save as @") and "name of the saved filter" in lines[-2]
         await pilot.press(*"a b", "enter")
-        assert "invalid name: use letters" in (await settled(pilot))[-2]
+        assert "invalid name: use letters" in (await wait_for_screen(pilot))[-2]
         await pilot.press("ctrl+u", *"live", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" filter category:live_simple") and "saved as @live" in lines[-2]
         await pilot.press("ctrl+s", *"live", "enter")
-        assert "@live exists; press enter again to replace it" in (await settled(pilot))[-2]
+        assert "@live exists; press enter again to replace it" in (await wait_for_screen(pilot))[-2]
         await pilot.press("escape", "ctrl+u", "at", *"li")
-        assert "@live category:live_simple" in (await settled(pilot))[-2]
+        assert "@live category:live_simple" in (await wait_for_screen(pilot))[-2]
         await pilot.press("tab", *" -id:simple_5", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert item_ids(lines) == ["simple_4", "simple_6"]
         assert "filter (category:live_simple) -id:simple_5" in lines[2]
         await pilot.press("f", "ctrl+u", *"@nope", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "no saved filter @nope (saved filters: @live)" in lines[-2] and lines[-2].index("^") == 8
 
 
 @pytest.mark.parametrize("keys", [("escape",), ("ctrl+s", "escape")])
-async def test_escape_leaves_the_name_prompt(make_app: Any, settled: Any, keys: tuple[str, ...]) -> None:
+async def test_escape_leaves_the_name_prompt(make_app: Any, wait_for_screen: Any, keys: tuple[str, ...]) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f", *"stale", "ctrl+s", *keys)
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert lines[-3].startswith(" filter stale")
         await pilot.press("escape")
-        assert (await settled(pilot))[-1].startswith(" enter open")
+        assert (await wait_for_screen(pilot))[-1].startswith(" enter open")

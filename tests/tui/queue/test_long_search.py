@@ -68,7 +68,7 @@ async def wait_for_line(pilot: Pilot[Any], words: str) -> str:
 
 
 async def test_long_search_shows_progress_and_escape_cancels(
-    make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endless = EndlessQuery()
 
@@ -79,16 +79,18 @@ async def test_long_search_shows_progress_and_escape_cancels(
 
     monkeypatch.setattr(loader, "load_page", search_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
-        before = await settled(pilot)
+        before = await wait_for_screen(pilot)
         with ignore_threads():
             await pilot.press("f", *"text:kangaroo", "enter")
             assert "Esc cancels" in await wait_for_line(pilot, "searching 2 items")
             await pilot.press("escape")
-        assert await settled(pilot) == before
+        assert await wait_for_screen(pilot) == before
         await endless.wait_for_interrupt(pilot)
 
 
-async def test_slow_first_rows_show_progress(make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_slow_first_rows_show_progress(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     free = Event()
 
     def load_late(request: QueueRequest, store: Store) -> QueuePage:
@@ -103,10 +105,12 @@ async def test_slow_first_rows_show_progress(make_app: Any, settled: Any, monkey
             finally:
                 free.set()
             await wait_for_line(pilot, "suspects")
-            assert "reading the store" not in "\n".join(await settled(pilot))
+            assert "reading the store" not in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_counting_failures_can_be_cancelled(make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_counting_failures_can_be_cancelled(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     endless = EndlessQuery()
 
     def count_endlessly(store: Store, view: View, by: int) -> list[Cluster]:
@@ -115,18 +119,20 @@ async def test_counting_failures_can_be_cancelled(make_app: Any, settled: Any, m
 
     monkeypatch.setattr(Store, "fetch_clusters", count_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
-        before = await settled(pilot)
+        before = await wait_for_screen(pilot)
         with ignore_threads():
             await pilot.press("c")
             await wait_for_line(pilot, "counting failures")
             await endless.wait_for_start(pilot)
             assert screen_lines(pilot.app)[:6] == before[:6], "the queue stays visible"
             await pilot.press("escape")
-        assert await settled(pilot) == before
+        assert await wait_for_screen(pilot) == before
         await endless.wait_for_interrupt(pilot)
 
 
-async def test_comparison_can_be_cancelled(make_app: Any, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_comparison_can_be_cancelled(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     endless = EndlessQuery()
 
     def compare_endlessly(analysis: UnblindedAnalysis, view: View, runs: Sequence[int], source: str) -> None:
@@ -134,14 +140,14 @@ async def test_comparison_can_be_cancelled(make_app: Any, settled: Any, monkeypa
 
     monkeypatch.setattr(UnblindedAnalysis, "fetch_outcomes", compare_endlessly)
     async with make_app(runs={"maple-8b": [{}], "birch-7b": [{}]}).run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         with ignore_threads():
             await pilot.press("r", "j", "x", "j", "x")
             await wait_for_line(pilot, "comparing")
             await endless.wait_for_start(pilot)
             await pilot.press("escape")
-        runs = await settled(pilot)
+        runs = await wait_for_screen(pilot)
         assert "2 runs" in runs[0], runs
         await pilot.press("escape")
-        assert await settled(pilot)
+        assert await wait_for_screen(pilot)
         await endless.wait_for_interrupt(pilot)

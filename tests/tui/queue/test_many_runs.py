@@ -18,28 +18,28 @@ SIZE = (100, 24)
 
 
 @pytest.mark.sweep
-async def test_queue_clusters_and_filter_include_all_runs(make_app: Any, settled: Any) -> None:
+async def test_queue_clusters_and_filter_include_all_runs(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
-        assert "0 of 600 reviewed" in "\n".join(await settled(pilot))
+        assert "0 of 600 reviewed" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("c")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "300 failures" in text and "value_error:string" in text
         await pilot.press("enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen) and "reading" not in "\n".join(lines)
         assert lines[2].rstrip("─ ").endswith("1/300") and "error:value_error:string" in lines[2]
         await pilot.press("F", "f", *"text:kangaroo", "enter")
-        assert "no item matches the filter" in "\n".join(await settled(pilot))
+        assert "no item matches the filter" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_run_can_be_selected(make_app: Any, settled: Any) -> None:
+async def test_run_can_be_selected(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS | OTHER, view=View(runs=OPENED)).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "300 runs" in text and "oak-1b" not in text
         await pilot.press("end", "enter")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "maple-299" in text and "0 of 2 reviewed" in text
 
 

@@ -44,18 +44,20 @@ def make_queue_app(workspace: Workspace) -> FcreviewApp:
     return FcreviewApp(Session(workspace, "alice"), resume=True)
 
 
-async def test_file_names_that_are_not_text_are_ignored(workspace: Workspace, settled: Callable[..., Any]) -> None:
+async def test_file_names_that_are_not_text_are_ignored(
+    workspace: Workspace, wait_for_screen: Callable[..., Any]
+) -> None:
     """Archives of other systems contain such file names."""
     for folder in (workspace.queues, workspace.reviews):
         folder.mkdir(exist_ok=True)
         (folder / os.fsdecode(b"pil\xf6t.json")).write_text("{}")
     async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("down")
-        assert (await settled(pilot))[2].rstrip("─ ").endswith("2/600")
+        assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith("2/600")
 
 
-async def test_keys_before_the_store_is_open_are_ignored(workspace, store_gate, settled):
+async def test_keys_before_the_store_is_open_are_ignored(workspace, store_gate, wait_for_screen):
     with ExitStack() as holding:
         holding.enter_context(idle.ignore_threads())
         async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
@@ -63,34 +65,34 @@ async def test_keys_before_the_store_is_open_are_ignored(workspace, store_gate, 
             await pilot.press("down", "down", "enter")
             store_gate.set()
             holding.close()
-            lines = await settled(pilot)
+            lines = await wait_for_screen(pilot)
             assert lines[2].rstrip("─ ").endswith("1/600")
             await pilot.press("enter")
-            assert "simple_1" in (await settled(pilot))[0]
+            assert "simple_1" in (await wait_for_screen(pilot))[0]
 
 
 @pytest.mark.sweep
-async def test_earlier_view_is_drawn_again(workspace, settled):
+async def test_earlier_view_is_drawn_again(workspace, wait_for_screen):
     async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
-        before = list(await settled(pilot))
+        before = list(await wait_for_screen(pilot))
         await pilot.press("f", *"official:pass", "enter")
-        assert any("simple_0" in line for line in await settled(pilot))
+        assert any("simple_0" in line for line in await wait_for_screen(pilot))
         await pilot.press("escape")
-        assert await settled(pilot) == before
+        assert await wait_for_screen(pilot) == before
 
 
-async def test_page_cache_of_earlier_versions_is_removed(workspace, settled):
+async def test_page_cache_of_earlier_versions_is_removed(workspace, wait_for_screen):
     (workspace.root / "first").mkdir()
     (workspace.root / "first" / "alice.json").write_text('{"rows": []}')
     async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
-        assert (await settled(pilot))[2].rstrip("─ ").endswith("1/600")
+        assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith("1/600")
     assert not (workspace.root / "first").exists()
 
 
-async def test_link_named_like_the_old_cache_is_kept(workspace, settled, tmp_path):
+async def test_link_named_like_the_old_cache_is_kept(workspace, wait_for_screen, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "kept.json").write_text("{}")
     (workspace.root / "first").symlink_to(tmp_path / "other")
     async with make_queue_app(workspace).run_test(size=SIZE) as pilot:
-        assert (await settled(pilot))[2].rstrip("─ ").endswith("1/600")
+        assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith("1/600")
     assert (tmp_path / "other" / "kept.json").exists()

@@ -39,67 +39,67 @@ def rows_with_three_errors() -> list[dict[str, Any]]:
 
 
 @pytest.mark.sweep
-async def test_filter_and_cluster_open_at_first_row(make_app: Any, settled: Any) -> None:
+async def test_filter_and_cluster_open_at_first_row(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("end", "f", *"category:live_simple", "enter")
-        assert cursor_item(await settled(pilot)) == "simple_4"
+        assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
         await pilot.press("F", "end", "c")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert cursor_item(lines) == "simple_4" and lines[2].rstrip("─ ").endswith("1/3")
 
 
 @pytest.mark.sweep
-async def test_escape_returns_to_the_previous_level(make_app: Any, settled: Any) -> None:
+async def test_escape_returns_to_the_previous_level(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(rows_with_three_errors())
     async with app.run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "j", "f", *"official:fail", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "c")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("enter")
-        assert item_ids(await settled(pilot)) == ["simple_4", "simple_5", "simple_6"]
+        assert item_ids(await wait_for_screen(pilot)) == ["simple_4", "simple_5", "simple_6"]
         assert active_filter(app) == "official:fail effective:fail error:type_error:simple"
         await pilot.press("j", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("escape")
-        assert cursor_item(await settled(pilot)) == "simple_5"
+        assert cursor_item(await wait_for_screen(pilot)) == "simple_5"
         await pilot.press("escape", "down", "enter")  # no pause: the list must be there at once
-        second = await settled(pilot)
+        second = await wait_for_screen(pilot)
         assert "error:value_error" in second[2] and item_ids(second) == ["simple_7", "simple_10", "simple_11"]
         assert active_filter(app) == "official:fail effective:fail error:value_error:string"
         await pilot.press("escape")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, ClustersScreen)
         assert "String is not an accepted value" in next(line for line in lines if line.startswith("▌"))
         await pilot.press("q")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "filter official:fail · " in lines[2] and cursor_item(lines) == "simple_7"  # the row below simple_6
         await pilot.press("q")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and cursor_item(lines) == "simple_6"
         await pilot.press("escape")
-        assert "Already at the top level; press q to quit" in (await settled(pilot))[-2]
+        assert "Already at the top level; press q to quit" in (await wait_for_screen(pilot))[-2]
         await pilot.press("q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert app.return_value == 0
 
 
 @pytest.mark.sweep
-async def test_clusters_keep_grouping_and_folds(make_app: Any, settled: Any) -> None:
+async def test_clusters_keep_grouping_and_folds(make_app: Any, wait_for_screen: Any) -> None:
     rows = rows_with_three_errors()
     rows[8]["diff_argument"] = "unit"
     async with make_app(rows).run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("c", "tab")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("right", "j", "j", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("escape")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "by function" in lines[1]
         assert len([line for line in lines[2:-1] if line.strip()]) > 1
         assert lines.index(next(line for line in lines if line.startswith("▌"))) == 5
@@ -127,27 +127,27 @@ def test_items_of_a_figure_are_a_level() -> None:
     assert state.view.items == () and not state.is_narrowed
 
 
-async def test_unavailable_keys_give_a_reason(make_app: Any, settled: Any) -> None:
+async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows(), blind=True).run_test(size=NARROW) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "runs" not in lines[-1] and "clusters" not in lines[-1] and "all items" not in lines[-1]
         await pilot.press("r")
-        assert "Only one run is open" in (await settled(pilot))[-2]
+        assert "Only one run is open" in (await wait_for_screen(pilot))[-2]
         await pilot.press("c")
-        assert "clusters: not available in blind mode" in (await settled(pilot))[-2]
+        assert "clusters: not available in blind mode" in (await wait_for_screen(pilot))[-2]
         await pilot.press("x")
-        assert "Adjudication is not available" in (await settled(pilot))[-2]
+        assert "Adjudication is not available" in (await wait_for_screen(pilot))[-2]
         await pilot.press("F")
-        assert "no filter to clear" in (await settled(pilot))[-2]
+        assert "no filter to clear" in (await wait_for_screen(pilot))[-2]
 
 
-async def test_half_pages_and_both_ends_are_reached(make_app: Any, settled: Any) -> None:
+async def test_half_pages_and_both_ends_are_reached(make_app: Any, wait_for_screen: Any) -> None:
     rows: list[dict[str, Any]] = [{"official": True} for _ in range(60)]
     async with make_app(rows).run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for key, place in (("G", "60/60"), ("g", "1/60"), ("d", "10/60"), ("u", "1/60")):
             await pilot.press(key)
-            assert (await settled(pilot))[2].rstrip("─ ").endswith(place)
+            assert (await wait_for_screen(pilot))[2].rstrip("─ ").endswith(place)
 
 
 @pytest.fixture
@@ -160,72 +160,72 @@ def saved_position(workspace: Workspace) -> Any:
 
 
 @pytest.mark.sweep
-async def test_queue_reopens_at_saved_position(workspace: Workspace, settled: Any) -> None:
+async def test_queue_reopens_at_saved_position(workspace: Workspace, wait_for_screen: Any) -> None:
     app = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with app.run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "f", *"official:fail", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "j", "ctrl+q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
     assert saved_position(workspace)["levels"][-1]["item"] == ["simple_7", 1]
     again = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with again.run_test(size=NARROW) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert lines[2].partition(" · ")[2].startswith("filter official:fail") and cursor_item(lines) == "simple_7"
         await pilot.press("escape")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "all items" in lines[2] and cursor_item(lines) == "simple_5"
     other = FcreviewApp(Session(workspace, "bob"), resume=True)
     async with other.run_test(size=NARROW) as pilot:
-        assert cursor_item(await settled(pilot)) == "simple_4"
+        assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
     blind = FcreviewApp(Session(workspace, "alice", blind=True), resume=True)
     async with blind.run_test(size=NARROW) as pilot:
-        assert "official" not in (await settled(pilot))[2]
+        assert "official" not in (await wait_for_screen(pilot))[2]
 
 
 @pytest.mark.sweep
-async def test_reloaded_browser_page_reopens_the_item(workspace: Workspace, settled: Any) -> None:
+async def test_reloaded_browser_page_reopens_the_item(workspace: Workspace, wait_for_screen: Any) -> None:
     def make_browser_app(selection: str) -> FcreviewApp:
         session = Session(workspace, "alice")
         session.in_browser, session.start_options = True, selection
         return FcreviewApp(session, resume=True)
 
     async with make_browser_app("pilot").run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("right_square_bracket", "ctrl+q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
     left = saved_position(workspace)
     assert left["open"] and left["start"] == "pilot" and left["levels"][-1]["item"] == ["simple_6", 1]
     async with make_browser_app("pilot").run_test(size=NARROW) as pilot:
-        assert "simple_6" in (await settled(pilot))[0] and len(pilot.app.screen_stack) == 2
+        assert "simple_6" in (await wait_for_screen(pilot))[0] and len(pilot.app.screen_stack) == 2
     async with make_browser_app("").run_test(size=NARROW) as pilot:
-        assert cursor_item(await settled(pilot)) == "simple_4"
+        assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"scope": [], "blind": false, "levels": [{"where": 3}]}'])
-async def test_damaged_position_is_ignored(workspace: Workspace, settled: Any, content: str) -> None:
+async def test_damaged_position_is_ignored(workspace: Workspace, wait_for_screen: Any, content: str) -> None:
     file = workspace.root / "positions" / "alice.json"
     file.parent.mkdir()
     file.write_text(content)
     async with FcreviewApp(Session(workspace, "alice"), resume=True).run_test(size=NARROW) as pilot:
-        assert cursor_item(await settled(pilot)) == "simple_4"
+        assert cursor_item(await wait_for_screen(pilot)) == "simple_4"
 
 
 @pytest.mark.sweep
-async def test_end_of_the_queue_is_reported(make_app: Any, settled: Any) -> None:
+async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()[:3]).run_test(size=NARROW) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f", *"-reviewed", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for _ in range(3):
             await pilot.press("p")
-            lines = await settled(pilot)
+            lines = await wait_for_screen(pilot)
         assert "queue complete · next: v overview" in lines[-2]
         await pilot.press("q")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "Queue complete (3 reviewed): run fcreview export" in lines[4] and "3 of 3" in lines[0]

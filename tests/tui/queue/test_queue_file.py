@@ -44,61 +44,61 @@ def share_order(app: FcreviewApp) -> list[str]:
 
 @pytest.mark.parametrize("blind", [False, True])
 async def test_other_queues_point_to_the_own_share(
-    make_share_app: Callable[..., FcreviewApp], settled: Any, blind: bool
+    make_share_app: Callable[..., FcreviewApp], wait_for_screen: Any, blind: bool
 ) -> None:
     app = make_share_app(blind=blind)
     app._state = QueueState.from_view(View(), blind)
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await settled(pilot))
+        assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await wait_for_screen(pilot))
         await pilot.press("v", "r")
-        assert "queue pilot" in "\n".join(await settled(pilot))
+        assert "queue pilot" in "\n".join(await wait_for_screen(pilot))
 
 
 async def test_reloaded_browser_page_shows_the_selected_queue(
-    make_share_app: Callable[..., FcreviewApp], settled: Any
+    make_share_app: Callable[..., FcreviewApp], wait_for_screen: Any
 ) -> None:
     app = make_share_app()
     app._state = QueueState.from_view(View())
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v", "r")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "ctrl+q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
     workspace = app.session._workspace
     assert workspace is not None
     again = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with again.run_test(size=(80, 24)) as pilot:
-        assert "queue pilot · 2/8" in "\n".join(await settled(pilot))
+        assert "queue pilot · 2/8" in "\n".join(await wait_for_screen(pilot))
     (workspace.queues / "pilot.json").unlink()
     without = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with without.run_test(size=(80, 24)) as pilot:
-        assert "order failures" in "\n".join(await settled(pilot))
+        assert "order failures" in "\n".join(await wait_for_screen(pilot))
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
 async def test_share_keeps_its_order_and_reviews_name_the_queue(
-    make_share_app: Callable[..., FcreviewApp], settled: Any, blind: bool
+    make_share_app: Callable[..., FcreviewApp], wait_for_screen: Any, blind: bool
 ) -> None:
     app = make_share_app(blind=blind)
     order = share_order(app)
     async with app.run_test(size=(100, 30)) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "› pilot " in lines[0] and " 0 of 8 reviewed " in lines[0]
         assert "your items · queue pilot · 1/8" in lines[-3]
         assert [line.strip("│▌ ").split()[0] for line in lines if "simple_" in line] == order
         await pilot.press("enter")
         for place, name in enumerate(order):
-            shown = await settled(pilot)
+            shown = await wait_for_screen(pilot)
             assert f"› {name} " in shown[0] and shown[1].split()[0] == f"{place + 1}/8"
             assert "you  –" in shown[1] and not any("reviews" in line for line in shown[2:-2])
             if blind:
                 assert "official hidden" in shown[1] and "value_error" not in "\n".join(shown)
             await pilot.press("p" if place < 6 else "f")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("q")
-        assert " 8 of 8 reviewed " in (await settled(pilot))[0]
+        assert " 8 of 8 reviewed " in (await wait_for_screen(pilot))[0]
     folder = app.session.folder
     assert folder is not None
     events = [json.loads(line) for line in (folder / "reviews" / "alice.jsonl").read_text().splitlines()]
@@ -108,33 +108,37 @@ async def test_share_keeps_its_order_and_reviews_name_the_queue(
     assert len(repeats) == 2 and sum(event.get("presentation") == 2 for event in events) == 2
 
 
-async def test_available_orders_include_the_share(make_share_app: Callable[..., FcreviewApp], settled: Any) -> None:
+async def test_available_orders_include_the_share(
+    make_share_app: Callable[..., FcreviewApp], wait_for_screen: Any
+) -> None:
     app = make_share_app(blind=True)
     async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("o")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "pilot" in text and "stratified" in text and "a judge said" not in text and "uncertain" not in text
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
-async def test_estimate_has_an_interval_after_sample_unless_blind(make_app: Any, settled: Any, blind: bool) -> None:
+async def test_estimate_has_an_interval_after_sample_unless_blind(
+    make_app: Any, wait_for_screen: Any, blind: bool
+) -> None:
     app: FcreviewApp = make_app([{"official": n % 4 != 0} for n in range(40)], view=SHARE, blind=blind)
     store = make_app.stores[-1]
     write_queue(
         store.workspace, store.draw_queue(QueueRequest("pilot", View(), 8, "", ShareOptions(["alice"], seed=4)))
     )
     async with app.run_test(size=(100, 30)) as pilot:
-        before = (await settled(pilot))[1]
+        before = (await wait_for_screen(pilot))[1]
         assert "[" not in before and "more for" not in before
         await pilot.press("enter")
         for _ in range(8):
-            await settled(pilot)
+            await wait_for_screen(pilot)
             await pilot.press("p")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("q")
-        rates = (await settled(pilot))[1]
+        rates = (await wait_for_screen(pilot))[1]
         estimate = re.search(r"estimated \d+\.\d % \[(\d+\.\d), (\d+\.\d)\] · \d+ more for ±2", rates)
         assert (estimate is None) is blind and ("[" in rates) is not blind
         if estimate is not None:
@@ -144,13 +148,13 @@ async def test_estimate_has_an_interval_after_sample_unless_blind(make_app: Any,
 @pytest.mark.sweep
 @pytest.mark.parametrize("blind", [False, True])
 async def test_two_panes_count_each_review_immediately(
-    make_share_app: Callable[..., FcreviewApp], settled: Any, blind: bool
+    make_share_app: Callable[..., FcreviewApp], wait_for_screen: Any, blind: bool
 ) -> None:
     async with make_share_app(blind=blind).run_test(size=(140, 30)) as pilot:
-        assert " 0 of 8 reviewed " in (await settled(pilot))[0]
+        assert " 0 of 8 reviewed " in (await wait_for_screen(pilot))[0]
         await pilot.press("enter")
         for done in (1, 2):
-            await settled(pilot)
+            await wait_for_screen(pilot)
             await pilot.press("p")
-            top = (await settled(pilot))[0]
+            top = (await wait_for_screen(pilot))[0]
             assert f" {done} of 8 reviewed " in top and "by anyone" not in top

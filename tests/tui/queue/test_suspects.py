@@ -12,11 +12,11 @@ PASSED: dict[str, Any] = {"official": True, "rule": True}
 MODELS = ("gpt-1", "claude-1", "llama-1", "mistral-1", "qwen-1")
 
 
-async def test_reasons_are_in_row_and_item(make_app: Any, settled: Any) -> None:
+async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) -> None:
     rows = [{"functions": [FUNCTION]}, *[PASSED] * 9]
     app = make_app(runs=dict.fromkeys(MODELS, rows), view=View(queue="suspects"))
     async with app.run_test(size=(120, 32)) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "why the golden answer is" in lines[3] and "suspects only · 1/10" in lines[-3]
         assert "simple_0" in lines[4] and "calls get_weather, which" in lines[4][:50]
         item = "\n".join(line[51:] for line in lines)
@@ -26,11 +26,11 @@ async def test_reasons_are_in_row_and_item(make_app: Any, settled: Any) -> None:
         assert '· alternative: city: "Hangzhou, CN"' in item
         assert "▸╭─ get_weather" in item
         await pilot.press("j")
-        assert "suspects only · 2/10" in (await settled(pilot))[-3]
+        assert "suspects only · 2/10" in (await wait_for_screen(pilot))[-3]
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("s")
-        assert "suspects only · 1/10" in (await settled(pilot))[-3], "the strongest evidence first"
+        assert "suspects only · 1/10" in (await wait_for_screen(pilot))[-3], "the strongest evidence first"
 
 
 def test_row_abbreviates_number_of_agreeing_models() -> None:

@@ -26,8 +26,8 @@ KINDS = ("value_error:string", "type_error:simple", "wrong_count", "missing_opti
 class KeyCounter:
     """Presses keys one by one, waits for the screen after each key, and counts the keys."""
 
-    def __init__(self, pilot: Pilot[Any], settled: Any) -> None:
-        self._pilot, self._settled = pilot, settled
+    def __init__(self, pilot: Pilot[Any], wait_for_screen: Any) -> None:
+        self._pilot, self._settled = pilot, wait_for_screen
         self.pressed = 0
         self.lines: list[str] = []
 
@@ -48,7 +48,7 @@ def thousand_rows() -> list[dict[str, Any]]:
     return rows
 
 
-async def check_three_causes(workspace: Workspace, settled: Any) -> None:
+async def check_three_causes(workspace: Workspace, wait_for_screen: Any) -> None:
     with Store.open(workspace, "alice") as store:
         rows = [row for row in store.fetch_page(View(queue="dataset"), 0, 100_000) if row.official is False]
     largest = Counter(row.error_type for row in rows).most_common(4)
@@ -56,8 +56,8 @@ async def check_three_causes(workspace: Workspace, settled: Any) -> None:
     kinds = {row.id: row.error_type for row in rows}
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:
-        keys = KeyCounter(pilot, settled)
-        await settled(pilot)
+        keys = KeyCounter(pilot, wait_for_screen)
+        await wait_for_screen(pilot)
         await keys.press("c")
         seen = []
         for at in range(3):
@@ -79,26 +79,26 @@ async def check_three_causes(workspace: Workspace, settled: Any) -> None:
     print(f"{keys.pressed} keys, {len(rows)} failures")
 
 
-async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Path, settled: Any) -> None:
-    await check_three_causes(imported(tmp_path / "work", {"maple-8b": thousand_rows()}), settled)
+async def test_three_causes_of_a_thousand_items(imported: Imported, tmp_path: Path, wait_for_screen: Any) -> None:
+    await check_three_causes(imported(tmp_path / "work", {"maple-8b": thousand_rows()}), wait_for_screen)
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["google_gemma-7b-it", "gpt-4o-mini-2024-07-18-FC"])
 async def test_three_causes_of_a_published_run(
-    model: str, bench: Path, imports: Imports, tmp_path: Path, settled: Any
+    model: str, bench: Path, imports: Imports, tmp_path: Path, wait_for_screen: Any
 ) -> None:
-    await check_three_causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), settled)
+    await check_three_causes(imports.copy([bench / "bfcl_v1" / "result" / model], tmp_path / "work"), wait_for_screen)
 
 
 @pytest.mark.sweep
-async def test_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, settled: Any) -> None:
+async def test_next_cluster_is_three_keys_away(imported: Imported, tmp_path: Path, wait_for_screen: Any) -> None:
     workspace = imported(tmp_path / "work", {"maple-8b": thousand_rows()})
     app = FcreviewApp(Session(workspace, "alice"), View())
     async with app.run_test(size=(80, 24)) as pilot:
-        keys = KeyCounter(pilot, settled)
-        await settled(pilot)
+        keys = KeyCounter(pilot, wait_for_screen)
+        await wait_for_screen(pilot)
         await keys.press("c", "enter")
         first, before = keys.lines[2], keys.pressed
         await keys.press("escape", "down", "enter")

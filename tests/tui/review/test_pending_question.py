@@ -74,26 +74,26 @@ def recorded_reviews(workspace: Workspace) -> list[tuple[Any, ...]]:
 
 @pytest.mark.sweep
 async def test_judged_queue_moves_from_question_to_question(
-    app: FcreviewApp, workspace: Workspace, settled: Any
+    app: FcreviewApp, workspace: Workspace, wait_for_screen: Any
 ) -> None:
     async with app.run_test(size=(240, 30)) as pilot:
-        first = await settled(pilot)
+        first = await wait_for_screen(pilot)
         assert "simple_0   1/2" in first[1] and "verdict on: turn 1 call 1 equivalent" in first[-2]
         await pilot.press("f")
-        second = await settled(pilot)
+        second = await wait_for_screen(pilot)
         assert "overrides judge gpt" in second[-2] and "city hallucinated" in second[-2]
         assert any("get_weather" in line and "you ✗" in line for line in second)
         await pilot.press("p")
-        third = await settled(pilot)
+        third = await wait_for_screen(pilot)
         assert "simple_0   1/2" in third[1] and any("you no" in line for line in third)
         await pilot.press("2")
-        fourth = await settled(pilot)
+        fourth = await wait_for_screen(pilot)
         assert "simple_2   2/2" in fourth[1] and "turn 1 call 1 equivalent" in fourth[-2]
         await pilot.press("p")
-        last = await settled(pilot)
+        last = await wait_for_screen(pilot)
         assert "queue complete" in last[-2] and "you ◐" in last[1]
         await pilot.press("q")
-        assert any("▌  simple_2  ◐ " in line for line in await settled(pilot))
+        assert any("▌  simple_2  ◐ " in line for line in await wait_for_screen(pilot))
     assert recorded_reviews(workspace) == [
         ("simple_0", CALL, "equivalent", False, True),
         ("simple_0", ARGUMENT, "hallucinated", False, True),

@@ -38,29 +38,29 @@ def recorded_scores(workspace: Workspace) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.sweep
-async def test_each_score_can_be_changed_after_both_are_recorded(workspace: Workspace, settled: Any) -> None:
+async def test_each_score_can_be_changed_after_both_are_recorded(workspace: Workspace, wait_for_screen: Any) -> None:
     with Store.open(workspace, "alice") as store:
         session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         app = FcreviewApp(session, View(queue="dataset"), "simple_0")
         async with app.run_test(size=(100, 30)) as pilot:
-            await settled(pilot)
+            await wait_for_screen(pilot)
             await pilot.press("T", "2")
-            lines = await settled(pilot)
+            lines = await wait_for_screen(pilot)
             if not recorded_scores(workspace):  # the first key only moved to the response
                 assert "press 0, 1 or 2 for completeness of the response" in lines[-2]
                 await pilot.press("2")
-                await settled(pilot)
+                await wait_for_screen(pilot)
             await pilot.press("2")
-            await settled(pilot)
+            await wait_for_screen(pilot)
             assert recorded_scores(workspace) == [("completeness", 2), ("correctness", 2)]
             await pilot.press("left_square_bracket")
-            await settled(pilot)
+            await wait_for_screen(pilot)
             await pilot.press("0")
-            lines = await settled(pilot)
+            lines = await wait_for_screen(pilot)
             if len(recorded_scores(workspace)) == 2:
                 await pilot.press("0")
-                lines = await settled(pilot)
+                lines = await wait_for_screen(pilot)
             assert "completeness 0, overrides judge · next: correctness" in lines[-2]
             await pilot.press("1")
-            await settled(pilot)
+            await wait_for_screen(pilot)
     assert recorded_scores(workspace)[2:] == [("completeness", 0), ("correctness", 1)]

@@ -37,18 +37,18 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
 async def test_reply_is_visible_when_its_score_is_pending(
-    workspace: Workspace, size: tuple[int, int], settled: Any
+    workspace: Workspace, size: tuple[int, int], wait_for_screen: Any
 ) -> None:
     with Store.open(workspace, "alice") as store:
         session = Session(workspace, "alice", store, Reviewer(store, Journal(workspace, "alice")))
         app = FcreviewApp(session, View(queue="judged"))
         async with app.run_test(size=size) as pilot:
-            await settled(pilot)
+            await wait_for_screen(pilot)
             await pilot.press("enter")
-            shown = "\n".join(await settled(pilot))
+            shown = "\n".join(await wait_for_screen(pilot))
             assert "0 1 2 on: response completeness" in shown
             assert "It rains in Hangzhou." in shown, shown
             assert "the completeness lacks" in shown, shown
             await pilot.resize_terminal(size[0], size[1] + 1)
-            shown = "\n".join(await settled(pilot))
+            shown = "\n".join(await wait_for_screen(pilot))
             assert "the completeness lacks" in shown, shown

@@ -216,14 +216,16 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
 
 
 @pytest.mark.sweep
-async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace, shown: Callable[..., list[str]]) -> None:
+async def test_a_blind_annotator_is_not_offered_it(
+    workspace: Workspace, get_screen_lines: Callable[..., list[str]]
+) -> None:
     app = FcreviewApp(Session(workspace, "erin", blind=True))
     async with app.run_test(size=(160, 24)) as pilot:
         await idle.wait_for_workers(app)
         await pilot.pause()
         await pilot.press("x")
         assert isinstance(app.screen, QueueScreen)
-        assert "adjudicate" not in shown(app)[-1]
+        assert "adjudicate" not in get_screen_lines(app)[-1]
 
 
 async def test_keys_that_settle_nothing_say_why(workspace: Workspace) -> None:

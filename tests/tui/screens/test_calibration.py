@@ -142,11 +142,9 @@ async def test_where_nothing_was_reviewed_it_says_so(imported: Imported, tmp_pat
         assert any("nothing to compare: no item has both" in line for line in lines)
 
 
-def made(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
+def made(item: int, said: Any, human: Any, **fields: Any) -> VerdictPair:
     who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "is_random": False}
-    return VerdictPair(
-        item, automatic=said, human=settled, **(who | {"benchmark": "bfcl", "category": "live"} | fields)
-    )
+    return VerdictPair(item, automatic=said, human=human, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
 
 
 def test_every_row_opens_as_many_items_as_it_counts() -> None:

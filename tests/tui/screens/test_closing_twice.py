@@ -70,43 +70,43 @@ async def test_what_a_screen_draws_later_is_not_drawn_once_it_is_closed() -> Non
 
 
 @pytest.mark.parametrize("keys", [["backspace"] * 2, ["q"] * 3, ["escape", "backspace", "q"], ["slash", "q", "escape"]])
-async def test_an_item_is_left_while_it_opens(make_app: Any, settled: Any, keys: list[str]) -> None:
+async def test_an_item_is_left_while_it_opens(make_app: Any, wait_for_screen: Any, keys: list[str]) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for at in range(3):
             send_keys(app, "enter")
             for _ in range(at):  # the item is in another stage each time
                 await asyncio.sleep(0.01)
             send_keys(app, *keys)
-            await settled(pilot)
+            await wait_for_screen(pilot)
             assert app.is_running and app.return_code is None, keys
             while not isinstance(app.screen, QueueScreen):
                 send_keys(app, "escape")
-                await settled(pilot)
+                await wait_for_screen(pilot)
     assert app.return_value is None
 
 
-async def test_enter_many_times_ends_a_prompt_once(make_app: Any, settled: Any) -> None:
+async def test_enter_many_times_ends_a_prompt_once(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         send_keys(app, "slash")
         await wait_until(lambda: isinstance(app.screen, AskScreen) and app.focused is not None)
         send_keys(app, "a", "b", *ENTERS)
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, ItemScreen)
         assert app.screen.cursor.last_search == "ab"
 
 
-async def test_the_key_that_left_a_list_does_not_quit_when_pressed_again(make_app: Any, settled: Any) -> None:
+async def test_the_key_that_left_a_list_does_not_quit_when_pressed_again(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("o")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         send_keys(app, "q", "q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and app.is_running and app.return_value is None
         send_keys(app, "q")
         await wait_until(lambda: app.return_value == 0)

@@ -75,11 +75,11 @@ def test_the_command_line_names_the_workspace_and_the_annotator(tmp_path: Path) 
     assert build_command_line(session, "errata check", ["--", "x.jsonl"])[2:] == ["errata", "check", "--", "x.jsonl"]
 
 
-async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app: Any, settled: Any) -> None:
+async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("colon")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
         assert all(f"  {form.label}  " in rows for form in FORMS.values())
         shown = {each.id for each in app.screen._target.actions}
@@ -87,32 +87,35 @@ async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app
 
 
 @pytest.mark.process
-async def test_a_sample_is_drawn_and_estimated_inside_the_app(app: Any, settled: Any, make_app: Any) -> None:
+async def test_a_sample_is_drawn_and_estimated_inside_the_app(app: Any, wait_for_screen: Any, make_app: Any) -> None:
     workspace = make_app.stores[-1].workspace
     async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("colon", *"draw a sample", "enter")
-        lines = "\n".join(await settled(pilot))
+        lines = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, CommandFormScreen) and "annotators" in lines and "alice" in lines
         await pilot.press("enter")
-        assert "exceeds" in "\n".join(await settled(pilot)) or "error" in "\n".join(await settled(pilot)).lower()
+        assert (
+            "exceeds" in "\n".join(await wait_for_screen(pilot))
+            or "error" in "\n".join(await wait_for_screen(pilot)).lower()
+        )
         assert isinstance(app.screen, CommandFormScreen), "the form stays open"
         names = [each.name for each in describe_command("queue create")]
         list(app.screen.query(FormInput))[names.index("size")].value = "2"
         await pilot.press("enter")
-        lines = "\n".join(await settled(pilot))
+        lines = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, PagerScreen) and "2 of 3 items" in lines
         assert (workspace.root / "queues" / "sample.json").exists()
         await pilot.press("q", "colon", *"queue sample", "enter")
-        assert "queue sample" in "\n".join(await settled(pilot))
+        assert "queue sample" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_a_form_is_left_with_escape_and_types_colons(app: Any, settled: Any) -> None:
+async def test_a_form_is_left_with_escape_and_types_colons(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        before = await settled(pilot)
+        before = await wait_for_screen(pilot)
         await pilot.press("colon", *"draw a sample", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("tab", "tab", "colon", "question_mark")
         assert [box.value for box in app.screen.query(FormInput)][2] == ":?"
         await pilot.press("escape")
-        assert await settled(pilot) == before
+        assert await wait_for_screen(pilot) == before

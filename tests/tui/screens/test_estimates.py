@@ -52,55 +52,55 @@ def app(make_app: Any) -> Any:
     return made
 
 
-async def test_a_sample_is_drawn_reviewed_and_estimated(app: Any, settled: Any) -> None:
+async def test_a_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "n Draw a sample" in text
         await pilot.press("down", "n")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, EstimatesScreen) and "Sample of maple-8b" in text and "no sample yet" in text
         await pilot.press("enter", "down", *"bob")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "3 items each" in text and "Annotators, separated by commas" in text
         await pilot.press("enter")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert app.commands[0][0] == "queue create" and "--stratify=official" in app.commands[0][1]
         assert "sample · bob" in text and "0 / 3" in text and "Review your 3 items of sample: press r" in text
         await pilot.press("r")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "queue sample" in "\n".join(lines)
         await pilot.press("enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for _ in range(3):
             await pilot.press("p")
-            await settled(pilot)
+            await wait_for_screen(pilot)
         await pilot.press("v")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "3 / 3" in text and "See estimated accuracy" in text
         await pilot.press("n")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "100.0 % [100.0, 100.0]" in text and "bob has 3 items left" in text and "Draw more" in text
         await pilot.press("escape")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, OverviewScreen)
 
 
-async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, settled: Any) -> None:
+async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("colon", *"estimates", "enter")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, EstimatesScreen)
         await pilot.press("enter", *"9", "enter")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "exceeds the 3 items" in text and app.screen._form.values["size"] == "9"
         await pilot.press("down", *":?rx")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert app.screen._form.values["annotators"] == "alice, :?rx", "keys type text, after the own name"
         await pilot.press("escape", "q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
 
 
@@ -108,36 +108,36 @@ async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, settled:
 @pytest.mark.parametrize(
     ("key", "screen"), [("x", AdjudicationScreen), ("e", CommandFormScreen), ("h", CommandFormScreen)]
 )
-async def test_its_keys_lead_where_they_say(app: Any, settled: Any, key: str, screen: type) -> None:
+async def test_its_keys_lead_where_they_say(app: Any, wait_for_screen: Any, key: str, screen: type) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("n")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r")
-        assert "no sampled items of this run are assigned to you" in "\n".join(await settled(pilot))
+        assert "no sampled items of this run are assigned to you" in "\n".join(await wait_for_screen(pilot))
         await pilot.press(key)
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, screen)
 
 
 @pytest.mark.sweep
-async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, settled: Any) -> None:
+async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for key, word in (("e", "labels.jsonl"), ("H", "report.html")):
             await pilot.press("v")
-            await settled(pilot)
+            await wait_for_screen(pilot)
             await pilot.press(key)
-            assert word in "\n".join(await settled(pilot)) and isinstance(app.screen, CommandFormScreen)
+            assert word in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, CommandFormScreen)
             await pilot.press("escape", "escape")
-            await settled(pilot)
+            await wait_for_screen(pilot)
 
 
-async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, settled: Any) -> None:
+async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         hold = threading.Event()
         app.session._thread.submit(hold.wait, 20)
         with ignore_threads():
@@ -148,7 +148,7 @@ async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, settled:
         assert isinstance(app.screen, EstimatesScreen)
         hold.set()
         await wait_until(lambda: not app.screen._held_keys)
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert app.screen._list.cursor == 1
         assert app.screen._form.values["annotators"] == "alice, bob"
         assert app.screen._form.values["run"] == str(app.screen._run.run)
@@ -156,4 +156,4 @@ async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, settled:
         await wait_until(lambda: bool(app.commands))
         send_keys(app, "r")
         await wait_until(lambda: isinstance(app.screen, QueueScreen))
-        assert "queue sample" in "\n".join(await settled(pilot))
+        assert "queue sample" in "\n".join(await wait_for_screen(pilot))

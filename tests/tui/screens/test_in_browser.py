@@ -62,12 +62,12 @@ def test_forms_in_a_browser_have_no_paths_but_the_download(form: CommandForm) ->
     assert {name for name, is_path in fields.items() if not is_path} <= NO_PATHS, "name a new field here if it is safe"
 
 
-async def test_an_export_becomes_a_download(app: Any, settled: Any, tmp_path: Path) -> None:
+async def test_an_export_becomes_a_download(app: Any, wait_for_screen: Any, tmp_path: Path) -> None:
     before = {each for each in tmp_path.rglob("*") if "reviews" not in each.parts}
     async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("colon", *f"export csv {tmp_path}/../labels.csv", "enter")
-        assert "(items in the list) in labels.csv" in "\n".join(await settled(pilot))
+        assert "(items in the list) in labels.csv" in "\n".join(await wait_for_screen(pilot))
     ((name, content),) = app.deliveries
     assert name == "labels.csv" and content.count(b"\n") == 3
     assert {each for each in tmp_path.rglob("*") if "reviews" not in each.parts} - before == {
@@ -75,18 +75,18 @@ async def test_an_export_becomes_a_download(app: Any, settled: Any, tmp_path: Pa
     }
 
 
-async def test_commands_that_write_are_not_offered(app: Any, settled: Any) -> None:
+async def test_commands_that_write_are_not_offered(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("colon")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         rows = "\n".join(option.prompt.plain for option in app.screen.query_one(CommandList).options)
         assert all((f"  {form.label}  " in rows) is form.is_for_browser for form in FORMS.values())
         await pilot.press("escape")
         for form in FORMS.values():
             if not form.is_for_browser:
                 open_command_form(app, app.session, form, {})
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert not isinstance(app.screen, CommandFormScreen)
 
 

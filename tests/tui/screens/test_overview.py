@@ -16,49 +16,49 @@ FAILING = {"official": False, "error_type": "value_error:string", "first_differe
 RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
 
 
-async def test_several_runs_open_on_the_overview(make_app: Any, settled: Any) -> None:
+async def test_several_runs_open_on_the_overview(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS, resume=True)
     app.session.opens_overview = True
     async with app.run_test(size=(120, 34)) as pilot:
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, OverviewScreen)
         for part in ("1 Runs", "birch-8b", "100.0 %", "33.3 %", "2 Why items fail", "Review 2 failures", "2 runs"):
             assert part in text, text
         await pilot.press("escape")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_one_run_opens_on_the_queue(make_app: Any, settled: Any) -> None:
+async def test_one_run_opens_on_the_queue(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app([FAILING], resume=True)
     app.session.opens_overview = True
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_enter_on_a_run_and_on_a_reason_shows_their_items(make_app: Any, settled: Any) -> None:
+async def test_enter_on_a_run_and_on_a_reason_shows_their_items(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("j", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "maple-8b" in lines[0] and "/3" in "\n".join(lines[:4])
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("2", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "error:value_error:string" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])
 
 
-async def test_tab_and_digits_move_between_the_panels(make_app: Any, settled: Any) -> None:
+async def test_tab_and_digits_move_between_the_panels(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         focused = [app.focused.id]
         for key in ("tab", "tab", "tab", "tab", "tab", "shift+tab", "2", "1"):
             await pilot.press(key)
@@ -66,70 +66,70 @@ async def test_tab_and_digits_move_between_the_panels(make_app: Any, settled: An
         assert focused == ["runs", "reasons", "reviews", "scores", "next", "runs", "next", "reasons", "runs"]
 
 
-async def test_a_blind_annotator_sees_no_rates_and_cannot_leave_for_them(make_app: Any, settled: Any) -> None:
+async def test_a_blind_annotator_sees_no_rates_and_cannot_leave_for_them(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS, blind=True)
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "%" not in text and "value_error" not in text and "0 of 3" in text
         await pilot.press("f")
-        assert "order dataset" in "\n".join(await settled(pilot)) and isinstance(app.screen, QueueScreen)
+        assert "order dataset" in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, QueueScreen)
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for key in ("x", "s", "c"):
             await pilot.press(key)
             assert isinstance(app.screen, OverviewScreen)
-            assert "not available in blind mode" in "\n".join(await settled(pilot))
+            assert "not available in blind mode" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_the_small_overview_fits_80_columns(make_app: Any, settled: Any) -> None:
+async def test_the_small_overview_fits_80_columns(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         text = "\n".join(lines)
         assert all(part in text for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")), text
         assert "open" in lines[-1] and "help" in lines[-1]
         assert any(line.startswith("─ 1 Runs ─") for line in lines), "blanks around the title"
 
 
-async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, settled: Any) -> None:
+async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(120, 34)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for order in ("by corrected", "by model", "by date", "by items"):
             await pilot.press("o")
-            assert order in "\n".join(await settled(pilot))
-        lines = await settled(pilot)
+            assert order in "\n".join(await wait_for_screen(pilot))
+        lines = await wait_for_screen(pilot)
         assert "maple-8b" in lines[3] and "birch-8b" in lines[4], "the larger run first"
         await pilot.press("slash", *"birch")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "birch-8b" in lines[3] and "maple-8b" not in "\n".join(lines[2:6]) and "search birch" in "\n".join(lines)
         await pilot.press("enter", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "birch-8b" in lines[0]
 
 
-async def test_escape_ends_the_search_before_it_leaves(make_app: Any, settled: Any) -> None:
+async def test_escape_ends_the_search_before_it_leaves(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("slash", *"q:?")
-        assert "no matches" in "\n".join(await settled(pilot)), "the keys type text"
+        assert "no matches" in "\n".join(await wait_for_screen(pilot)), "the keys type text"
         await pilot.press("escape")
-        assert "maple-8b" in "\n".join(await settled(pilot)) and isinstance(app.screen, OverviewScreen)
+        assert "maple-8b" in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, OverviewScreen)
         await pilot.press("escape")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_a_sampled_run_has_an_estimate_and_the_others_have_none(make_app: Any, settled: Any) -> None:
+async def test_a_sampled_run_has_an_estimate_and_the_others_have_none(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     store = make_app.stores[-1]
     (maple,) = [row.run for row in store.fetch_runs() if row.info.model == "maple-8b"]
@@ -138,11 +138,11 @@ async def test_a_sampled_run_has_an_estimate_and_the_others_have_none(make_app: 
     write_queue(store.workspace, queue)
     app.session.queue_file = "pilot"
     async with app.run_test(size=(120, 40)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for row in store.fetch_page(View(queue="pilot"), 0, 2):
             await app.session.record_review(row.item, Annotation(verdict=True))
         await pilot.press("v")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         text = "\n".join(lines)
         assert "95 % confidence intervals" in text and "pilot · alice" in text and "2 / 2" in text
         scores = [line for line in lines if "±" in line]

@@ -70,11 +70,11 @@ def _slow(place: str) -> Any:
     return place if place in FAST_PLACES else pytest.param(place, marks=pytest.mark.sweep)
 
 
-async def go(pilot: Any, settled: Any, place: str) -> None:
-    await settled(pilot)
+async def go(pilot: Any, wait_for_screen: Any, place: str) -> None:
+    await wait_for_screen(pilot)
     for key in PLACES[place]:
         await pilot.press(key)
-        await settled(pilot)
+        await wait_for_screen(pilot)
 
 
 def test_every_group_of_keys_has_a_place() -> None:
@@ -82,30 +82,30 @@ def test_every_group_of_keys_has_a_place() -> None:
     assert groups == {*GROUPS.values(), *TEXT_PLACES, "adjudication", "list", "app"}
 
 
-async def test_a_disagreement_offers_the_keys_that_resolve_it(app: Any, make_app: Any, settled: Any) -> None:
+async def test_a_disagreement_offers_the_keys_that_resolve_it(app: Any, make_app: Any, wait_for_screen: Any) -> None:
     store = make_app.stores[-1]
     item = store.fetch_page(View(), 0, 1)[0].item
     for name, verdict in (("bob", True), ("carol", False)):
         Reviewer(store, Journal(store.workspace, name)).review(item, Annotation(verdict=verdict))
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, settled, "adjudication")
+        await go(pilot, wait_for_screen, "adjudication")
         await pilot.press("colon", *"accept A")
-        assert "accept A" in "\n".join(await settled(pilot))
+        assert "accept A" in "\n".join(await wait_for_screen(pilot))
         assert {"adjudication.take_1", "adjudication.take_2"} <= {each.id for each in app.screen._target.actions}
 
 
 @pytest.mark.parametrize("place", [_slow(each) for each in PLACES])
 async def test_it_opens_shows_the_keys_of_the_screen_closes_and_an_order_leads_to_the_queue(
-    app: Any, settled: Any, place: str
+    app: Any, wait_for_screen: Any, place: str
 ) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, settled, place)
+        await go(pilot, wait_for_screen, place)
         under, keys = (
             app.screen,
             {active.binding.id for active in app.screen.active_bindings.values() if active.enabled},
         )
         await pilot.press("colon")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, CommandPaletteScreen), under
         shown = {option.prompt.plain[:7].strip() for option in app.screen.query_one(CommandList).options}
         assert {"action", "theme", "report", "export"} <= shown
@@ -115,110 +115,112 @@ async def test_it_opens_shows_the_keys_of_the_screen_closes_and_an_order_leads_t
         }
         assert GROUPS.get(place, "") in ("", *((each or "").partition(".")[0] for each in keys)), place
         await pilot.press("escape")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert app.screen is under
         await pilot.press("question_mark")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, HelpScreen) or place.startswith("help")
         if place in STAYING:
             return
         if not place.startswith("help"):
             await pilot.press("escape")
-            await settled(pilot)
+            await wait_for_screen(pilot)
             assert app.screen is under
-        lines = await typed(pilot, settled, "order dataset", "enter")
+        lines = await typed(pilot, wait_for_screen, "order dataset", "enter")
         assert isinstance(app.screen, QueueScreen) and "order dataset" in "\n".join(lines), place
-        await typed(pilot, settled, "simple_2", "enter")
+        await typed(pilot, wait_for_screen, "simple_2", "enter")
         assert isinstance(app.screen, ItemScreen)
 
 
 @pytest.mark.parametrize("place", ["overview", "clusters", "item", "adjudication"])
-async def test_clusters_comparisons_and_the_report_open_from_everywhere(app: Any, settled: Any, place: str) -> None:
+async def test_clusters_comparisons_and_the_report_open_from_everywhere(
+    app: Any, wait_for_screen: Any, place: str
+) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, settled, place)
+        await go(pilot, wait_for_screen, place)
         under = app.screen
-        lines = await typed(pilot, settled, "compare birch maple", "enter")
+        lines = await typed(pilot, wait_for_screen, "compare birch maple", "enter")
         assert isinstance(app.screen, CompareScreen) and "birch-8b" in lines[0]
         await pilot.press("q")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert app.screen is under
-        await typed(pilot, settled, "compare 1 1", "enter")
+        await typed(pilot, wait_for_screen, "compare 1 1", "enter")
         assert app.screen is under
-        await typed(pilot, settled, "overview", "enter")
+        await typed(pilot, wait_for_screen, "overview", "enter")
         assert isinstance(app.screen, OverviewScreen)
 
 
 @pytest.mark.parametrize("place", map(_slow, STAYING))
-async def test_unsaved_input_is_not_left(app: Any, settled: Any, place: str) -> None:
+async def test_unsaved_input_is_not_left(app: Any, wait_for_screen: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, settled, place)
+        await go(pilot, wait_for_screen, place)
         await pilot.press("colon", *"order data")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         rows = [option.prompt.plain for option in app.screen.query_one(CommandList).options]
         assert not [row for row in rows if row.startswith((" order", " run", " item"))]
 
 
-async def test_the_overview_opens_over_an_item_and_its_choice_leaves_it(app: Any, settled: Any) -> None:
+async def test_the_overview_opens_over_an_item_and_its_choice_leaves_it(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:
-        await go(pilot, settled, "item")
+        await go(pilot, wait_for_screen, "item")
         item = app.screen
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(app.screen, OverviewScreen)
         await pilot.press("escape")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert app.screen is item
         await pilot.press("v")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "order failures" in "\n".join(lines)
 
 
-async def test_a_colon_is_typed_in_text_fields(app: Any, settled: Any) -> None:
+async def test_a_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         for place, keys in {**TEXT_PLACES, "search": ("slash",), "overview search": ("v", "slash")}.items():
             for key in keys:
                 await pilot.press(key)
-                await settled(pilot)
+                await wait_for_screen(pilot)
             under, typed = app.screen, app.focused
             await pilot.press("colon")
-            await settled(pilot)
+            await wait_for_screen(pilot)
             assert app.screen is under and ":" in (getattr(typed, "value", "") or getattr(typed, "text", "")), place
             for _ in range(4):
                 if not isinstance(app.screen, QueueScreen) or app.focused is not app.screen.list:
                     await pilot.press("escape")
-                    await settled(pilot)
+                    await wait_for_screen(pilot)
             assert isinstance(app.screen, QueueScreen), place
 
 
 @pytest.mark.parametrize("place", ["overview", "clusters", "help", _slow("estimates")])
-async def test_hostile_ids_and_models_are_literal_there(make_app: Any, settled: Any, place: str) -> None:
+async def test_hostile_ids_and_models_are_literal_there(make_app: Any, wait_for_screen: Any, place: str) -> None:
     hostile = [FAILING | {"id": each} for each in HOSTILE]
     app = make_app(runs={"maple[/b]": hostile, "birch[red]\x1b[2J": hostile})
     async with app.run_test(size=(100, 40)) as pilot:
-        await go(pilot, settled, place)
+        await go(pilot, wait_for_screen, place)
         for text in ("q7x[", "maple[/b]", "compare"):
             await pilot.press("colon")
-            await settled(pilot)
+            await wait_for_screen(pilot)
             app.screen.query_one(PaletteInput).value = text
-            lines = "\n".join(await settled(pilot))
+            lines = "\n".join(await wait_for_screen(pilot))
             assert isinstance(app.screen, CommandPaletteScreen) and text in lines and not find_harmful(lines)
             await pilot.press("escape")
-            await settled(pilot)
+            await wait_for_screen(pilot)
 
 
-async def test_blind_it_offers_no_comparison_and_no_verdicts_anywhere(make_app: Any, settled: Any) -> None:
+async def test_blind_it_offers_no_comparison_and_no_verdicts_anywhere(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS, blind=True)
     app.session.report_services = ReportServices(lambda *_: pytest.fail("told"), lambda _: pytest.fail("told"))
     async with app.run_test(size=(100, 60)) as pilot:
         for place in ("overview", "item"):
-            await settled(pilot)
-            await go(pilot, settled, place)
+            await wait_for_screen(pilot)
+            await go(pilot, wait_for_screen, place)
             await pilot.press("colon")
-            text = "\n".join(await settled(pilot))
+            text = "\n".join(await wait_for_screen(pilot))
             for word in ("compare", "clusters", "adjudicate", "agreement", "calibration", "value_error"):
                 assert word not in text, (place, word)
             await pilot.press("escape", "escape")
-            await settled(pilot)
+            await wait_for_screen(pilot)

@@ -23,117 +23,117 @@ def models(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.sweep
-async def test_sorted_searched_and_left_as_it_was(make_app: Any, settled: Any) -> None:
+async def test_sorted_searched_and_left_as_it_was(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r")
-        assert models(await settled(pilot)) == list(RUNS)
+        assert models(await wait_for_screen(pilot)) == list(RUNS)
         await pilot.press("s")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert models(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
         await pilot.press("S")
-        assert models(await settled(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
+        assert models(await wait_for_screen(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
         await pilot.press("slash", *"8b")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert models(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter apply" in lines[-1]
         await pilot.press("enter", "enter")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen) and "maple-8b" in lines[0]
         await pilot.press("escape")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, RunsScreen)
         assert models(lines) == ["maple-8b"] and "by official reversed" in lines[0]
         await pilot.press("escape")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert models(lines) == ["elm-3b", "maple-8b", "birch-70b"]
         (under,) = [line for line in lines if line.startswith("▌")]
         assert "maple-8b" in under
         await pilot.press("escape")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen)
 
 
-async def test_letters_that_are_keys_are_typed_into_the_search(make_app: Any, settled: Any) -> None:
+async def test_letters_that_are_keys_are_typed_into_the_search(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r", "slash", *"sxq?:")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, RunsScreen) and "no matches" in "\n".join(lines)
         await pilot.press("escape")
-        assert models(await settled(pilot)) == list(RUNS)
+        assert models(await wait_for_screen(pilot)) == list(RUNS)
 
 
-async def test_two_runs_of_a_list_in_another_order_are_compared(make_app: Any, settled: Any) -> None:
+async def test_two_runs_of_a_list_in_another_order_are_compared(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r", "s", "j", "x")
-        assert "A: run 2" in (await settled(pilot))[0]
+        assert "A: run 2" in (await wait_for_screen(pilot))[0]
         await pilot.press("j", "x")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert "birch-70b" in text and "maple-8b" in text and not isinstance(pilot.app.screen, RunsScreen)
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-async def test_three_hundred_runs_in_groups(make_app: Any, settled: Any) -> None:
+async def test_three_hundred_runs_in_groups(make_app: Any, wait_for_screen: Any) -> None:
     many = {f"maple-{at:03d}": [{"official": at % 3 == 0}] for at in range(300)}
     async with make_app(runs=many).run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r")
-        assert "300 runs" in (await settled(pilot))[0]
+        assert "300 runs" in (await wait_for_screen(pilot))[0]
         began = time.perf_counter()
         await pilot.press("s", "s", "S", "tab", "tab", "l", "j", "l", "h", "slash", *"maple-29")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "10 runs" in lines[0] and "▾ bfcl V4  10 runs" in "\n".join(lines)
         assert time.perf_counter() - began < 10, "eighteen keys"
         await pilot.press("escape", "escape")
         assert isinstance(pilot.app.screen, QueueScreen)
 
 
-async def test_enter_on_a_group_unfolds_it(make_app: Any, settled: Any) -> None:
+async def test_enter_on_a_group_unfolds_it(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r", "tab", "tab", "j")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "grouped by generation" in lines[0] and not models(lines)
         await pilot.press("enter")
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         assert all(model in text for model in RUNS)
         await pilot.press("j", "j", "h")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "birch-70b" not in "\n".join(lines) and any(line.startswith("▌") and "3 runs" in line for line in lines)
 
 
-async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_app: Any, settled: Any) -> None:
+async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r")
         for _ in range(6):
-            lines = await settled(pilot)
+            lines = await wait_for_screen(pilot)
             assert "official" not in "\n".join(lines) and "%" not in "\n".join(lines) and "compare" not in lines[-1]
             await pilot.press("s")
 
 
-async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, settled: Any) -> None:
+async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=(60, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r", "C")
-        assert "C (calibration) works in the queue" in (await settled(pilot))[0]
+        assert "C (calibration) works in the queue" in (await wait_for_screen(pilot))[0]
         await pilot.press("a")
-        assert "a (agreement) works in the queue; press ? for help" in (await settled(pilot))[0]
+        assert "a (agreement) works in the queue; press ? for help" in (await wait_for_screen(pilot))[0]
         await pilot.press("j")
-        assert "agreement" not in (await settled(pilot))[0] and "3 runs" in (await settled(pilot))[0]
+        assert "agreement" not in (await wait_for_screen(pilot))[0] and "3 runs" in (await wait_for_screen(pilot))[0]
         await pilot.press("B")
-        assert "B is not available here; press ? for help" in (await settled(pilot))[0]
+        assert "B is not available here; press ? for help" in (await wait_for_screen(pilot))[0]
         await pilot.press("g", "x")
-        assert "move to a run to mark" in (await settled(pilot))[0]
+        assert "move to a run to mark" in (await wait_for_screen(pilot))[0]
         await pilot.press("question_mark")
-        assert "keys: runs" in "\n".join(await settled(pilot))
+        assert "keys: runs" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_blind_the_key_that_compares_says_why_it_does_not(make_app: Any, settled: Any) -> None:
+async def test_blind_the_key_that_compares_says_why_it_does_not(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("r", "j", "x")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert "not available in blind review" in lines[0] and "x compare" not in lines[-1]

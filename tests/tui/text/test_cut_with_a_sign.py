@@ -35,25 +35,27 @@ def test_list_rows_are_cut_with_an_ellipsis() -> None:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (60, 20)])
-async def test_prompts_keep_their_keys_next_to_long_names(make_app: MakeApp, size: tuple[int, int], settled) -> None:
+async def test_prompts_keep_their_keys_next_to_long_names(
+    make_app: MakeApp, size: tuple[int, int], wait_for_screen
+) -> None:
     name = "a_name_of_an_item_that_is_long_enough_to_fill_a_line"
     app = make_app([{}])
     async with app.run_test(size=size) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         app.push_screen(FaultScreen(name))
-        shown = " ".join((await settled(pilot))[-2:])
+        shown = " ".join((await wait_for_screen(pilot))[-2:])
         for letter in ("m model", "g golden", "c checker", "j judge", "s simulator", "q question"):
             assert letter in shown, shown
         await pilot.press("escape")
         app.push_screen(NoteScreen(f"{name} · turn 12 call 3"))
-        hint = next(row for row in await settled(pilot) if "note on" in row)
+        hint = next(row for row in await wait_for_screen(pilot) if "note on" in row)
         assert "enter saves" in hint and "Esc cancels" in hint and "…" in hint, hint
 
 
-async def test_bars_are_cut_with_an_ellipsis(make_app: MakeApp, settled) -> None:
+async def test_bars_are_cut_with_an_ellipsis(make_app: MakeApp, wait_for_screen) -> None:
     app = make_app([{}])
     async with app.run_test(size=(60, 20)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         app.screen.query_one("#rates", LineBar).show(make_line("x" * 61))
         await pilot.pause()
         assert screen_lines(app)[1] == "x" * 59 + "…"

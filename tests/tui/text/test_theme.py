@@ -51,23 +51,23 @@ def test_verdicts_differ_without_colour():
         assert len(set(shown)) == len(shown)
 
 
-async def test_ascii_queue_is_ascii(make_app, settled, monkeypatch):
+async def test_ascii_queue_is_ascii(make_app, wait_for_screen, monkeypatch):
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     theme.clear_caches()
     async with make_app([{"official": True}, {"first_difference": "x" * 200}, {}]).run_test(size=(80, 24)) as pilot:
-        text = "\n".join(await settled(pilot))
+        text = "\n".join(await wait_for_screen(pilot))
         await pilot.press("question_mark")
-        text += "\n".join(await settled(pilot))
+        text += "\n".join(await wait_for_screen(pilot))
     assert text.isascii(), sorted({char for char in text if not char.isascii()})
 
 
-async def test_no_color_removes_all_colours(make_app, settled, monkeypatch):
+async def test_no_color_removes_all_colours(make_app, wait_for_screen, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     theme.clear_caches()
     async with make_app([{"official": True}, {}]).run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
+        await wait_for_screen(pilot)
         await pilot.press("f", "x")
-        await settled(pilot)
+        await wait_for_screen(pilot)
         segments = [segment for strip in pilot.app.screen._compositor.render_strips() for segment in strip]
     colours = {(style.color, style.bgcolor) for _, style, _ in segments if style is not None}
     assert all(colour is None or colour.is_default for pair in colours for colour in pair)

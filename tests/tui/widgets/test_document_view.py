@@ -17,7 +17,7 @@ class Viewer(App[None]):
 
 
 async def test_what_is_shown_while_it_is_out_of_sight_is_laid_out_when_it_comes_back_as_large_as_it_was(
-    shown: Callable[[App[Any]], list[str]],
+    get_screen_lines: Callable[[App[Any]], list[str]],
 ) -> None:
     async with Viewer().run_test(size=(40, 6)) as pilot:
         view = pilot.app.query_one(DocumentView)
@@ -29,4 +29,4 @@ async def test_what_is_shown_while_it_is_out_of_sight_is_laid_out_when_it_comes_
         view.show(TextSource("the second text, a line"))
         view.display = True
         await pilot.pause()
-        assert shown(pilot.app)[0].strip() == "the second text, a line"
+        assert get_screen_lines(pilot.app)[0].strip() == "the second text, a line"

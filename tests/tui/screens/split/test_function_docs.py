@@ -37,35 +37,37 @@ def marked(lines: list[str]) -> list[str]:
     ("columns", "there"), [(THREE_PANES_MIN_WIDTH - 1, False), (THREE_PANES_MIN_WIDTH, True), (240, True)]
 )
 async def test_it_stands_there_when_there_is_room(
-    make_app: Callable[..., Any], settled: Any, columns: int, there: bool
+    make_app: Callable[..., Any], wait_for_screen: Any, columns: int, there: bool
 ) -> None:
     async with make_app([{}], view=View(queue="dataset")).run_test(size=(columns, 30)) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert any(HEAD in line for line in column(lines[:10])) is there
         assert sum(HEAD in line for line in lines) == 1, "once, beside the values or below them"
 
 
-async def test_it_goes_along_with_cursor_and_item(make_app: Callable[..., Any], settled: Any) -> None:
+async def test_it_goes_along_with_cursor_and_item(make_app: Callable[..., Any], wait_for_screen: Any) -> None:
     other = {"name": "get_weather", "parameters": {"properties": {"day": {"type": "string"}}}}
     app = make_app([{}, {"functions": [other]}], view=View(queue="dataset"))
     async with app.run_test(size=(200, 30)) as pilot:
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert marked(lines) == ["city"], "the first argument that differs"
         assert "no such parameter" in " ".join(column(lines))
         assert not any("day" in line for line in column(lines))
         await pilot.press("j")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert any(line.startswith("    day  string") for line in column(lines))
         await pilot.resize_terminal(THREE_PANES_MIN_WIDTH - 1, 30)
-        assert not any(line.startswith("    day") for line in column(await settled(pilot)))
+        assert not any(line.startswith("    day") for line in column(await wait_for_screen(pilot)))
 
 
-async def test_an_item_without_functions_has_the_room_to_itself(make_app: Callable[..., Any], settled: Any) -> None:
+async def test_an_item_without_functions_has_the_room_to_itself(
+    make_app: Callable[..., Any], wait_for_screen: Any
+) -> None:
     app = make_app([{}, {"functions": []}], view=View(queue="dataset"))
     async with app.run_test(size=(200, 30)) as pilot:
-        before = await settled(pilot)
+        before = await wait_for_screen(pilot)
         await pilot.press("j")
-        lines = await settled(pilot)
+        lines = await wait_for_screen(pilot)
         assert any(column(before[5:20])) and not any(column(lines[5:20]))
         await pilot.press("k")
-        assert await settled(pilot) == before
+        assert await wait_for_screen(pilot) == before

@@ -17,13 +17,13 @@ from fcreview.tui.screens.queue import QueueScreen
 from tests.tui.screens.split.sides import ONE, TWO, focused, journal, listed, named, queue_of
 
 
-async def done(pilot: Any, settled: Any, *keys: str, size: tuple[int, int] | None = None) -> list[str]:
+async def done(pilot: Any, wait_for_screen: Any, *keys: str, size: tuple[int, int] | None = None) -> list[str]:
     for key in keys:
         await pilot.press(key)
-        await settled(pilot)
+        await wait_for_screen(pilot)
     if size is not None:
         await pilot.resize_terminal(*size)
-    return await settled(pilot)
+    return await wait_for_screen(pilot)
 
 
 def app_of(make_app: Any) -> Any:
@@ -31,85 +31,87 @@ def app_of(make_app: Any) -> Any:
 
 
 @pytest.mark.sweep
-async def test_in_the_list_the_cursor_stays(make_app: Any, settled: Any) -> None:
+async def test_in_the_list_the_cursor_stays(make_app: Any, wait_for_screen: Any) -> None:
     async with app_of(make_app).run_test(size=TWO) as pilot:
-        await settled(pilot)
-        await done(pilot, settled, "j", "j")
-        lines = await done(pilot, settled, size=ONE)
+        await wait_for_screen(pilot)
+        await done(pilot, wait_for_screen, "j", "j")
+        lines = await done(pilot, wait_for_screen, size=ONE)
         assert listed(pilot.app) == "simple_2" and not any("│" in line for line in lines)
         assert lines[-1].startswith(" enter open") and named(pilot.app) == ""
-        await done(pilot, settled, "j", size=TWO)
+        await done(pilot, wait_for_screen, "j", size=TWO)
         assert (listed(pilot.app), named(pilot.app), focused(pilot.app)) == ("simple_3", "simple_3", "list")
 
 
 @pytest.mark.sweep
-async def test_in_the_item_its_cursor_and_folds_stay_in_one_pane(make_app: Any, settled: Any) -> None:
+async def test_in_the_item_its_cursor_and_folds_stay_in_one_pane(make_app: Any, wait_for_screen: Any) -> None:
     async with app_of(make_app).run_test(size=TWO) as pilot:
-        await settled(pilot)
-        await done(pilot, settled, "j", "tab", "t", "a")
+        await wait_for_screen(pilot)
+        await done(pilot, wait_for_screen, "j", "tab", "t", "a")
         reader = queue_of(pilot.app).query_one(ItemPane).cursor
         before = reader.block.key, reader.options.folds, reader.options.full_dialogue
-        lines = await done(pilot, settled, size=ONE)
+        lines = await done(pilot, wait_for_screen, size=ONE)
         assert lines[1].startswith(" simple_1") and named(pilot.app) == "simple_1", "the item"
         assert not queue_of(pilot.app).list.size, "alone"
         assert (reader.block.key, reader.options.folds, reader.options.full_dialogue) == before
-        await done(pilot, settled, "p")
+        await done(pilot, wait_for_screen, "p")
         assert journal(make_app.stores[0]) == [("simple_1", True)]
-        assert (await settled(pilot))[1].startswith(" simple_2")
-        lines = await done(pilot, settled, "tab", "escape")
+        assert (await wait_for_screen(pilot))[1].startswith(" simple_2")
+        lines = await done(pilot, wait_for_screen, "tab", "escape")
         assert isinstance(pilot.app.screen, QueueScreen) and listed(pilot.app) == "simple_2"
         assert lines[-1].startswith(" enter open")
-        await done(pilot, settled, "enter")
+        await done(pilot, wait_for_screen, "enter")
         assert isinstance(pilot.app.screen, ItemScreen), "as in any narrow terminal"
 
 
 @pytest.mark.sweep
-async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, settled: Any) -> None:
+async def test_an_item_alone_comes_to_stand_beside_the_list(make_app: Any, wait_for_screen: Any) -> None:
     async with app_of(make_app).run_test(size=ONE) as pilot:
-        await settled(pilot)
-        await done(pilot, settled, "j", "enter", "p", "t", "a")
+        await wait_for_screen(pilot)
+        await done(pilot, wait_for_screen, "j", "enter", "p", "t", "a")
         reader = pilot.app.screen.cursor
         before = reader.detail.row.id, reader.block.key, reader.options.folds
-        await done(pilot, settled, size=TWO)
+        await done(pilot, wait_for_screen, size=TWO)
         assert isinstance(pilot.app.screen, QueueScreen)
         assert (named(pilot.app), listed(pilot.app), focused(pilot.app)) == ("simple_2", "simple_2", "item")
         now = queue_of(pilot.app).query_one(ItemPane).cursor
         assert (now.detail.row.id, now.block.key, now.options.folds) == before
-        await done(pilot, settled, "f")
+        await done(pilot, wait_for_screen, "f")
         assert journal(make_app.stores[0]) == [("simple_1", True), ("simple_2", False)]
         assert named(pilot.app) == listed(pilot.app) == "simple_3"
-        await done(pilot, settled, "escape")
+        await done(pilot, wait_for_screen, "escape")
         assert focused(pilot.app) == "list"
 
 
 @pytest.mark.sweep
-async def test_what_lies_over_the_item_is_answered_first(make_app: Any, settled: Any) -> None:
+async def test_what_lies_over_the_item_is_answered_first(make_app: Any, wait_for_screen: Any) -> None:
     async with app_of(make_app).run_test(size=ONE) as pilot:
-        await settled(pilot)
-        await done(pilot, settled, "enter", "n", size=TWO)
+        await wait_for_screen(pilot)
+        await done(pilot, wait_for_screen, "enter", "n", size=TWO)
         assert isinstance(pilot.app.screen, NoteScreen)
-        await done(pilot, settled, *"why", "enter")
+        await done(pilot, wait_for_screen, *"why", "enter")
         assert isinstance(pilot.app.screen, QueueScreen) and focused(pilot.app) == "item"
         assert named(pilot.app) == listed(pilot.app) == "simple_0"
         assert [name for name, _ in journal(make_app.stores[0])] == ["simple_0"]
 
 
 @pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.sweep) for seed in (8, 11))])
-async def test_in_a_storm_of_sizes_who_reads_an_item_goes_on_reading_it(make_app: Any, settled: Any, seed: int) -> None:
+async def test_in_a_storm_of_sizes_who_reads_an_item_goes_on_reading_it(
+    make_app: Any, wait_for_screen: Any, seed: int
+) -> None:
     """With the first two, an item that gave way to two panes was lost: by then there was room for one only."""
     dice = random.Random(seed)
     async with app_of(make_app).run_test(size=(80, 24)) as pilot:
-        await settled(pilot)
-        await done(pilot, settled, "j", "enter")
+        await wait_for_screen(pilot)
+        await done(pilot, wait_for_screen, "j", "enter")
         for _ in range(12):
             for _ in range(dice.randrange(2, 8)):
                 size = Size(dice.choice([1, 2, 20, 59, 60, 80, 119, 120, 300]), dice.choice([1, 2, 14, 15, 24, 100]))
                 pilot.app._driver._size = size
                 pilot.app.post_message(events.Resize(size, size))
                 await asyncio.sleep(dice.choice([0, 0.001, 0.003, 0.01]))
-            lines = await done(pilot, settled, size=(80, 24))
+            lines = await done(pilot, wait_for_screen, size=(80, 24))
             assert "simple_1" in "".join(lines[:2]) and "2/40" in lines[1]
-        await done(pilot, settled, "p")
+        await done(pilot, wait_for_screen, "p")
         assert journal(make_app.stores[0]) == [("simple_1", True)]
-        await done(pilot, settled, "escape")
+        await done(pilot, wait_for_screen, "escape")
         assert listed(pilot.app) == "simple_2"

@@ -282,7 +282,7 @@ class PaletteInput(CommandInput, SafeInput):
 
 
 class PaletteList(CommandList):
-    """List of one-line commands with the cursor sign of the other lists, because Textual's list marks the cursor only by
+    """List of one-line commands with the cursor sign of the other lists. Textual's own list marks the cursor only by
     colour."""
 
     def render_line(self, y: int) -> Strip:

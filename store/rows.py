@@ -274,8 +274,8 @@ class Sibling:
     item: int
     id: str
     mark: Any
-    """This annotator's verdict, else the official verdict, else the recomputed verdict. A blind annotator sees only the
-    own verdict."""
+    """This annotator's verdict, else the official verdict, else the recomputed verdict. A blind annotator sees only
+    their own verdict."""
 
 
 @dataclass(slots=True)

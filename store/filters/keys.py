@@ -335,7 +335,7 @@ def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
 
 
 def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
-    """Return a key that selects items by a column of the reviews of the item and its parts."""
+    """Return a filter key for a column of reviews. It selects items with a matching review of the item or a part."""
     build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
     return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
 

@@ -36,8 +36,7 @@ class LakePart:
     count: int = 1
 
     def has(self, key: str) -> bool:
-        """Whether the run with this key belongs to the part. Each run belongs to exactly one part, which does not
-        depend on the other runs."""
+        """Whether the run with this key belongs to the part. The part of a run does not depend on the other runs."""
         return number_of_key(digest(key)) % self.count == self.number - 1
 
     def name_for(self, paths: Sequence[Path]) -> str:

@@ -31,11 +31,11 @@ from fcreview.store.workspace import Workspace
 MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
 _LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
-"""What a query contains that needs more than the small columns."""
+"""Pattern that matches a query if it needs more than the small columns."""
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
-"""Join that takes a third of the time of a query, which is saved if there are no reviews."""
+"""Join with reviews. It takes a third of the time of a query, so it is omitted if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
-"""Options with which a condition on `run` selects files by name."""
+"""Options that let a condition on `run` select files by name."""
 _TABLES = {
     "items": "internal.no_items",
     "functions": "internal.no_functions",
@@ -221,7 +221,7 @@ class LakeConnection:
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
 
     def _check_indexes(self, indexes: Sequence[LakeIndex]) -> None:
-        """Raise _UnexpectedContentError for indexes with another number of rows than their runs, or with empty values.
+        """Raise _UnexpectedContentError for indexes with empty values, or with more or fewer rows than their runs.
 
         DuckDB finds both in the metadata of the files.
         """

@@ -50,8 +50,8 @@ SELECT hash(r.benchmark, r.generation, r.language, i.category, i.id) AS question
 FROM item_rows i JOIN runs r USING (run) WHERE {{runs}}
 GROUP BY 1, 2, passed, contradicted, prediction ORDER BY min(i.seq), min(i.item)
 """
-"""Answers are grouped by prediction. Answers that pass without a difference are one group, and answers without a verdict
-are another, whatever the prediction, because they are not compared with the golden answer."""
+"""Answers are grouped by prediction. Answers that pass without a difference are one group, and answers without a
+verdict are another, whatever the prediction, because they are not compared with the golden answer."""
 _QUESTIONS = f"""
 SELECT item, category, id, array_to_string(
            list_transform(

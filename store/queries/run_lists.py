@@ -16,7 +16,7 @@ _WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
 MAX_FILE_LABEL = 16
 """Maximum number of characters of a file name. Longer names are shortened."""
 _COMMON_FOLDERS = {"result", "score", "results", "scores"}
-"""Folder names that occur in most result archives, so they do not distinguish runs."""
+"""Folder names that are common in archives of results and therefore do not distinguish runs."""
 
 
 def folder_label(row: RunRow) -> str:

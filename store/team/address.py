@@ -1,7 +1,7 @@
-"""Address of a team server: what a URL may contain, and how fcreview connects to it.
+"""Parse the address of a team server, and build the connection parameters.
 
-A URL holds user, host, port and database, and nothing else. The password comes from PostgreSQL's usual places
-(PGPASSWORD, `~/.pgpass`, a service file). Only a server on this machine may be reached without a verified certificate.
+A URL contains only user, host, port and database. The password comes from PGPASSWORD, `~/.pgpass` or a service file of
+PostgreSQL. A server on another machine needs a verified certificate.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ URL_FORM = "postgresql://USER@HOST:PORT/DATABASE"
 
 
 class AddressError(FcreviewError):
-    """Raised for a URL that is not the address of a team server. The message says what to change."""
+    """Raised for a URL that is not the address of a team server. The message states what to change."""
 
     exit_code = EXIT_USAGE_ERROR
 
@@ -27,7 +27,7 @@ class AddressError(FcreviewError):
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     host: str
-    """Host name, IP address, or the folder of a Unix socket."""
+    """Host name, IP address or folder of a Unix socket."""
     port: int
     database: str
     user: str
@@ -47,7 +47,7 @@ class ServerAddress:
     def to_connection_parameters(self) -> dict[str, Any]:
         """Return the parameters of libpq. They take precedence over its environment variables and service files.
 
-        libpq never sends a password in clear text or as MD5 with these parameters, whatever the server asks for.
+        With these parameters, libpq never sends a password in clear text or as MD5, even if the server asks for it.
         """
         parameters = {
             "host": self.host,
@@ -66,9 +66,9 @@ class ServerAddress:
 
 
 def parse_server_url(url: str) -> ServerAddress:
-    """Parse `postgresql://USER@HOST:PORT/DATABASE`. The port is optional; a socket's folder is written as %2Ftmp.
+    """Parse `postgresql://USER@HOST:PORT/DATABASE`. The port is optional. A socket folder is URL-encoded: `%2Ftmp`.
 
-    Raises: AddressError if a part is missing, or if the URL holds anything else, such as a password or options.
+    Raises: AddressError if a part is missing, or if the URL contains anything else, such as a password or options.
     """
     scheme, _, rest = url.partition("://")
     if scheme not in ("postgresql", "postgres"):

@@ -1,7 +1,7 @@
-"""Exchange of journal lines between a workspace and the server of its team.
+"""Exchange journal lines between a workspace and the server of its team.
 
-A line is on disk in the user's own journal before it is sent. Lines from the server are appended to a file of their
-annotator below `reviews/team/`, as they came. These files are partial journals: a member sees some lines of an
+A line is on disk in the user's own journal before it is sent. Lines from the server are appended unchanged to a file of
+their annotator below `reviews/team/`. These files are partial journals: a member receives only some lines of an
 annotator, so breaks of the chain are expected. Readers verify them like all journal lines. The user's own lines from
 another machine are added to the user's journal.
 """
@@ -44,7 +44,7 @@ class TeamLink:
 
 
 class Exchange:
-    """Sends the user's lines and stores the lines of others. Not thread-safe."""
+    """Sends the user's lines and stores the lines of other members. Not thread-safe."""
 
     def __init__(self, workspace: Workspace, link: TeamLink) -> None:
         self.link = link
@@ -107,7 +107,7 @@ class Exchange:
         return count
 
     def pull_all(self) -> list[PulledLine]:
-        """Store all lines that the server shows to the user, and return them."""
+        """Fetch and store all lines that the user may receive, and return them."""
         self._cursor, lines = self._require_server().pull("")
         self.inbox.store(lines)
         self._save_state()
@@ -124,7 +124,7 @@ class Exchange:
         return self.server
 
     def _has_all_files(self, sizes: object) -> bool:
-        """Whether no file of received lines is smaller than when the cursor was saved."""
+        """Whether all files of received lines are at least as large as when the cursor was saved."""
         now = self.inbox.sizes()
         return isinstance(sizes, dict) and all(
             isinstance(size, int) and now.get(name, 0) >= size for name, size in sizes.items()
@@ -147,7 +147,7 @@ class Inbox:
         self._files: dict[Path, _LineFile] = {}
 
     def store(self, lines: Sequence[PulledLine]) -> int:
-        """Store lines and return the number of new ones, which are on disk then. Raises OSError or JournalError."""
+        """Store lines on disk and return the number of new lines. Raises OSError or JournalError."""
         n_new = 0
         groups: dict[tuple[str, bool], list[bytes]] = {}
         for line in lines:
@@ -165,7 +165,7 @@ class Inbox:
         return n_new
 
     def count_lost(self, lines: Sequence[PulledLine]) -> dict[str, int]:
-        """Return the number of lines of each annotator that are stored here, but not among all lines of the server."""
+        """Return, by annotator, the number of stored lines that the server no longer has."""
         delivered = {_digest(line.body) for line in lines}
         lost: dict[str, int] = {}
         for path, _ in self._list_sizes():
@@ -202,7 +202,7 @@ class Inbox:
         return self._files.setdefault(path, _LineFile(self._workspace, path))
 
     def _is_usable(self, name: str) -> bool:
-        """Whether the name from the server is a valid file name, and no other name of a file in another case."""
+        """Whether the name from the server is a valid file name that differs from existing names in more than case."""
         try:
             if check_annotator(name) != name:
                 return False
@@ -231,7 +231,7 @@ class _LineFile:
         return self._digests
 
     def find_new(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Return the lines that the file lacks, each once. A line with a line break is left out."""
+        """Return the lines that the file lacks, each once. A line with a line break is omitted."""
         known = self.read_digests()
         return [line for line in dict.fromkeys(lines) if b"\n" not in line and _digest(line) not in known]
 
@@ -282,7 +282,7 @@ class Outbox:
     """Finds the lines of a journal that the server does not have, and sends them."""
 
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
-        """`sent_bytes`: length of the journal when everything in it was sent, as last known."""
+        """`sent_bytes`: last known length of the journal when all of its lines were sent."""
         self.annotator = annotator
         self.refused: dict[str, str] = {}
         """Reasons for which the server refused lines since the last `reconcile`, by hash of the line."""
@@ -296,7 +296,7 @@ class Outbox:
 
     @property
     def n_unsent(self) -> int:
-        """Number of lines that were found and not sent yet, without the refused ones."""
+        """Number of lines that were found but not sent yet, without refused lines."""
         return len(self._pending)
 
     def scan(self) -> int:
@@ -326,7 +326,7 @@ class Outbox:
         self._note_progress()
 
     def send_batch(self, server: TeamServer) -> int:
-        """Send the next lines, and return the number that the server accepted. It has them on disk then."""
+        """Send the next lines, and return the number of lines that the server has accepted and saved."""
         batch: list[tuple[str, bytes]] = []
         size = 0
         for name, line in self._pending.items():
@@ -348,7 +348,7 @@ class Outbox:
             self.sent_bytes = self._offset
 
     def _read_new_lines(self) -> list[bytes]:
-        """Return the complete lines after the last ones. All lines again, if the journal was replaced."""
+        """Return the complete lines appended since the last call, or all lines if the journal was replaced."""
         try:
             with self._files.open_file(self._path) as file:
                 check_file_size(file.fileno(), str(self._path), MAX_JOURNAL_BYTES)

@@ -1,4 +1,4 @@
-"""Connection to a team server with a method for each function of the server, and the setup of the server."""
+"""Connect to a team server, call its functions, and set it up."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = 1
-"""Version of schema.sql and functions.sql that this program uses."""
+"""Version of schema.sql and functions.sql in this version of fcreview."""
 ROLES = ("annotator", "adjudicator", "lead", "none")
 REVEAL_RULES = ("closed", "own", "never")
 STATEMENT_SECONDS = 60
 _MAX_ERROR = 300
 _OWN_ERRORS = "FC"
-"""First letters of the SQLSTATE of an error that functions.sql raises. Its message is meant for the user."""
+"""Class of the SQLSTATE codes that functions.sql raises. The messages of such errors are for the user."""
 
 
 class TeamError(FcreviewError):
-    """Raised when a team server refuses a request. The message gives the reason."""
+    """Raised when a team server refuses a request. The message states the reason."""
 
 
 class UnreachableError(TeamError):
-    """Raised when the server cannot be reached or the connection broke. The request may be repeated later."""
+    """Raised when the server cannot be reached or the connection was lost. The request can be repeated."""
 
 
 class MissingPackageError(TeamError):
@@ -42,7 +42,7 @@ class MissingPackageError(TeamError):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Who the login is in the team."""
+    """Name and role of the user in the team."""
 
     project: str
     annotator: str
@@ -61,7 +61,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class PulledLine:
-    """A journal line from the server. Nothing in it is verified."""
+    """A journal line from the server, not verified yet."""
 
     annotator: str
     is_informed: bool
@@ -71,7 +71,7 @@ class PulledLine:
 
 @dataclass(frozen=True, slots=True)
 class RunDigest:
-    """What an annotator reviews of one run."""
+    """Digests of the items of one run."""
 
     annotator: str
     run: str
@@ -83,7 +83,7 @@ class RunDigest:
 
 
 class TeamServer:
-    """An open connection. Every request is a transaction of its own."""
+    """An open connection. Every request is a separate transaction."""
 
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection = connection
@@ -124,14 +124,14 @@ class TeamServer:
     def invite(self, annotator: str, role: str) -> tuple[str, str] | None:
         """Add a member or change a member's role. Return the login and its one-time password.
 
-        None if the member has joined already, so that the password stays as it is.
+        Returns None if the member has already joined, because the password stays valid.
         """
         password, verifier = make_password(self._connection)
         login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
         return None if login is None else (login, password)
 
     def accept(self, password: str) -> None:
-        """Replace the one-time password by the member's own."""
+        """Replace the one-time password by a password that the member chose."""
         self._fetch("SELECT fcreview.accept(%s)", make_verifier(self._connection, password))
 
     def push(self, lines: Sequence[bytes]) -> dict[int, str]:
@@ -147,7 +147,7 @@ class TeamServer:
         return str(first[0]), [PulledLine(str(name), bool(informed), bytes(body)) for _, name, informed, body in rows]
 
     def find_missing(self, hashes: Sequence[str]) -> set[str]:
-        """Return those of the member's own lines that the server lacks, by hash."""
+        """Return the hashes of the given lines that the server does not have."""
         return {row[0] for row in self._fetch("SELECT fcreview.missing(%s)", list(hashes))} if hashes else set()
 
     def fetch_members(self) -> list[Member]:
@@ -178,7 +178,7 @@ class TeamServer:
 
 
 def open_connection(address: ServerAddress, password: str | None = None) -> Connection[Any]:
-    """Connect in autocommit mode, so that no transaction of ours stays open. Raises UnreachableError or TeamError."""
+    """Connect in autocommit mode, so that fcreview leaves no transaction open. Raises UnreachableError or TeamError."""
     psycopg = load_driver()
     parameters = address.to_connection_parameters()
     if psycopg.pq.version() < 160000:
@@ -202,7 +202,7 @@ def load_driver() -> Any:
 
 @contextmanager
 def translate_errors(address: str = "") -> Iterator[None]:
-    """Turn errors of psycopg into TeamError, with one line of the server's message."""
+    """Convert errors of psycopg to TeamError with the first line of the server's message."""
     psycopg = load_driver()
     try:
         yield
@@ -230,7 +230,7 @@ def make_verifier(connection: Connection[Any], password: str) -> str:
 
 
 MIGRATIONS = ("schema.sql",)
-"""Files that lead from each version of the tables to the next one, from nothing to `SCHEMA_VERSION`."""
+"""SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`."""
 _PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
 _LOCK = 0x66637265
 """Advisory lock, so that two administrators do not create the tables at the same time."""
@@ -267,8 +267,8 @@ GRANT EXECUTE ON FUNCTION fcreview.set_login TO fcreview_owner;
 def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> tuple[str, str, list[str]]:
     """Create or upgrade the tables and functions, and create a project.
 
-    Returns its lead's login and one-time password, and warnings about the server. Raises TeamError if the project
-    exists (then only the upgrade is done), or if the login lacks the rights.
+    Returns the lead's login and one-time password, and warnings about the server. Raises TeamError if the project
+    exists (after an upgrade of the tables), or if the user lacks the privileges.
     """
     if not _PROJECT_NAME.fullmatch(project):
         raise TeamError(f"invalid project name {project!a}: use lower-case letters, digits, - and _, at most 30")
@@ -282,7 +282,7 @@ def create_team(address: ServerAddress, project: str, lead: str, reveal: str) ->
 
 
 def find_weak_access_rules(connection: Connection[Any]) -> list[str]:
-    """Describe the lines of pg_hba.conf that let somebody in without SCRAM. Empty if the login may not read them."""
+    """Describe the lines of pg_hba.conf that allow a login without SCRAM. Empty if the user may not read the file."""
     import psycopg
 
     try:
@@ -296,7 +296,7 @@ def find_weak_access_rules(connection: Connection[Any]) -> list[str]:
 
 
 def upgrade_schema(connection: Connection[Any]) -> None:
-    """Bring the tables to `SCHEMA_VERSION`, and replace the functions. Raises TeamError for a newer server."""
+    """Upgrade the tables to `SCHEMA_VERSION`, and replace the functions. Raises TeamError for a newer server."""
     connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
     row = connection.execute("SELECT to_regclass('fcreview.migration') IS NOT NULL").fetchone()
     version = 0

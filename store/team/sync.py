@@ -1,4 +1,4 @@
-"""Exchange of lines, queues and digests with the team, in a thread of its own while the app is open."""
+"""Exchange lines, queues and digests with the team, in a separate thread while the app is open."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1.0
 """Seconds between two requests for new lines."""
 SCAN_SECONDS = 0.2
-"""Seconds between two looks at the user's own journal."""
+"""Seconds between two checks of the user's own journal."""
 MAX_WAIT_SECONDS = 30.0
 """Longest pause after a failed attempt to connect."""
 STOP_SECONDS = 2.0
@@ -57,7 +57,7 @@ class TeamSync:
         self._thread.start()
 
     def stop(self) -> SyncStatus:
-        """Send what is left, for at most `STOP_SECONDS`, and return the last status. Without a server, do not wait."""
+        """Send unsent lines for at most `STOP_SECONDS`, and return the last status. Without a server, do not wait."""
         self._stopping.set()
         if self._thread.is_alive() and not self.status.problem:
             self._thread.join(STOP_SECONDS)
@@ -84,7 +84,7 @@ class TeamSync:
         exchange.close()
 
     def _exchange_lines(self, exchange: Exchange) -> str:
-        """Send and receive lines. Return the reason if that fails; then the next attempt connects again."""
+        """Send and receive lines. If that fails, return the reason; the next attempt then connects again."""
         from fcreview.store.team.sync import fetch_queues
 
         try:
@@ -99,7 +99,7 @@ class TeamSync:
         return ""
 
     def _wait(self, exchange: Exchange, pause: float, *, is_connected: bool) -> None:
-        """Wait until it is time for the next request, or there are lines to send on an open connection."""
+        """Wait until the next request is due, or until an open connection has lines to send."""
         deadline = time.monotonic() + pause
         while not self._stopping.wait(SCAN_SECONDS) and time.monotonic() < deadline:
             unsent = exchange.outbox.scan()
@@ -149,7 +149,7 @@ def report_runs(server: TeamServer, runs: list[tuple[str, int, str, str]]) -> No
 
 
 def compare_runs(own: list[tuple[str, int, str, str]], others: list[RunDigest], annotator: str) -> list[str]:
-    """Describe each run of which another member has other golden answers or predictions than the user."""
+    """Describe each run for which the golden answers or predictions of another member differ from the user's."""
     mine = {run: digests for run, *digests in own}
     problems = []
     for other in others:

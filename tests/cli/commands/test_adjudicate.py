@@ -1,4 +1,4 @@
-"""`fcreview adjudicate`: what annotators differ on and nothing else, without their names; settled once for all."""
+"""`fcreview adjudicate` lists open disagreements without the names of the annotators."""
 
 from __future__ import annotations
 
@@ -16,63 +16,65 @@ Cli = Callable[..., Any]
 CALL = "turn:1/call:1"
 
 
-def say(cli: Cli, run: Path, who: str, number: int, *said: str) -> None:
-    done = cli("label", run, f"simple_python_{number}", *said, "--annotator", who)
+def label_item(cli: Cli, run: Path, who: str, number: int, *options: str) -> None:
+    done = cli("label", run, f"simple_python_{number}", *options, "--annotator", who)
     assert done.code == 0, done.err
 
 
-def all_say(cli: Cli, run: Path, *said: tuple[str, int, dict[str, Any]]) -> None:
-    """Annotator, number and what is said; a command for each annotator."""
-    for who in dict.fromkeys(who for who, *_ in said):
-        rows = [{"id": f"simple_python_{number}"} | fields for name, number, fields in said if name == who]
-        written = run.parent / f"{who}.jsonl"
-        written.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        done = cli("label", run, "--from", written, "--annotator", who)
+def label_items(cli: Cli, run: Path, *reviews: tuple[str, int, dict[str, Any]]) -> None:
+    """Record (annotator, item number, fields) with one command for each annotator."""
+    for who in dict.fromkeys(who for who, *_ in reviews):
+        rows = [{"id": f"simple_python_{number}"} | fields for name, number, fields in reviews if name == who]
+        file = run.parent / f"{who}.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        done = cli("label", run, "--from", file, "--annotator", who)
         assert done.code == 0, done.err
 
 
-def verdicts(number: int, more: dict[str, Any] | None = None, **said: Any) -> list[tuple[str, int, dict[str, Any]]]:
-    return [(who, number, {"value": value} | (more or {})) for who, value in said.items()]
+def make_reviews(
+    number: int, more: dict[str, Any] | None = None, **values: Any
+) -> list[tuple[str, int, dict[str, Any]]]:
+    return [(who, number, {"value": value} | (more or {})) for who, value in values.items()]
 
 
-def listed(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, str, str]]:
+def list_disagreements(cli: Cli, run: Path, *arguments: str) -> list[tuple[str, str, str]]:
     found = cli("adjudicate", run, "--json", *arguments).objects
     return [(each["id"][-1], each["target"], each["criterion"]) for each in found]
 
 
 @pytest.fixture
 def disputed(cli: Cli, imported_run: Path) -> Path:
-    """Differs: 1 in the verdict, 2 in the fault of a pass, 4 on another criterion, 5 on a call. Does not: 0, 3."""
-    all_say(
+    """A run with disagreements on the verdict of item 1, the fault of 2, another criterion of 4 and a call of 5."""
+    label_items(
         cli,
         imported_run,
-        *verdicts(0, alice=True, bob=True, carol="unsure"),
+        *make_reviews(0, alice=True, bob=True, carol="unsure"),
         ("alice", 1, {"value": True, "note": "Rome will do", "tags": ["city"]}),
-        *verdicts(1, bob=False, carol=False, dora="unsure"),
-        *verdicts(2, alice=True, bob=True),
+        *make_reviews(1, bob=False, carol=False, dora="unsure"),
+        *make_reviews(2, alice=True, bob=True),
         ("alice", 2, {"fault": "golden"}),
         ("alice", 3, {"value": False, "fault": "model"}),
         ("bob", 3, {"value": False, "fault": "question"}),
-        *verdicts(4, {"criterion": "completeness"}, alice=0, bob=2),
-        *verdicts(5, {"target": CALL, "criterion": "equivalent"}, alice=True, bob=False),
+        *make_reviews(4, {"criterion": "completeness"}, alice=0, bob=2),
+        *make_reviews(5, {"target": CALL, "criterion": "equivalent"}, alice=True, bob=False),
     )
     return imported_run
 
 
 @pytest.mark.sweep
-def test_conflicts_and_only_they_are_listed(cli: Cli, disputed: Path) -> None:
-    assert listed(cli, disputed) == [
+def test_disagreements_are_listed(cli: Cli, disputed: Path) -> None:
+    assert list_disagreements(cli, disputed) == [
         ("1", "item", "correct"),
         ("2", "item", "correct"),
         ("4", "item", "completeness"),
         ("5", "item", "correct"),
         ("5", CALL, "equivalent"),
     ]
-    assert listed(cli, disputed, "--where", 'id:"simple_python_4"') == [("4", "item", "completeness")]
+    assert list_disagreements(cli, disputed, "--where", 'id:"simple_python_4"') == [("4", "item", "completeness")]
 
 
 @pytest.mark.sweep
-def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, disputed: Path) -> None:
+def test_json_has_answers_without_names(cli: Cli, disputed: Path) -> None:
     done = cli("adjudicate", disputed, "--json")
     first, fault = done.objects[:2]
     answers, automatic = first.pop("answers"), first.pop("automatic")
@@ -96,14 +98,14 @@ def test_a_line_of_json_has_what_is_needed_to_settle_it_and_no_names(cli: Cli, d
 
 
 @pytest.mark.sweep
-def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_imported_runs: Path) -> None:
-    said = [
+def test_answer_letters_do_not_identify_annotators(cli: Cli, two_imported_runs: Path) -> None:
+    reviews = [
         each
         for model in ("maple", "birch")
         for number in range(6)
-        for each in verdicts(number, {"model": model}, alice=True, bob=False)
+        for each in make_reviews(number, {"model": model}, alice=True, bob=False)
     ]
-    all_say(cli, two_imported_runs, *said)
+    label_items(cli, two_imported_runs, *reviews)
     found = cli("adjudicate", two_imported_runs, "--json").objects
     assert len(found) == 12
     assert len({each["answers"][0]["value"] for each in found}) == 2
@@ -113,7 +115,7 @@ def test_letters_do_not_tell_who_gave_which_answer(cli: Cli, two_imported_runs: 
 
 
 @pytest.mark.sweep
-def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disputed: Path) -> None:
+def test_text_shows_answers_and_command_to_adjudicate(cli: Cli, disputed: Path) -> None:
     done = cli("adjudicate", disputed)
     assert done.code == 0
     assert done.err == "5 disagreements to resolve\n"
@@ -136,41 +138,41 @@ def test_the_text_shows_both_sides_and_the_command_that_settles(cli: Cli, disput
     command = shlex.split(first.rsplit("\n", 1)[1])
     assert command[0] == "fcreview"
     assert cli(*command[1:-1], "pass").code == 0
-    assert ("1", "item", "correct") not in listed(cli, disputed)
+    assert ("1", "item", "correct") not in list_disagreements(cli, disputed)
 
 
-def test_the_command_names_the_workspace_that_was_named(cli: Cli, disputed: Path) -> None:
-    told = cli("adjudicate", disputed, "--workspace", disputed).out
-    command = shlex.split(next(line for line in told.splitlines() if "--adjudicate" in line))
+def test_printed_command_has_workspace_option(cli: Cli, disputed: Path) -> None:
+    text = cli("adjudicate", disputed, "--workspace", disputed).out
+    command = shlex.split(next(line for line in text.splitlines() if "--adjudicate" in line))
     assert command[command.index("--workspace") + 1] == str(disputed)
 
 
 @pytest.mark.sweep
-def test_what_is_settled_comes_back_only_when_the_answer_changes(cli: Cli, disputed: Path) -> None:
-    for number, said in ((1, ["--verdict", "fail"]), (2, ["--fault", "golden"])):
-        say(cli, disputed, "judy", number, "--adjudicate", *said)
-    assert [number for number, *_ in listed(cli, disputed)] == ["4", "5", "5"]
-    say(cli, disputed, "judy", 5, "--adjudicate", "--verdict", "pass", "--target", CALL, "--criterion", "equivalent")
-    assert listed(cli, disputed) == [("4", "item", "completeness")]
+def test_adjudicated_item_returns_only_after_answer_changes(cli: Cli, disputed: Path) -> None:
+    for number, options in ((1, ["--verdict", "fail"]), (2, ["--fault", "golden"])):
+        label_item(cli, disputed, "judy", number, "--adjudicate", *options)
+    assert [number for number, *_ in list_disagreements(cli, disputed)] == ["4", "5", "5"]
+    label_item(
+        cli, disputed, "judy", 5, "--adjudicate", "--verdict", "pass", "--target", CALL, "--criterion", "equivalent"
+    )
+    assert list_disagreements(cli, disputed) == [("4", "item", "completeness")]
     results = disputed / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
-    assert listed(cli, disputed) == [("4", "item", "completeness")]  # what was said is of another answer
-    all_say(cli, disputed, *verdicts(1, alice=False, bob=True))
-    assert listed(cli, disputed)[0] == ("1", "item", "correct")
+    assert list_disagreements(cli, disputed) == [("4", "item", "completeness")]  # the reviews are stale
+    label_items(cli, disputed, *make_reviews(1, alice=False, bob=True))
+    assert list_disagreements(cli, disputed)[0] == ("1", "item", "correct")
 
 
-def test_nobody_differs(cli: Cli, imported_run: Path) -> None:
-    all_say(cli, imported_run, *verdicts(0, alice=True, bob="unsure"))
+def test_no_disagreements_print_message(cli: Cli, imported_run: Path) -> None:
+    label_items(cli, imported_run, *make_reviews(0, alice=True, bob="unsure"))
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", imported_run, *arguments)
         assert (done.code, done.out, done.err) == (0, "", "no disagreements\n")
 
 
-def test_hostile_answers_do_not_reach_the_terminal(
-    cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]
-) -> None:
-    say(cli, imported_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile)
-    say(cli, imported_run, "bob", 5, "--verdict", "pass")
+def test_hostile_answers_are_harmless(cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
+    label_item(cli, imported_run, "alice", 5, "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+    label_item(cli, imported_run, "bob", 5, "--verdict", "pass")
     for arguments in ([], ["--json"]):
         done = cli("adjudicate", imported_run, *arguments)
         assert done.code == 0

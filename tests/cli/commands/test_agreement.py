@@ -1,4 +1,4 @@
-"""`fcreview agreement`: three annotators label sample runs, and what is printed is what independent libraries say."""
+"""`fcreview agreement` prints the figures that independent libraries compute."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 @dataclass
-class Labelled:
+class LabelledRuns:
     runs: Path
     home: Path
-    said: dict[tuple[str, str], list[dict[str, Any]]]
-    """By benchmark and criterion a unit an entry: what each annotator said of it, "unsure" left out."""
+    values: dict[tuple[str, str], list[dict[str, Any]]]
+    """Value by annotator of each item, without "unsure", by (benchmark, criterion)."""
 
     def __call__(self, *arguments: str | Path) -> Done:
         return run_in_this_process(["agreement", self.runs, *arguments], self.home, environment(self.home))
 
     def units(self, criterion: str) -> list[dict[str, Any]]:
-        return [unit for (_, of), units in self.said.items() if of == criterion for unit in units]
+        return [unit for (_, name), units in self.values.items() if name == criterion for unit in units]
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
-    """Three annotators label items of two benchmarks with `fcreview label`; carol leaves some out."""
+def labelled_runs(tmp_path_factory: pytest.TempPathFactory) -> LabelledRuns:
+    """Runs of two benchmarks labelled by three annotators. carol skips some items."""
     home = tmp_path_factory.mktemp("agreement")
-    made = Labelled(home / "runs", home, {})
+    labelled = LabelledRuns(home / "runs", home, {})
     for name in ("acebench", "complexfuncbench"):
-        shutil.copytree(ROOT / "sample_runs" / name, made.runs / name)
+        shutil.copytree(ROOT / "sample_runs" / name, labelled.runs / name)
 
     def cli(*arguments: str | Path) -> Done:
         done = run_in_this_process(arguments, home, environment(home))
@@ -63,7 +63,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
         ("correct", "benchmark:complexfuncbench", {}),
         ("completeness", "benchmark:complexfuncbench", {"target": "response"}),
     ):
-        for item in cli("items", made.runs, "--json", "--where", where, "--limit", 7).objects:
+        for item in cli("items", labelled.runs, "--json", "--where", where, "--limit", 7).objects:
             unit: dict[str, Any] = {}
             common = draw.choice(list(VALUES[criterion])[:-1])
             for who in ANNOTATORS:
@@ -76,61 +76,61 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
                 )
                 if word != "unsure":
                     unit[who] = VALUES[criterion][word]
-            made.said.setdefault((item["benchmark"], criterion), []).append(unit)
+            labelled.values.setdefault((item["benchmark"], criterion), []).append(unit)
     for who, rows in written.items():
         (home / who).write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-        cli("label", made.runs, "--from", home / who, "--annotator", who)
-    return made
+        cli("label", labelled.runs, "--from", home / who, "--annotator", who)
+    return labelled
 
 
-def close(value: float | None, expected: float) -> bool:
+def is_close(value: float | None, expected: float) -> bool:
     return value is not None and abs(value - expected) < 1e-9
 
 
-def alpha(units: list[dict[str, Any]], level: Any) -> float:
+def krippendorff_alpha(units: list[dict[str, Any]], level: Any) -> float:
     matrix = [[float(unit[who]) if who in unit else np.nan for unit in units] for who in ANNOTATORS]
     return float(krippendorff.alpha(matrix, level_of_measurement=level))
 
 
-def by(figures: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+def find_figure(figures: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
     (found,) = [figure for figure in figures if all(figure[name] == value for name, value in fields.items())]
     return found
 
 
 @pytest.mark.sweep
-def test_the_figures_are_those_of_independent_libraries(labelled: Labelled) -> None:
-    figures = labelled("--json").objects
+def test_figures_match_independent_libraries(labelled_runs: LabelledRuns) -> None:
+    figures = labelled_runs("--json").objects
     for criterion, level in (("correct", "nominal"), ("completeness", "ordinal")):
-        units = labelled.units(criterion)
-        found = by(figures, scope="overall", criterion=criterion, metric="alpha")
+        units = labelled_runs.units(criterion)
+        found = find_figure(figures, scope="overall", criterion=criterion, metric="alpha")
         assert found["level"] == level
-        assert close(found["value"], alpha(units, level))
+        assert is_close(found["value"], krippendorff_alpha(units, level))
         assert found["n_units"] == sum(len(unit) > 1 for unit in units)
         assert found["n_labels"] == sum(len(unit) for unit in units if len(unit) > 1)
         for pair in (["alice", "bob"], ["alice", "carol"], ["bob", "carol"]):
             both = [unit for unit in units if set(pair) <= unit.keys()]
             task = AnnotationTask([(who, str(at), unit[who]) for at, unit in enumerate(both) for who in pair])
-            cohen = by(figures, scope="overall", criterion=criterion, metric="cohen", annotators=pair)
-            assert close(cohen["value"], task.kappa_pairwise(*pair))
+            cohen = find_figure(figures, scope="overall", criterion=criterion, metric="cohen", annotators=pair)
+            assert is_close(cohen["value"], task.kappa_pairwise(*pair))
             assert cohen["n_units"] == len(both)
-            percent = by(figures, scope="overall", criterion=criterion, metric="percent", annotators=pair)
-            assert close(percent["value"], task.Ao(*pair))
+            percent = find_figure(figures, scope="overall", criterion=criterion, metric="percent", annotators=pair)
+            assert is_close(percent["value"], task.Ao(*pair))
 
 
-def test_benchmarks_are_compared_apart(labelled: Labelled) -> None:
-    figures = labelled("--json", "--by", "benchmark").objects
+def test_benchmarks_are_compared_separately(labelled_runs: LabelledRuns) -> None:
+    figures = labelled_runs("--json", "--by", "benchmark").objects
     assert {figure["scope"] for figure in figures} == {"benchmark"}
-    for (benchmark, criterion), units in labelled.said.items():
-        found = by(figures, benchmark=benchmark, criterion=criterion, metric="alpha")
-        assert close(found["value"], alpha(units, found["level"]))
+    for (benchmark, criterion), units in labelled_runs.values.items():
+        found = find_figure(figures, benchmark=benchmark, criterion=criterion, metric="alpha")
+        assert is_close(found["value"], krippendorff_alpha(units, found["level"]))
         assert found["category"] is None
-    filtered = labelled("--json", "--by", "criterion", "--where", "benchmark:acebench").objects
+    filtered = labelled_runs("--json", "--by", "criterion", "--where", "benchmark:acebench").objects
     (benchmark,) = [figure for figure in figures if figure["benchmark"] == "acebench" and figure["metric"] == "ac1"]
-    assert by(filtered, metric="ac1") == benchmark | {"scope": "overall", "benchmark": None}
+    assert find_figure(filtered, metric="ac1") == benchmark | {"scope": "overall", "benchmark": None}
 
 
-def test_each_line_of_json_says_what_it_is(labelled: Labelled) -> None:
-    done = labelled("--json")
+def test_json_lines_have_all_fields(labelled_runs: LabelledRuns) -> None:
+    done = labelled_runs("--json")
     assert done.code == 0
     assert {tuple(figure) for figure in done.objects} == {
         (
@@ -142,13 +142,13 @@ def test_each_line_of_json_says_what_it_is(labelled: Labelled) -> None:
     assert {figure["given"] for figure in done.objects} == {"seen"}
     whole = [each for each in done.objects if each["low"] is not None]
     assert whole and all(each["low"] <= each["high"] for each in whole)
-    assert labelled("--json").out == done.out
+    assert labelled_runs("--json").out == done.out
 
 
-def test_the_tables_say_the_same(labelled: Labelled) -> None:
-    shown = labelled().out
-    figures = labelled("--json").objects
-    correct = by(figures, scope="overall", criterion="correct", metric="percent", annotators=list(ANNOTATORS))
+def test_tables_show_same_figures(labelled_runs: LabelledRuns) -> None:
+    shown = labelled_runs().out
+    figures = labelled_runs("--json").objects
+    correct = find_figure(figures, scope="overall", criterion="correct", metric="percent", annotators=list(ANNOTATORS))
     interval = f"[{100 * correct['low']:.1f}, {100 * correct['high']:.1f}]"
     row = next(line for line in shown.split("\n") if line.startswith("correct "))
     assert row.split("  ")[-1].strip() == "3"
@@ -158,41 +158,41 @@ def test_the_tables_say_the_same(labelled: Labelled) -> None:
         assert text in shown, text
     unsure = sum(
         orjson.loads(line)["verdict"] == "unsure"
-        for journal in (labelled.runs / ".fcreview" / "reviews").glob("*.jsonl")
+        for journal in (labelled_runs.runs / ".fcreview" / "reviews").glob("*.jsonl")
         for line in journal.read_bytes().splitlines()
     )
     assert unsure
     assert f"{unsure} unsure" in shown.split("\n")[0]
-    only = labelled("--by", "criterion").out
+    only = labelled_runs("--by", "criterion").out
     assert "by benchmark" not in only and "by category" not in only
 
 
 @pytest.mark.sweep
-def test_reviews_given_blind_are_kept_apart(labelled: Labelled, tmp_path: Path) -> None:
-    """As blind annotators and an older version write them: alice's and bob's with the flag, carol's without."""
+def test_blind_reviews_are_compared_separately(labelled_runs: LabelledRuns, tmp_path: Path) -> None:
+    """The reviews of alice and bob are blind. Those of carol have no flag, as from an older version."""
     runs = tmp_path / "runs"
-    shutil.copytree(labelled.runs, runs)
+    shutil.copytree(labelled_runs.runs, runs)
     for who, blind in (("alice", True), ("bob", True), ("carol", None)):
-        rewrite(runs / ".fcreview" / "reviews" / f"{who}.jsonl", blind)
-    apart = Labelled(runs, labelled.home, labelled.said)
-    figures = apart("--json", "--by", "criterion").objects
+        rewrite_blind_flags(runs / ".fcreview" / "reviews" / f"{who}.jsonl", blind)
+    changed = LabelledRuns(runs, labelled_runs.home, labelled_runs.values)
+    figures = changed("--json", "--by", "criterion").objects
     assert {figure["given"] for figure in figures} == {"blind", "unknown"}
-    blind = by(figures, given="blind", criterion="correct", metric="percent")
+    blind = find_figure(figures, given="blind", criterion="correct", metric="percent")
     assert blind["annotators"] == ["alice", "bob"]
-    alone = by(figures, given="unknown", criterion="correct", metric="percent")
+    alone = find_figure(figures, given="unknown", criterion="correct", metric="percent")
     assert (alone["annotators"], alone["value"], alone["n_units"]) == (["carol"], None, 0)
-    assert {figure["given"] for figure in apart("--json", "--given", "blind").objects} == {"blind"}
-    everybody = apart("--json", "--given", "all").objects
-    before = labelled("--json").objects
+    assert {figure["given"] for figure in changed("--json", "--given", "blind").objects} == {"blind"}
+    everybody = changed("--json", "--given", "all").objects
+    before = labelled_runs("--json").objects
     assert everybody == [figure | {"given": "all"} for figure in before]
-    shown = apart("--by", "criterion").out
+    shown = changed("--by", "criterion").out
     assert "blind reviews: 2 annotators (alice, bob)" in shown
     assert "reviews with unknown blind status: 1 annotator (carol)" in shown
-    assert apart("--given", "seen").out == "no reviews to compare: none is seen\n"
+    assert changed("--given", "seen").out == "no reviews to compare: none is seen\n"
 
 
-def rewrite(journal: Path, blind: bool | None) -> None:
-    """The same events with another flag, chained anew."""
+def rewrite_blind_flags(journal: Path, blind: bool | None) -> None:
+    """Set the blind flag of all events and chain them again."""
     lines, previous = [], ""
     for line in journal.read_bytes().splitlines():
         content = orjson.loads(line) | {"previous": previous, "blind": blind}
@@ -202,13 +202,13 @@ def rewrite(journal: Path, blind: bool | None) -> None:
     journal.write_bytes(b"".join(lines))
 
 
-def test_where_nobody_reviewed_nothing_is_compared(cli: Cli, one_run: Path) -> None:
+def test_run_without_reviews_is_not_compared(cli: Cli, one_run: Path) -> None:
     done = cli("agreement", one_run)
     assert (done.code, done.out) == (0, "no reviews to compare\n")
     assert cli("agreement", one_run, "--json").out == ""
 
 
-def test_one_annotator_alone_has_no_figures(cli: Cli, one_run: Path) -> None:
+def test_single_annotator_has_no_figures(cli: Cli, one_run: Path) -> None:
     cli("label", one_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
     shown = cli("agreement", one_run).out
     assert "1 annotator (alice), 1 label" in shown
@@ -217,13 +217,13 @@ def test_one_annotator_alone_has_no_figures(cli: Cli, one_run: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--given", "half"], ["--by", "model"], ["--by", "category", "--by", "x"]])
-def test_an_unknown_word_is_wrong_usage(cli: Cli, one_run: Path, arguments: list[str]) -> None:
+def test_unknown_option_value_is_wrong_usage(cli: Cli, one_run: Path, arguments: list[str]) -> None:
     done = cli("agreement", one_run, *arguments)
     assert (done.code, done.out) == (2, "")
     assert ": choose " in done.err
 
 
-def test_hostile_names_do_not_reach_the_terminal(cli: Cli, one_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
+def test_hostile_names_are_harmless(cli: Cli, one_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
     cli("label", one_run, "simple_python_1", "--verdict", "pass", "--annotator", "alice")
     journal = one_run / ".fcreview" / "reviews" / "alice.jsonl"
     name = hostile.replace("/", "")[:60]

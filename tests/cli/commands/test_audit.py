@@ -1,4 +1,4 @@
-"""`fcreview audit`: every act on an item in the order of time, taken back or not."""
+"""`fcreview audit` lists every event of an item in the order of time, including retracted ones."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ Cli = Callable[..., Any]
 NAME = "simple_python_1"
 
 
-def say(cli: Cli, run: Path, who: str, *said: str) -> str:
-    done = cli("label", run, NAME, *said, "--annotator", who, "--json")
+def label_item(cli: Cli, run: Path, who: str, *options: str) -> str:
+    done = cli("label", run, NAME, *options, "--annotator", who, "--json")
     assert done.code == 0, done.err
     return str(done.objects[0]["event"])
 
 
-def rewrite(journal: Path, **fields: Any) -> None:
-    """The journal's only event with other fields."""
+def change_event(journal: Path, **fields: Any) -> None:
+    """Change fields of the only event of the journal."""
     content = json.loads(journal.read_bytes()) | fields
     content = {name: value for name, value in content.items() if value is not None}
     journal.write_text(json.dumps(content | {"hash": hash_event(content)}) + "\n")
 
 
 @pytest.fixture
-def told(cli: Cli, imported_run: Path) -> list[str]:
-    """Carol spoke blind and, by the clock, first; of alice's it is not recorded; bob's is taken back; judy settles."""
-    events = [say(cli, imported_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city")]
-    events.append(say(cli, imported_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1"))
+def reviews(cli: Cli, imported_run: Path) -> list[str]:
+    """Event ids: alice's has no blind flag, bob's is retracted, carol's is blind and earliest, judy's adjudicates."""
+    events = [label_item(cli, imported_run, "alice", "--verdict", "pass", "--fault", "golden", "--tag", "city")]
+    events.append(label_item(cli, imported_run, "bob", "--verdict", "fail", "--target", "turn:1/call:1"))
     assert cli("label", imported_run, "--undo", "--annotator", "bob").code == 0
-    events.append(say(cli, imported_run, "carol", "--verdict", "2", "--criterion", "completeness"))
-    events.append(say(cli, imported_run, "judy", "--verdict", "pass", "--adjudicate", "--reason", "Rome will do"))
-    reviews = imported_run / ".fcreview" / "reviews"
-    rewrite(reviews / "carol.jsonl", blind=True, time="2020-01-01T00:00:00.000Z")
-    rewrite(reviews / "alice.jsonl", blind=None)
+    events.append(label_item(cli, imported_run, "carol", "--verdict", "2", "--criterion", "completeness"))
+    events.append(
+        label_item(cli, imported_run, "judy", "--verdict", "pass", "--adjudicate", "--reason", "Rome will do")
+    )
+    folder = imported_run / ".fcreview" / "reviews"
+    change_event(folder / "carol.jsonl", blind=True, time="2020-01-01T00:00:00.000Z")
+    change_event(folder / "alice.jsonl", blind=None)
     return events
 
 
 @pytest.mark.sweep
-def test_every_act_is_there_in_the_order_of_time(cli: Cli, imported_run: Path, told: list[str]) -> None:
+def test_events_are_listed_by_time(cli: Cli, imported_run: Path, reviews: list[str]) -> None:
     acts = cli("audit", imported_run, NAME, "--json").objects
     assert [(each["annotator"], each["act"], each["blind"]) for each in acts] == [
         ("carol", "review", "yes"),
@@ -58,7 +60,7 @@ def test_every_act_is_there_in_the_order_of_time(cli: Cli, imported_run: Path, t
     carol, alice, bob, retraction, judy = acts
     assert (carol["criterion"], carol["value"], carol["time"]) == ("completeness", 2, "2020-01-01T00:00:00.000Z")
     assert (alice["value"], alice["fault"], alice["tags"], alice["note"]) == (True, "golden", ["city"], None)
-    assert (bob["event"], bob["target"], bob["retracts"]) == (told[1], "turn:1/call:1", None)
+    assert (bob["event"], bob["target"], bob["retracts"]) == (reviews[1], "turn:1/call:1", None)
     assert bob["retracted_by"] == retraction["event"]
     assert retraction["retracts"] == bob["event"]
     assert [each["retracted_by"] for each in (carol, alice, retraction, judy)] == [None] * 4
@@ -67,12 +69,12 @@ def test_every_act_is_there_in_the_order_of_time(cli: Cli, imported_run: Path, t
 
 
 @pytest.mark.sweep
-def test_the_text_says_the_same(cli: Cli, imported_run: Path, told: list[str]) -> None:
+def test_text_shows_same_events(cli: Cli, imported_run: Path, reviews: list[str]) -> None:
     done = cli("audit", imported_run, NAME)
     assert done.code == 0
     assert done.err == f"5 events on {NAME}\n"
     shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", done.out)
-    for number, event in enumerate(told):
+    for number, event in enumerate(reviews):
         shown = shown.replace(event[:8], f"E{number}")
     retraction = cli("audit", imported_run, NAME, "--json").objects[3]["event"]
     assert shown.replace(retraction[:8], "R").splitlines() == [
@@ -88,29 +90,29 @@ def test_the_text_says_the_same(cli: Cli, imported_run: Path, told: list[str]) -
         "           adjudicates item · correct pass",
         "           note  Rome will do",
     ]
-    nothing = cli("audit", imported_run, "simple_python_2")
-    assert (nothing.code, nothing.out, nothing.err) == (0, "", "no reviews\n")
+    none = cli("audit", imported_run, "simple_python_2")
+    assert (none.code, none.out, none.err) == (0, "", "no reviews\n")
 
 
 @pytest.mark.sweep
-def test_what_is_of_another_answer_is_marked(cli: Cli, imported_run: Path, told: list[str]) -> None:
+def test_stale_reviews_are_marked(cli: Cli, imported_run: Path, reviews: list[str]) -> None:
     results = imported_run / "result/maple/non_live/BFCL_v4_simple_python_result.json"
     results.write_text(results.read_text().replace("Rome", "Bergen"))
-    say(cli, imported_run, "alice", "--verdict", "fail")
+    label_item(cli, imported_run, "alice", "--verdict", "fail")
     acts = cli("audit", imported_run, NAME, "--json").objects
     assert [each["stale"] for each in acts] == [True] * 5 + [False]
     assert cli("audit", imported_run, NAME).out.count("STALE") == 5
 
 
 @pytest.mark.sweep
-def test_nobody_takes_back_what_another_said(cli: Cli, imported_run: Path, told: list[str]) -> None:
+def test_annotator_cannot_retract_reviews_of_others(cli: Cli, imported_run: Path, reviews: list[str]) -> None:
     from fcreview.model.review import Annotation, ItemKey
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.workspace import Workspace
 
     mallory = Journal(Workspace(imported_run / ".fcreview"), "mallory")
     event = mallory.append(ItemKey("bfcl", "V4", "en", "maple", "simple_python", NAME), Annotation(verdict=False))
-    event.event = told[0]
+    event.event = reviews[0]
     mallory.retract(event)
     acts = cli("audit", imported_run, NAME, "--json").objects
     (alice,) = [each for each in acts if each["annotator"] == "alice"]
@@ -118,13 +120,11 @@ def test_nobody_takes_back_what_another_said(cli: Cli, imported_run: Path, told:
     assert [each["blind"] for each in acts if each["annotator"] == "mallory"] == ["unknown", "unknown"]
 
 
-def test_hostile_words_do_not_reach_the_terminal(
-    cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]
-) -> None:
-    say(cli, imported_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
+def test_hostile_texts_are_harmless(cli: Cli, imported_run: Path, hostile: str, raw: tuple[str, ...]) -> None:
+    label_item(cli, imported_run, "alice", "--verdict", "fail", "--reason", hostile, "--tag", hostile)
     name = hostile.replace("/", "")[:60]
     journal = (imported_run / ".fcreview/reviews/alice.jsonl").rename(imported_run / f".fcreview/reviews/{name}.jsonl")
-    rewrite(journal, annotator=name, criterion=hostile, time=hostile)
+    change_event(journal, annotator=name, criterion=hostile, time=hostile)
     for arguments in ([], ["--json"]):
         done = cli("audit", imported_run, NAME, *arguments)
         assert done.code == 0

@@ -1,4 +1,4 @@
-"""`fcreview calibrate`: what the sources say beside what people settled, and filters that open each cell."""
+"""`fcreview calibrate` compares automatic verdicts with reviews and gives a filter for each cell."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Cli = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def reviewed_run(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six items, one passes officially; two people: the failing 1 is right, 2 wrong, 3 disputed, 0 right."""
-    said = ((0, "ann", "pass"), (1, "ann", "pass"), (2, "ann", "fail"), (3, "ann", "pass"), (3, "bob", "fail"))
+    """Six items, of which 0 passes officially. The reviews pass 0 and 1, fail 2, and disagree on 3."""
+    labels = ((0, "ann", "pass"), (1, "ann", "pass"), (2, "ann", "fail"), (3, "ann", "pass"), (3, "bob", "fail"))
     run = shutil.copytree(imported_templates / "one", tmp_path_factory.mktemp("reviewed") / "runs")
-    for at, who, verdict in said:
+    for at, who, verdict in labels:
         done = module_cli("label", run, f"simple_python_{at}", "--verdict", verdict, "--annotator", who)
         assert done.code == 0, done.err
     return run
@@ -50,7 +50,7 @@ def test_confusion_matrix_figures_and_kinds(cli: Cli, reviewed: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_every_cell_opens_its_items_and_no_others(cli: Cli, reviewed: Path) -> None:
+def test_filter_of_each_cell_selects_its_items(cli: Cli, reviewed: Path) -> None:
     found = cli("calibrate", reviewed, "--json").objects
     cells = [cell for each in found for cell in each.get("cells", [])]
     wrong = [{"n": each["wrong"], "where": each["where"]} for each in found if each["kind"] == "wrong"]
@@ -61,7 +61,7 @@ def test_every_cell_opens_its_items_and_no_others(cli: Cli, reviewed: Path) -> N
 
 
 @pytest.mark.sweep
-def test_a_cell_opens_items_within_the_filter(cli: Cli, reviewed: Path) -> None:
+def test_filter_of_cell_includes_where_option(cli: Cli, reviewed: Path) -> None:
     found = cli("calibrate", reviewed, "--where", "id:simple_python_1 OR id:simple_python_2", "--json").objects
     cell = next(cell for cell in found[0]["cells"] if cell["said"] is False and cell["settled"] is True)
     assert [item["id"] for item in cli("items", reviewed, "--where", cell["where"], "--json").objects] == [
@@ -70,7 +70,7 @@ def test_a_cell_opens_items_within_the_filter(cli: Cli, reviewed: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
+def test_policy_decides_effective_reviews(cli: Cli, reviewed: Path) -> None:
     cli("label", reviewed, "simple_python_3", "--verdict", "fail", "--annotator", "eve")
     n = [
         cli("calibrate", reviewed, "--by", "overall", "--policy", policy, "--json").objects[0]["n"]
@@ -80,17 +80,17 @@ def test_the_policy_decides_what_is_settled(cli: Cli, reviewed: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_as_text_it_says_how_reviews_were_chosen(cli: Cli, reviewed: Path, imported_run: Path) -> None:
+def test_text_shows_item_selection(cli: Cli, reviewed: Path, imported_run: Path) -> None:
     done = cli("calibrate", reviewed)
     assert "0 of them in a random sample" in done.out and "queue create" in done.out
     assert "official:fail human:pass" in done.out
 
 
 @pytest.mark.sweep
-def test_labels_on_items_of_a_sample_are_random_whoever_brought_them(cli: Cli, imported_run: Path) -> None:
-    """The rule is that of `estimate`."""
-    drawn = ("--name", "pilot", "--size", "3", "--annotators", "ann")
-    assert cli("queue", "create", imported_run, *drawn).code == 0
+def test_labels_on_sampled_items_count_as_random(cli: Cli, imported_run: Path) -> None:
+    """As in `estimate`."""
+    options = ("--name", "pilot", "--size", "3", "--annotators", "ann")
+    assert cli("queue", "create", imported_run, *options).code == 0
     items = [each["id"] for each in cli("queue", "show", imported_run, "pilot", "--json").objects[1:]]
     chosen = []
     for item in items:
@@ -103,7 +103,7 @@ def test_labels_on_items_of_a_sample_are_random_whoever_brought_them(cli: Cli, i
     assert cli("calibrate", imported_run, "--by", "overall", "--json").objects[0]["chosen"] == "both"
 
 
-def test_without_reviews_it_says_so(cli: Cli, imported_run: Path) -> None:
+def test_run_without_reviews_prints_message(cli: Cli, imported_run: Path) -> None:
     assert "nothing to compare" in cli("calibrate", imported_run).out
     assert cli("calibrate", imported_run, "--json").objects == []
     assert cli("calibrate", imported_run, "--by", "colour").code == 2

@@ -1,4 +1,4 @@
-"""Judges in `fcreview calibrate` have their own names."""
+"""`fcreview calibrate` names each judge."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from typing import Any
 SAMPLE = Path(__file__).parents[3] / "sample_runs/confetti"
 
 
-def test_the_verdict_that_follows_from_dialog_acts_names_their_classifier(
-    cli: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_dialog_act_verdict_names_classifier(cli: Callable[..., Any], tmp_path: Path) -> None:
     run = tmp_path / "confetti"
     shutil.copytree(SAMPLE, run)
     assert cli("import", run).code == 0

@@ -1,4 +1,4 @@
-"""`fcreview compare` on small runs: what it counts, how it is asked, and what it refuses."""
+"""`fcreview compare` compares verdicts of two or more runs and refuses invalid combinations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.stats.comparison_cases import run
 
 @pytest.mark.sweep
 def test_two_runs_as_json(cli: Cli, two_imported_runs: Path) -> None:
-    """`maple` passes one of six items, `birch` all."""
+    """`maple` passes one of six items, `birch` passes all."""
     done = cli("compare", two_imported_runs, "maple", "birch", "--json")
     assert done.code == 0, done.err
     overall, *rest = done.objects
@@ -68,9 +68,9 @@ def test_official_against_rule_of_one_run(cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_a_review_counts_for_effective_verdicts_only(cli: Cli, two_imported_runs: Path) -> None:
-    said = cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
-    assert said.code == 0, said.err
+def test_review_changes_only_effective_verdicts(cli: Cli, two_imported_runs: Path) -> None:
+    done = cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass")
+    assert done.code == 0, done.err
 
     def only_b(source: str) -> object:
         return cli("compare", two_imported_runs, "maple", "birch", "--source", source, "--json").objects[0]["only_b"]
@@ -78,7 +78,7 @@ def test_a_review_counts_for_effective_verdicts_only(cli: Cli, two_imported_runs
     assert (only_b("official"), only_b("rule"), only_b("effective")) == (5, 5, 4)
 
 
-def test_a_filter_chooses_the_items(cli: Cli, two_imported_runs: Path) -> None:
+def test_filter_selects_items(cli: Cli, two_imported_runs: Path) -> None:
     done = cli("compare", two_imported_runs, "1", "2", "--where", "id:simple_python_1", "--json")
     assert done.objects[0]["n"] == 1
 
@@ -94,14 +94,14 @@ def test_all_runs_as_a_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path)
 
 @pytest.fixture
 def one_without_scores(tmp_path: Path) -> Path:
-    """`maple` has official verdicts and passes one of six items; `birch` has none and passes all."""
+    """`maple` has official verdicts and passes one of six items; `birch` has no official verdicts and passes all."""
     root = tmp_path / "runs"
     write_two(root)
     shutil.rmtree(root / "score" / "birch")
     return root
 
 
-def test_each_run_keeps_its_official_verdicts_where_another_has_none(cli: Cli, one_without_scores: Path) -> None:
+def test_run_without_official_verdicts_uses_recomputed_ones(cli: Cli, one_without_scores: Path) -> None:
     done = cli("compare", one_without_scores, "1", "2", "1", "--json")
     runs = {each["model"]: each for each in done.objects if each["kind"] == "run"}
     assert {model: (each["source"], each["source_reason"]) for model, each in runs.items()} == {
@@ -120,7 +120,7 @@ def test_each_run_keeps_its_official_verdicts_where_another_has_none(cli: Cli, o
     )
 
 
-def test_the_matrix_as_text(cli: Cli, two_imported_runs: Path) -> None:
+def test_matrix_as_text(cli: Cli, two_imported_runs: Path) -> None:
     out = cli("compare", two_imported_runs, "1", "2", "2").out
     assert "ranked by the 6 items that have a verdict in every run" in out
     assert "✓✗" in out
@@ -136,7 +136,7 @@ def test_the_matrix_as_text(cli: Cli, two_imported_runs: Path) -> None:
         (["1", "2", "1", "--against", "rule"], 2, "--against needs two runs"),
     ],
 )
-def test_what_cannot_be_compared_is_said(
+def test_invalid_comparison_is_reported(
     cli: Cli, two_imported_runs: Path, arguments: list[str], code: int, why: str
 ) -> None:
     done = cli("compare", two_imported_runs, *arguments)
@@ -146,9 +146,7 @@ def test_what_cannot_be_compared_is_said(
 
 
 @pytest.mark.parametrize(("runs", "marks"), [(60, 60), (61, 40), (300, 40)])
-def test_of_many_runs_the_best_and_the_weakest_have_their_marks(
-    capsys: pytest.CaptureFixture[str], runs: int, marks: int
-) -> None:
+def test_matrix_marks_best_and_weakest_of_many_runs(capsys: pytest.CaptureFixture[str], runs: int, marks: int) -> None:
     found = build_run_matrix([run("F" if at % 3 else "P") for at in range(runs)])
     print_matrix_items("hardest items first", found.items, 5)
     heading, _, item = capsys.readouterr().out.split("\n")[1:4]

@@ -1,4 +1,4 @@
-"""The script is run by a real shell."""
+"""The completion scripts work in a real shell."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from tests.cli.conftest import Cli
 
 
-def completed(script: str, *words: str) -> list[str]:
+def complete(script: str, *words: str) -> list[str]:
     quoted = " ".join(f"'{word}'" for word in words)
     ask = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _fcreview; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True, timeout=30)
     return done.stdout.split()
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
-def test_bash_completes_commands_and_their_options(cli: Cli) -> None:
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_commands_and_options(cli: Cli) -> None:
     script = cli("completion", "bash").out
-    assert completed(script, "fcreview", "tri") == ["triage"]
-    assert completed(script, "fcreview", "export", "--ann") == ["--annotator"]
-    assert completed(script, "fcreview", "queue", "cre") == ["create"]
-    assert "--overlap" in completed(script, "fcreview", "queue", "create", "--")
+    assert complete(script, "fcreview", "tri") == ["triage"]
+    assert complete(script, "fcreview", "export", "--ann") == ["--annotator"]
+    assert complete(script, "fcreview", "queue", "cre") == ["create"]
+    assert "--overlap" in complete(script, "fcreview", "queue", "create", "--")
 
 
 def test_other_shells(cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""What `doctor` says of many runs at once."""
+"""`fcreview doctor` summarizes many runs and lists refused files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import Cli, write_model
 
 
-def test_what_is_the_same_of_many_runs_is_one_line_with_their_number(cli: Cli, tmp_path: Path) -> None:
+def test_same_problem_of_many_runs_is_one_line(cli: Cli, tmp_path: Path) -> None:
     root = tmp_path / "runs"
     for number in range(5):
         write_model(root, f"maple-{number}", ["[f(x=1)]"], {})
@@ -22,7 +22,7 @@ def test_what_is_the_same_of_many_runs_is_one_line_with_their_number(cli: Cli, t
 
 
 def test_stored_runs_without_their_files_are_listed(cli: Cli, two_imported_runs: Path) -> None:
-    """`runs` opens them too."""
+    """`runs` lists them too."""
     for folder in ("result", "score"):
         shutil.rmtree(two_imported_runs / folder)
     assert cli("runs", two_imported_runs).code == 0
@@ -34,7 +34,7 @@ def test_stored_runs_without_their_files_are_listed(cli: Cli, two_imported_runs:
     assert not any(each["kind"] == "error" for each in done.objects)
 
 
-def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_imported_runs: Path) -> None:
+def test_rebuild_after_upgrade_is_reported(cli: Cli, two_imported_runs: Path) -> None:
     assert cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
     with duckdb.connect(two_imported_runs / ".fcreview" / "store.duckdb") as connection:
         connection.execute("UPDATE meta SET value = '0' WHERE key = 'schema_version'")
@@ -48,7 +48,7 @@ def test_after_an_upgrade_a_message_says_what_was_rebuilt(cli: Cli, two_imported
     assert "Rebuilt" not in cli("runs", two_imported_runs).err
 
 
-def test_runs_of_an_older_importer_are_imported_again_with_a_message(cli: Cli, two_imported_runs: Path) -> None:
+def test_import_after_upgrade_is_reported(cli: Cli, two_imported_runs: Path) -> None:
     assert cli("label", two_imported_runs, "simple_python_1", "--run", "1", "--verdict", "pass").code == 0
     with duckdb.connect(two_imported_runs / ".fcreview" / "store.duckdb") as connection:
         connection.execute("UPDATE runs SET version = version - 1")
@@ -59,7 +59,7 @@ def test_runs_of_an_older_importer_are_imported_again_with_a_message(cli: Cli, t
     assert "Imported" not in cli("runs", two_imported_runs).err
 
 
-def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+def test_refused_workspace_files_are_listed(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     assert cli("doctor", imported_run).code == 0
     assert "store           verified" in cli("doctor", imported_run).out
     root, outside = imported_run / ".fcreview", tmp_path / "outside"
@@ -79,7 +79,7 @@ def test_what_is_refused_in_a_workspace_is_listed(cli: Cli, imported_run: Path, 
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="gives a file to another user, which only root can")
-def test_the_store_of_another_user_is_marked(cli: Cli, imported_run: Path) -> None:
+def test_store_of_other_user_is_marked(cli: Cli, imported_run: Path) -> None:
     store = imported_run / ".fcreview" / "store.duckdb"
     os.chown(store, 4242, 4242)
     assert "! store           not verified. Another user wrote this store" in cli("doctor", imported_run).out

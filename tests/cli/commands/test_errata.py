@@ -1,4 +1,4 @@
-"""Errata from a review to a rescored run: `errata create`, `check` and `issue`, `--errata`, and the report."""
+"""Errata are created from reviews, checked, and applied to runs with `--errata`."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def runs(tmp_path: Path, samples: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def corrected(module_cli: Cli, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place, cli = tmp_path_factory.mktemp("corrected"), module_cli
+def errata_folder(module_cli: Cli, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place, cli = tmp_path_factory.mktemp("errata"), module_cli
     runs = shutil.copytree(samples / "bfcl", place / "runs", ignore=shutil.ignore_patterns("__pycache__"))
     fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [30], "name": ["bread", ""]}}]})
     done = cli("label", runs, ITEM, "--run", "maple-8b", "--golden-fix", fix, "--reason", "so asked")
@@ -37,48 +37,48 @@ def corrected(module_cli: Cli, samples: Path, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.fixture
-def mended(corrected: Path, runs: Path, tmp_path: Path) -> Path:
-    """A file with one golden answer: half an hour is 30 minutes."""
-    shutil.copytree(corrected, tmp_path, dirs_exist_ok=True)
+def errata(errata_folder: Path, runs: Path, tmp_path: Path) -> Path:
+    """An errata file with one golden answer (30 minutes)."""
+    shutil.copytree(errata_folder, tmp_path, dirs_exist_ok=True)
     return tmp_path / "errata.jsonl"
 
 
-def rule_of(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bool | None]:
+def rule_verdicts(cli: Cli, runs: Path, *more: str | Path) -> dict[tuple[str, str], bool | None]:
     rows = cli("items", runs, "--json", "--queue", "dataset", *more).objects
     return {(row["model"], row["id"]): row["rule"] for row in rows}
 
 
 @pytest.mark.sweep
-def test_a_fix_rescores_exactly_its_item(cli: Cli, runs: Path, mended: Path) -> None:
-    before = rule_of(cli, runs)
-    after = rule_of(cli, runs, "--errata", mended)
+def test_erratum_rescores_only_its_item(cli: Cli, runs: Path, errata: Path) -> None:
+    before = rule_verdicts(cli, runs)
+    after = rule_verdicts(cli, runs, "--errata", errata)
     changed = {key for key in before if before[key] is not after[key]}
     assert changed and {item for _, item in changed} == {ITEM}
-    mended.unlink()
-    assert rule_of(cli, runs) == after, "they hold from now on"
-    again = cli("errata", "create", runs, "-o", mended, "--force")
-    assert again.code == 0 and "1 golden answer" in again.err, "what is applied is taken along"
-    assert rule_of(cli, runs, "--errata", "none") == before
+    errata.unlink()
+    assert rule_verdicts(cli, runs) == after, "the workspace keeps the errata"
+    again = cli("errata", "create", runs, "-o", errata, "--force")
+    assert again.code == 0 and "1 golden answer" in again.err, "applied errata are included"
+    assert rule_verdicts(cli, runs, "--errata", "none") == before
 
 
 @pytest.mark.sweep
-def test_reviews_count_as_before(cli: Cli, runs: Path, mended: Path) -> None:
+def test_errata_keep_reviews(cli: Cli, runs: Path, errata: Path) -> None:
     for verdict in ("pass", "fail"):
         assert cli("label", runs, ITEM, "--run", "maple-8b", "--verdict", verdict).code == 0
         before = cli("items", runs, "--json", "--queue", "dataset").objects
-        after = cli("items", runs, "--json", "--queue", "dataset", "--errata", mended).objects
+        after = cli("items", runs, "--json", "--queue", "dataset", "--errata", errata).objects
         for row, same in zip(after, before, strict=True):
             assert (row["human"], row["effective"]) == (same["human"], same["effective"])
-        said = [row["human"] for row in after if (row["id"], row["model"]) == (ITEM, "maple-8b")]
-        assert said == [verdict == "pass"]
+        humans = [row["human"] for row in after if (row["id"], row["model"]) == (ITEM, "maple-8b")]
+        assert humans == [verdict == "pass"]
         cli("import", runs, "--errata", "none")
 
 
 @pytest.mark.sweep
-def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
+def test_report_shows_figures_with_and_without_errata(cli: Cli, runs: Path, errata: Path) -> None:
     plain = cli("report", runs, "--json").objects
     assert all("errata" not in line for line in plain)
-    lines = cli("report", runs, "--errata", mended, "--json").objects
+    lines = cli("report", runs, "--errata", errata, "--json").objects
     assert [line["rule"] for line in lines] == [line["rule"] for line in plain]
     assert [line["official"] for line in lines] == [line["official"] for line in plain]
     moved = [line for line in lines if line["errata"] != line["rule"] and line["errata"] is not None]
@@ -87,17 +87,17 @@ def test_the_report_shows_both(cli: Cli, runs: Path, mended: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_what_was_changed_by_hand_is_refused(cli: Cli, runs: Path, mended: Path) -> None:
-    assert cli("errata", "check", mended).code == 0
-    assert cli("errata", "check", mended, "--json").objects[0]["goldens"] == 1
-    mended.write_text(mended.read_text().replace("so asked", "so said"))
-    for command in (("errata", "check", mended), ("report", runs, "--errata", mended)):
+def test_edited_errata_are_refused(cli: Cli, runs: Path, errata: Path) -> None:
+    assert cli("errata", "check", errata).code == 0
+    assert cli("errata", "check", errata, "--json").objects[0]["goldens"] == 1
+    errata.write_text(errata.read_text().replace("so asked", "so said"))
+    for command in (("errata", "check", errata), ("report", runs, "--errata", errata)):
         done = cli(*command)
         assert done.code == 1 and "changed since it was written" in done.err
 
 
 @pytest.mark.sweep
-def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Path) -> None:
+def test_stale_erratum_is_reported_and_not_applied(cli: Cli, runs: Path, errata: Path) -> None:
     for file in (runs / "data").rglob("possible_answer/*live_simple.json"):
         records = [json.loads(line) for line in file.read_text().splitlines()]
         for record in records:
@@ -105,68 +105,68 @@ def test_a_stale_entry_is_told_and_not_applied(cli: Cli, runs: Path, mended: Pat
                 record["ground_truth"] = [{"timer.start": {"minutes": [99]}}]
         file.write_text("\n".join(map(json.dumps, records)))
     shutil.rmtree(runs / "score")
-    issues = [one for one in cli("import", runs, "--errata", mended, "--json").objects if one["kind"] == "issue"]
-    told = [one for one in issues if "stale erratum" in one["what"]]
-    assert told and all((one["item"], one["line"]) == (ITEM, 2) for one in told)
-    assert rule_of(cli, runs)["maple-8b", ITEM] is False
+    issues = [one for one in cli("import", runs, "--errata", errata, "--json").objects if one["kind"] == "issue"]
+    stale = [one for one in issues if "stale erratum" in one["what"]]
+    assert stale and all((one["item"], one["line"]) == (ITEM, 2) for one in stale)
+    assert rule_verdicts(cli, runs)["maple-8b", ITEM] is False
     cli("import", runs, "--errata", "none")
-    assert f"errata line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", mended).err
+    assert f"errata line 2, {ITEM}: stale erratum, not applied" in cli("runs", runs, "--errata", errata).err
 
 
 @pytest.mark.sweep
-def test_an_item_says_where_its_golden_answer_comes_from(cli: Cli, runs: Path, mended: Path) -> None:
-    """And one that the correction does not fit says that, too."""
-    shown = ("show", runs, ITEM, "--run", "maple-8b", "--errata")
-    lines = cli(*shown, mended).out.splitlines()
+def test_item_shows_source_of_golden_answer(cli: Cli, runs: Path, errata: Path) -> None:
+    """A stale erratum is shown too."""
+    show = ("show", runs, ITEM, "--run", "maple-8b", "--errata")
+    lines = cli(*show, errata).out.splitlines()
     at = next(at for at, line in enumerate(lines) if "golden answer from errata · tester · 20" in line)
     assert lines[at + 1].strip() == "so asked" and lines[at + 2].startswith("before  ")
-    (told,) = cli(*shown, mended, "--json").objects
-    erratum = told["item"]["extra"]["erratum"]
+    (shown_item,) = cli(*show, errata, "--json").objects
+    erratum = shown_item["item"]["extra"]["erratum"]
     assert (erratum["who"], erratum["reasons"], erratum["stale"]) == (["tester"], ["so asked"], "")
-    assert erratum["old"] == parse_errata(mended.read_bytes()).entries.popitem()[1].old
+    assert erratum["old"] == parse_errata(errata.read_bytes()).entries.popitem()[1].old
     others = cli("items", runs, "--json", "--queue", "dataset").objects
     other = next(row for row in others if row["id"] != ITEM and row["benchmark"] == "bfcl")
     assert "errata" not in cli("show", runs, other["id"], "--run", str(other["run"])).out
-    entries = [replace(one, question_hash="0" * 16) for one in parse_errata(mended.read_bytes()).entries.values()]
-    mended.write_bytes(serialize_errata(entries, [], "2026-01-01", "tester"))
-    out = cli(*shown, mended).out
+    entries = [replace(one, question_hash="0" * 16) for one in parse_errata(errata.read_bytes()).entries.values()]
+    errata.write_bytes(serialize_errata(entries, [], "2026-01-01", "tester"))
+    out = cli(*show, errata).out
     assert "erratum not applied · tester · 2026-01-01" in out and "stale: the question has changed" in out
 
 
 @pytest.mark.sweep
-def test_maintainers_get_a_text(cli: Cli, mended: Path, tmp_path: Path) -> None:
-    done = cli("errata", "issue", mended)
+def test_issue_text_lists_errata(cli: Cli, errata: Path, tmp_path: Path) -> None:
+    done = cli("errata", "issue", errata)
     assert done.code == 0
     for part in ("# Golden answers that look wrong", f"### `{ITEM}`", "so asked", "**Runs**: ", "`tester`"):
         assert part in done.out
-    assert cli("errata", "issue", mended, "-o", tmp_path / "issue.md").code == 0
+    assert cli("errata", "issue", errata, "-o", tmp_path / "issue.md").code == 0
     assert (tmp_path / "issue.md").read_text().strip() == done.out.strip()
 
 
 @pytest.mark.sweep
-def test_errata_are_written_as_exports_are(cli: Cli, runs: Path, mended: Path, tmp_path: Path) -> None:
-    """Through a link, with the rights that are there; a device is no file to be replaced, a folder is none at all."""
-    there = tmp_path / "there"
-    for command in (("issue", mended), ("create", runs)):
-        there.write_text("before")
-        there.chmod(0o640)
+def test_errata_output_keeps_links_and_permissions(cli: Cli, runs: Path, errata: Path, tmp_path: Path) -> None:
+    """Links, permissions and named pipes are kept, and a folder is refused."""
+    target = tmp_path / "target"
+    for command in (("issue", errata), ("create", runs)):
+        target.write_text("before")
+        target.chmod(0o640)
         link = tmp_path / f"{command[0]}.link"
-        link.symlink_to(there)
+        link.symlink_to(target)
         assert cli("errata", *command, "-o", link, "--force").code == 0
-        assert link.is_symlink() and there.read_text() != "before" and there.stat().st_mode & 0o777 == 0o640
+        assert link.is_symlink() and target.read_text() != "before" and target.stat().st_mode & 0o777 == 0o640
         pipe = tmp_path / f"{command[0]}.pipe"
         os.mkfifo(pipe)
         with os.fdopen(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
             assert cli("errata", *command, "-o", pipe).code == 0
-            assert pipe.is_fifo() and len(reader.read().strip()) == len(there.read_bytes().strip())
+            assert pipe.is_fifo() and len(reader.read().strip()) == len(target.read_bytes().strip())
         before = sorted(tmp_path.iterdir())
         refused = cli("errata", *command, "-o", runs)
         assert refused.code == 1 and "is a folder" in refused.err
-        assert sorted(tmp_path.iterdir()) == before, "nothing is left lying about"
+        assert sorted(tmp_path.iterdir()) == before, "no temporary file is left"
 
 
 @pytest.mark.sweep
-def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_unsupported_benchmark_is_reported(cli: Cli, samples: Path, tmp_path: Path) -> None:
     runs, file = tmp_path / "confetti", tmp_path / "confetti.jsonl"
     shutil.copytree(samples / "confetti", runs)
     fix = json.dumps({"ground_truth": [{"Garden_find_plants": {"light": ["shade"], "max_height": [60]}}]})
@@ -181,7 +181,7 @@ def test_a_benchmark_that_is_not_rescored_is_told(cli: Cli, samples: Path, tmp_p
 
 
 @pytest.mark.sweep
-def test_nothing_settled_is_no_file(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_no_corrections_write_no_file(cli: Cli, runs: Path, tmp_path: Path) -> None:
     done = cli("errata", "create", runs, "-o", tmp_path / "none.jsonl")
     assert done.code == 1 and "no corrected golden answers or accepted rules" in done.err
     assert not (tmp_path / "none.jsonl").exists()

@@ -1,4 +1,4 @@
-"""Errata of ACEBench, from a settled fix to a rescored run and the report."""
+"""Errata of ACEBench are created from a golden fix and applied to a run."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ def runs(tmp_path: Path, samples: Path) -> Path:
     return place
 
 
-def test_a_settled_fix_rescores_its_item_and_the_report_has_both(cli: Cli, runs: Path, tmp_path: Path) -> None:
+def test_erratum_rescores_item_and_appears_in_report(cli: Cli, runs: Path, tmp_path: Path) -> None:
     one = ("--run", "1")
     (shown,) = cli("show", runs, ITEM, *one, "--json").objects
     assert shown["row"]["rule"] is False and shown["run"]["language"] == "en"
-    said = {call["name"]: call["arguments"] for call in shown["item"]["predicted"]}
-    done = cli("label", runs, ITEM, *one, "--golden-fix", json.dumps({"ground_truth": said}), "--reason", "so asked")
+    arguments = {call["name"]: call["arguments"] for call in shown["item"]["predicted"]}
+    done = cli(
+        "label", runs, ITEM, *one, "--golden-fix", json.dumps({"ground_truth": arguments}), "--reason", "so asked"
+    )
     assert done.code == 0, done.err
     assert cli("errata", "create", runs, "-o", tmp_path / "e.jsonl").code == 0
     plain = cli("report", runs, "--json").objects
     lines = cli("report", runs, "--errata", tmp_path / "e.jsonl", "--json").objects
-    assert [line["rule"] for line in lines] == [line["rule"] for line in plain], "by the dataset's own answers"
+    assert [line["rule"] for line in lines] == [line["rule"] for line in plain], "without errata"
     assert [line["official"] for line in lines] == [line["official"] for line in plain]
     moved = [line for line in lines if line.get("errata") not in (None, line["rule"]) and line["table"] == "accuracy"]
     assert moved and all(line["errata"] > line["rule"] for line in moved)
@@ -44,6 +46,6 @@ def test_a_settled_fix_rescores_its_item_and_the_report_has_both(cli: Cli, runs:
     assert cli("report", runs, "--errata", "none", "--json").objects == plain
 
 
-def test_equivalence_rules_are_not_tried_on_it(cli: Cli, runs: Path) -> None:
+def test_equivalence_rules_do_not_apply(cli: Cli, runs: Path) -> None:
     done = cli("rules", "try", runs, "ignore-case")
     assert done.code == 1 and "the rule changes nothing" in done.err

@@ -1,4 +1,4 @@
-"""`fcreview estimate` and `queue extend`: no sample, no interval; samples and their extensions make one."""
+"""`fcreview estimate` gives an interval only for a random sample, and `queue extend` extends the sample."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BENCHMARKS = ("acebench", "bfcl", "complexfuncbench", "confetti", "generic", "ha
 
 @pytest.fixture
 def run(cli: Cli, tmp_path: Path) -> Path:
-    """Sixty items, every third wrong officially."""
+    """A run with sixty items, of which every third fails officially."""
     wrong = dict.fromkeys(range(0, ITEMS, 3), "value_error:string")
     write_dataset(tmp_path / "many", ITEMS)
     answers = [weather_call("Rome") if at in wrong else RIGHT for at in range(ITEMS)]
@@ -29,20 +29,20 @@ def run(cli: Cli, tmp_path: Path) -> Path:
     return tmp_path / "many"
 
 
-def label(cli: Cli, run: Path, tmp_path: Path, verdicts: dict[str, str]) -> None:
+def label_items(cli: Cli, run: Path, tmp_path: Path, verdicts: dict[str, str]) -> None:
     lines = "".join(json.dumps({"id": name, "value": verdict == "pass"}) + "\n" for name, verdict in verdicts.items())
-    (tmp_path / "said.jsonl").write_text(lines)
-    done = cli("label", run, "--from", tmp_path / "said.jsonl", "--annotator", "ann")
+    (tmp_path / "labels.jsonl").write_text(lines)
+    done = cli("label", run, "--from", tmp_path / "labels.jsonl", "--annotator", "ann")
     assert done.code == 0, done.err
 
 
-def truth(name: str) -> str:
-    """As officially, but every fifth item the other way round."""
+def true_verdict(name: str) -> str:
+    """Return the true verdict: the official verdict, inverted for every fifth item."""
     at = int(name.rpartition("_")[2])
     return "pass" if (at % 3 != 0) is not (at % 5 == 0) else "fail"
 
 
-def drawn(cli: Cli, run: Path, queue: str) -> list[str]:
+def queue_items(cli: Cli, run: Path, queue: str) -> list[str]:
     _, *items = cli("queue", "show", run, queue, "--json").objects
     return [item["id"] for item in items]
 
@@ -50,7 +50,7 @@ def drawn(cli: Cli, run: Path, queue: str) -> list[str]:
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_the_law_no_review_changes_nothing(cli: Cli, tmp_path: Path, benchmark: str) -> None:
+def test_figures_without_reviews_are_unchanged(cli: Cli, tmp_path: Path, benchmark: str) -> None:
     place = shutil.copytree(ROOT / "sample_runs" / benchmark, tmp_path / benchmark)
     found = cli("estimate", place, "--json").objects
     assert found
@@ -60,8 +60,8 @@ def test_the_law_no_review_changes_nothing(cli: Cli, tmp_path: Path, benchmark: 
 
 
 @pytest.mark.sweep
-def test_only_failures_picked_make_no_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
-    label(cli, run, tmp_path, {PATH.format(at): "pass" for at in range(0, ITEMS, 3)})
+def test_reviewed_failures_give_no_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
+    label_items(cli, run, tmp_path, {PATH.format(at): "pass" for at in range(0, ITEMS, 3)})
     found = cli("estimate", run, "--json").objects
     for one in found:
         assert one["low"] is None and one["high"] is None and one["n_random"] == 0 and one["method"] != "posterior"
@@ -73,81 +73,79 @@ def test_only_failures_picked_make_no_interval(cli: Cli, run: Path, tmp_path: Pa
 
 
 @pytest.mark.sweep
-def test_picked_items_beside_a_sample_do_not_make_it_larger(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_other_reviews_do_not_enlarge_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
     alone = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
     assert alone["n_random"] == 20 and alone["low"] < alone["estimated"] < alone["high"] and alone["needed"] > 0
-    picked = [PATH.format(at) for at in range(0, ITEMS, 3) if PATH.format(at) not in drawn(cli, run, "pilot")]
-    label(cli, run, tmp_path, {name: truth(name) for name in picked})
+    picked = [PATH.format(at) for at in range(0, ITEMS, 3) if PATH.format(at) not in queue_items(cli, run, "pilot")]
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in picked})
     both = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
     assert both["n_random"] == 20 and both["n_known"] == 20 + len(picked)
     assert both["high"] - both["low"] < alone["high"] - alone["low"]
-    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
     assert both["low"] <= right <= both["high"]
 
 
 @pytest.mark.sweep
-def test_items_left_out_of_a_sample_widen_the_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
-    """Only failing items of the sample are labelled: the others count as skipped."""
+def test_skipped_sample_items_widen_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
+    """Only failing items of the sample are labelled. The others count as skipped."""
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    picked = {PATH.format(at) for at in range(0, ITEMS, 3)} & set(drawn(cli, run, "pilot"))
-    label(cli, run, tmp_path, {name: truth(name) for name in picked})
-    one = simple_python(cli, run)
+    picked = {PATH.format(at) for at in range(0, ITEMS, 3)} & set(queue_items(cli, run, "pilot"))
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in picked})
+    one = estimate_simple_python(cli, run)
     sample = one["sample"]
     assert sample["decided"] == one["n_random"] == len(picked) and sample["skipped"] > 5
     assert one["headline"] == "bounds"
     assert one["bounds_low"] < one["low"] < one["high"] <= one["bounds_high"]
 
 
-def test_labels_in_the_order_of_the_share_count_before_the_sample_is_complete(
-    cli: Cli, run: Path, tmp_path: Path
-) -> None:
+def test_labels_in_queue_order_count_before_completion(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
     queue = json.loads((run / ".fcreview" / "queues" / "pilot.json").read_text())
     order = [queue["items"][at]["key"]["id"] for at in queue["shares"][0]["order"]]
-    label(cli, run, tmp_path, {name: truth(name) for name in order[:12]})
-    one = simple_python(cli, run)
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in order[:12]})
+    one = estimate_simple_python(cli, run)
     assert one["n_random"] == one["sample"]["decided"] == 12 and one["headline"] == "interval"
     assert one["sample"]["skipped"] == 0 and one["sample"]["not_reviewed"] == 8
 
 
-def test_disagreements_in_a_sample_are_undecided_until_adjudicated(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_sample_disagreements_are_undecided_until_adjudicated(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    names = drawn(cli, run, "pilot")
-    label(cli, run, tmp_path, {name: truth(name) for name in names})
+    names = queue_items(cli, run, "pilot")
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names})
     for name in names[:2]:
-        other = "fail" if truth(name) == "pass" else "pass"
+        other = "fail" if true_verdict(name) == "pass" else "pass"
         assert cli("label", run, name, "--verdict", other, "--annotator", "bob").code == 0
-    one = simple_python(cli, run)
+    one = estimate_simple_python(cli, run)
     assert one["sample"]["in_disagreement"] == 2 and one["sample"]["decided"] == 18
     assert one["headline"] == "bounds" and one["low"] is not None
     for name in names[:2]:
-        done = cli("label", run, name, "--adjudicate", "--verdict", truth(name), "--annotator", "eve")
+        done = cli("label", run, name, "--adjudicate", "--verdict", true_verdict(name), "--annotator", "eve")
         assert done.code == 0, done.err
-    assert simple_python(cli, run)["headline"] == "interval"
+    assert estimate_simple_python(cli, run)["headline"] == "interval"
 
 
 def label_unsure(cli: Cli, run: Path, name: str) -> None:
     assert cli("label", run, name, "--verdict", "unsure", "--annotator", "ann").code == 0
 
 
-def simple_python(cli: Cli, run: Path) -> dict[str, Any]:
+def estimate_simple_python(cli: Cli, run: Path) -> dict[str, Any]:
     return next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
 
 
-def test_unsure_answers_on_all_wrong_items_leave_the_truth_in_the_headline(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_headline_covers_truth_with_unsure_wrong_items(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
-    names = drawn(cli, run, "pilot")
-    label(cli, run, tmp_path, {name: "pass" for name in names if truth(name) == "pass"})
+    names = queue_items(cli, run, "pilot")
+    label_items(cli, run, tmp_path, {name: "pass" for name in names if true_verdict(name) == "pass"})
     for name in names:
-        if truth(name) != "pass":
+        if true_verdict(name) != "pass":
             label_unsure(cli, run, name)
-    one = simple_python(cli, run)
-    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    one = estimate_simple_python(cli, run)
+    right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
     assert one["low"] > right
     assert one["headline"] == "bounds" and one["bounds_low"] <= right <= one["bounds_high"]
-    unsure = sum(truth(name) != "pass" for name in names)
+    unsure = sum(true_verdict(name) != "pass" for name in names)
     assert one["sample"] == {
         "drawn": 40, "decided": 40 - unsure, "unsure": unsure, "skipped": 0, "in_disagreement": 0, "not_reviewed": 0,
     }  # fmt: skip
@@ -158,30 +156,30 @@ def test_unsure_answers_on_all_wrong_items_leave_the_truth_in_the_headline(cli: 
     assert f"{low} to {high} %" in text
 
 
-def test_one_undecided_item_of_many_stands_beside_the_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_single_undecided_item_keeps_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "40", "--annotators", "ann", "--seed", "3")
-    names = drawn(cli, run, "pilot")
-    label(cli, run, tmp_path, {name: truth(name) for name in names[1:]})
+    names = queue_items(cli, run, "pilot")
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in names[1:]})
     label_unsure(cli, run, names[0])
-    one = simple_python(cli, run)
+    one = estimate_simple_python(cli, run)
     assert one["headline"] == "interval" and one["sample"]["unsure"] == 1
     assert one["bounds_low"] <= one["low"] < one["estimated"] < one["high"] <= one["bounds_high"]
     assert one["estimated"] != one["corrected"]
 
 
-def test_the_reason_without_an_interval_is_the_undecided_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_undecided_sample_explains_missing_interval(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "5", "--annotators", "ann", "--seed", "3")
-    for name in drawn(cli, run, "pilot"):
+    for name in queue_items(cli, run, "pilot"):
         label_unsure(cli, run, name)
-    one = simple_python(cli, run)
+    one = estimate_simple_python(cli, run)
     assert one["low"] is None and one["method"] == "undecided"
     assert "unsure, skipped or in disagreement" in one["why"]
     assert one["headline"] == "bounds" and one["bounds_low"] < one["bounds_high"]
 
 
-def test_report_and_estimate_show_the_same_figures_under_the_same_names(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_report_and_estimate_show_same_figures(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
     estimated = {(one["table"], one["level"], one["name"]): one for one in cli("estimate", run, "--json").objects}
     reported = {(one["table"], one["level"], one["name"]): one for one in cli("report", run, "--json").objects}
     shared = [key for key in estimated if key in reported and reported[key]["corrected"] is not None]
@@ -199,12 +197,12 @@ def test_report_and_estimate_show_the_same_figures_under_the_same_names(cli: Cli
 
 
 @pytest.mark.sweep
-def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_sample_is_extended_to_target_width(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann,bob", "--seed", "3")
-    first = drawn(cli, run, "pilot")
+    first = queue_items(cli, run, "pilot")
     refused = cli("queue", "extend", run, "--name", "pilot")
     assert refused.code == 1 and "no item of the queue is reviewed yet" in refused.err
-    label(cli, run, tmp_path, {name: truth(name) for name in first})
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in first})
     before = next(
         one for one in cli("estimate", run, "--half-width", "6", "--json").objects if one["name"] == "simple_python"
     )
@@ -214,24 +212,24 @@ def test_a_sample_is_extended_until_it_is_narrow_enough(cli: Cli, run: Path, tmp
     assert done.code == 0, done.err
     (made,) = done.objects
     assert (made["queue"], made["extends"], made["target"]) == ("pilot-2", "pilot", "simple_python")
-    second = drawn(cli, run, "pilot-2")
+    second = queue_items(cli, run, "pilot-2")
     assert len(second) == made["size"] and abs(len(second) - before["needed"]) <= 3 and not set(second) & set(first)
     head, *items = cli("queue", "show", run, "pilot-2", "--json").objects
     assert {stratum["name"] for stratum in head["strata"]} <= {"all, pass", "all, fail"}
     assert all(0 < item["probability"] <= 1 for item in items)
     assert [share["annotator"] for share in head["annotators"]] == ["ann", "bob"]
-    label(cli, run, tmp_path, {name: truth(name) for name in second})
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in second})
     after = next(one for one in cli("estimate", run, "--json").objects if one["name"] == "simple_python")
     assert after["n_random"] == len(first) + len(second)
     assert (after["high"] - after["low"]) / 2 < 0.08 < (before["high"] - before["low"]) / 2
-    right = sum(truth(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
+    right = sum(true_verdict(PATH.format(at)) == "pass" for at in range(ITEMS)) / ITEMS
     assert after["low"] <= right <= after["high"]
 
 
 @pytest.mark.sweep
-def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_invalid_extension_is_reported_in_one_line(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--size", "20", "--annotators", "ann", "--seed", "3")
-    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
     for more, why in (
         (("--name", "none"), "queue not found"),
         (("--name", "pilot", "--target", "nothing"), "choose "),
@@ -243,36 +241,35 @@ def test_what_cannot_be_extended_is_said_in_one_line(cli: Cli, run: Path, tmp_pa
 
 
 @pytest.mark.sweep
-def test_a_population_that_changed_is_no_random_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_changed_population_is_no_random_sample(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("queue", "create", run, "--name", "pilot", "--where", "-human:any", "--size", "20", "--annotators", "ann")
-    label(cli, run, tmp_path, {name: truth(name) for name in drawn(cli, run, "pilot")})
+    label_items(cli, run, tmp_path, {name: true_verdict(name) for name in queue_items(cli, run, "pilot")})
     done = cli("estimate", run, "--json")
     assert all(one["low"] is None for one in done.objects) and "the queue was drawn from have changed" in done.err
 
 
 @pytest.mark.sweep
-def test_soft_scores_have_an_interval_once_every_call_of_a_sample_has_one(
-    cli: Cli, samples: Path, tmp_path: Path
-) -> None:
+def test_soft_score_interval_needs_all_sampled_calls(cli: Cli, samples: Path, tmp_path: Path) -> None:
     runs = tmp_path / "confetti"
     shutil.copytree(samples / "confetti", runs)
-    drawn = ("--size", "4", "--stratify", "category", "--annotators", "ann")
-    assert cli("queue", "create", runs, "--name", "pilot", *drawn).code == 0
+    options = ("--size", "4", "--stratify", "category", "--annotators", "ann")
+    assert cli("queue", "create", runs, "--name", "pilot", *options).code == 0
     items = cli("queue", "show", runs, "pilot", "--json").objects[1:]
-    label(cli, runs, tmp_path, {item["id"]: "pass" for item in items})
+    label_items(cli, runs, tmp_path, {item["id"]: "pass" for item in items})
 
-    def soft() -> dict[str, Any]:
+    def estimate_soft_accuracy() -> dict[str, Any]:
         found: list[dict[str, Any]] = cli("estimate", runs, "--json").objects
         return next(one for one in found if one["name"] == "soft accuracy, per call")
 
-    assert soft()["method"] == "not asked" and "soft_score" in soft()["why"] and soft()["low"] is None
+    one = estimate_soft_accuracy()
+    assert one["method"] == "not asked" and "soft_score" in one["why"] and one["low"] is None
     calls = [item["id"] for item in items if item["id"].startswith("conversationsclean")]
     assert 1 < len(calls) < len(items)
     for many in (calls[:-1], calls):
-        said = [json.dumps({"id": name, "criterion": "soft_score", "value": 0.5}) for name in many]
-        (tmp_path / "soft.jsonl").write_text("\n".join(said))
+        labels = [json.dumps({"id": name, "criterion": "soft_score", "value": 0.5}) for name in many]
+        (tmp_path / "soft.jsonl").write_text("\n".join(labels))
         assert cli("label", runs, "--from", tmp_path / "soft.jsonl", "--annotator", "ann").code == 0
-        one = soft()
+        one = estimate_soft_accuracy()
         if many != calls:
             assert one["low"] is None and one["method"] == "not asked"
     assert one["method"] == "posterior" and one["n_random"] == len(calls) and one["why"] == ""
@@ -287,16 +284,16 @@ def test_soft_scores_have_an_interval_once_every_call_of_a_sample_has_one(
 
 
 @pytest.mark.sweep
-def test_both_languages_of_acebench_have_an_interval_together(cli: Cli, samples: Path, tmp_path: Path) -> None:
-    """From the draws of each; with one language only there is nothing together."""
+def test_acebench_languages_have_combined_interval(cli: Cli, samples: Path, tmp_path: Path) -> None:
+    """The combined interval needs samples of both languages."""
     runs = tmp_path / "acebench"
     shutil.copytree(samples / "acebench", runs)
     for run, size in (("1", "8"), ("2", "3")):
-        drawn = ("--run", run, "--name", f"q{run}", "--size", size, "--annotators", "ann")
-        assert cli("queue", "create", runs, *drawn).code == 0
+        options = ("--run", run, "--name", f"q{run}", "--size", size, "--annotators", "ann")
+        assert cli("queue", "create", runs, *options).code == 0
         for item in cli("queue", "show", runs, f"q{run}", "--json").objects[1:]:
-            said = ("--run", run, "--verdict", "pass", "--annotator", "ann")
-            assert cli("label", runs, item["id"], *said).code == 0
+            options = ("--run", run, "--verdict", "pass", "--annotator", "ann")
+            assert cli("label", runs, item["id"], *options).code == 0
     lines = cli("estimate", runs, "--json").objects
     both = [each for each in lines if each["run"] is None]
     assert both and {each["method"] for each in both} >= {"posterior"}

@@ -1,4 +1,4 @@
-"""What the help shows as an example does what it says, on the sample runs."""
+"""The examples in the help work on the sample runs."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ NEEDS = {
     "issue": "contains only rules",
     "serve": "users.toml: No such file",
 }
-"""Error of an example that needs reviews or a file of the user: the command was understood all the same."""
+"""Errors of examples that need reviews or a file of the user."""
 TEAM_ERRORS = ("belongs to no team", "failed to resolve host")
 """Errors of the `team` examples, which need a PostgreSQL server. tests/team runs these commands with one."""
 SMALLER = {"200": "20", "50": "2", "10": "2"}
-"""The sample runs are small."""
+"""Sample sizes that fit the sample runs."""
 
 
-def examples() -> Iterator[tuple[str, str]]:
-    """(command, its example), in an order in which each finds what it needs."""
+def list_examples() -> Iterator[tuple[str, str]]:
+    """Yield (command, its example)."""
     for name, place in COMMANDS.items():
         module, _, attribute = place.partition(":")
         found = getattr(importlib.import_module(module), attribute)
@@ -38,13 +38,13 @@ def examples() -> Iterator[tuple[str, str]]:
     yield from (("program", example) for example in START_HERE)
 
 
-EVERY = [(name, text.strip()) for name, text in examples()]
+EVERY = [(name, text.strip()) for name, text in list_examples()]
 FIRST = ("import", "label", "add", "create", "check", "issue", "export")
 
 
 @pytest.fixture(scope="module")
 def place(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample runs of BFCL under the names that the examples have for them."""
+    """The BFCL sample runs under the names used in the examples."""
     root = tmp_path_factory.mktemp("examples")
     shutil.copytree(samples / "bfcl", root / "bfcl")
     (root / "runs").symlink_to(root / "bfcl" / "result")
@@ -54,10 +54,10 @@ def place(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def words(example: str, home: Path) -> list[str]:
+def example_arguments(example: str, home: Path) -> list[str]:
     command, _, _ = example.strip().partition(" > ")
-    said = [word.replace("~", str(home)).replace("COMMAND", "items") for word in shlex.split(command)[1:]]
-    return [SMALLER.get(word, word) for word in said]
+    words = [word.replace("~", str(home)).replace("COMMAND", "items") for word in shlex.split(command)[1:]]
+    return [SMALLER.get(word, word) for word in words]
 
 
 def test_every_command_has_an_example() -> None:
@@ -72,11 +72,11 @@ def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
         if name == "merge":
             shutil.copytree(place / "runs" / "gpt4o", place / "home" / "from-alice" / "gpt4o", dirs_exist_ok=True)
         if name == "errata":
-            (place / "errata.jsonl").unlink()  # from the example of `errata create`, which is the same
+            (place / "errata.jsonl").unlink()  # written by the example of `errata create`
         if name == "import-labels":
             cli("label", "runs/gpt4o", "live_simple_3-3-0", "--verdict", "pass", "--annotator", "alice", cwd=place)
             cli("export", "runs/gpt4o", "-o", "labels.jsonl", cwd=place)
-        done = cli(*words(example, place / "home"), cwd=place, TMPDIR=str(place))
+        done = cli(*example_arguments(example, place / "home"), cwd=place, TMPDIR=str(place))
         if name in NEEDS and NEEDS[name] in done.err:
             continue
         if example.startswith("fcreview team ") and any(error in done.err for error in TEAM_ERRORS):
@@ -86,7 +86,7 @@ def test_examples_work_as_printed(place: Path, cli: Cli) -> None:
     assert not faults, "\n".join(faults)
 
 
-def test_an_empty_answer_says_why(place: Path, cli: Cli) -> None:
+def test_empty_result_is_explained(place: Path, cli: Cli) -> None:
     cli("label", "runs/gpt4o", "live_simple_2-2-0", "--verdict", "fail", cwd=place)
     for command in ("export", "items", "triage"):
         done = cli(command, "runs/gpt4o", "--where", "reviewed", "--annotator", "nobody", cwd=place)
@@ -98,7 +98,7 @@ def test_an_empty_answer_says_why(place: Path, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("command", ["runs", "report", "show"])
-def test_whose_reviews_is_said_by_name(place: Path, cli: Cli, command: str) -> None:
+def test_annotator_is_checked(place: Path, cli: Cli, command: str) -> None:
     item = ["live_simple_3-3-0"] if command == "show" else []
     done = cli(command, "runs/gpt4o", *item, "--annotator", "somebody", cwd=place)
     assert done.code == 0, done.err

@@ -1,4 +1,4 @@
-"""`export`: one way to write, whoever reads it."""
+"""`fcreview export` writes the same to files and standard output, and safe text to a terminal."""
 
 from __future__ import annotations
 
@@ -22,48 +22,48 @@ class Terminal(io.TextIOWrapper):
         return True
 
 
-def at_terminal(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
-    """What a person would see of standard output from here on."""
+def replace_stdout(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
+    """Replace standard output with a terminal and return the bytes written to it."""
     shown = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", Terminal(shown, encoding="utf-8"))
     return shown
 
 
-def test_standard_output_and_a_file_hold_the_same(cli: Cli, hostile_run: Path, tmp_path: Path) -> None:
+def test_standard_output_and_file_are_equal(cli: Cli, hostile_run: Path, tmp_path: Path) -> None:
     for name in ("jsonl", "csv"):
-        told = cli("export", hostile_run, "--format", name, "-o", tmp_path / name)
-        assert (told.code, told.out) == (0, "")
-        assert f"2 labels in {tmp_path / name}" in told.err
+        done = cli("export", hostile_run, "--format", name, "-o", tmp_path / name)
+        assert (done.code, done.out) == (0, "")
+        assert f"2 labels in {tmp_path / name}" in done.err
     printed_lines = cli("export", hostile_run)
     assert printed_lines.objects == [json.loads(line) for line in (tmp_path / "jsonl").read_text().split("\n") if line]
     assert "\x9b" not in printed_lines.out
     assert cli("export", hostile_run, "--format", "csv").out.encode() == (tmp_path / "csv").read_bytes()
 
 
-def test_an_unknown_format_is_wrong_usage(cli: Cli, one_run: Path, tmp_path: Path) -> None:
+def test_unknown_format_is_wrong_usage(cli: Cli, one_run: Path, tmp_path: Path) -> None:
     for out in ("-", tmp_path / "labels"):
-        told = cli("export", one_run, "--format", "nonsense", "-o", out)
-        assert (told.code, told.out) == (2, "")
-        assert "atif, csv, golden-patch, hf, inspect, jsonl" in told.err
+        done = cli("export", one_run, "--format", "nonsense", "-o", out)
+        assert (done.code, done.out) == (2, "")
+        assert "atif, csv, golden-patch, hf, inspect, jsonl" in done.err
 
 
-def test_help_says_what_each_format_is(cli: Cli) -> None:
-    told = cli("export", "--help").out
-    assert "jsonl         JSON Lines" in told
-    assert "csv           " in told
+def test_help_describes_formats(cli: Cli) -> None:
+    text = cli("export", "--help").out
+    assert "jsonl         JSON Lines" in text
+    assert "csv           " in text
 
 
-def test_what_a_terminal_would_obey_is_made_visible(
+def test_control_characters_are_made_visible_on_terminal(
     monkeypatch: pytest.MonkeyPatch, hostile: str, raw: tuple[str, ...]
 ) -> None:
-    shown = at_terminal(monkeypatch)
+    shown = replace_stdout(monkeypatch)
     create_stdout_writer("text").write(f"{hostile}\r\n".encode())
     create_stdout_writer("json").write(json.dumps(hostile, ensure_ascii=False).encode() + b"\n")
     assert shown.getvalue().count(b"evil") == 2
     assert not [char for char in raw if char in shown.getvalue().decode()]
 
 
-def test_bytes_are_nothing_for_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_terminal(monkeypatch)
+def test_binary_format_is_not_written_to_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_stdout(monkeypatch)
     with pytest.raises(UsageError, match="-o"):
         create_stdout_writer("binary")

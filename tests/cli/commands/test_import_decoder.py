@@ -1,4 +1,4 @@
-"""`--decoder` and the configuration say what reads the replies of a BFCL run; and rates that only a header states."""
+"""`--decoder` and the configuration choose the decoder of a BFCL run."""
 
 from __future__ import annotations
 
@@ -14,55 +14,55 @@ NAME = "BFCL_v4_simple_python"
 CALL = '[{"name": "area", "arguments": {"base": 10}}]'
 
 
-def written(path: Path, *values: Any) -> None:
+def write_lines(path: Path, *values: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(json.dumps(value) for value in values), "utf-8")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run of a known model that was asked for Python and answered in JSON."""
+    """A run of a model with Python prompts and JSON answers."""
     schema = {"type": "dict", "properties": {"base": {"type": "integer"}}, "required": ["base"]}
     document = {"name": "area", "parameters": schema}
     question = [[{"role": "user", "content": "How large?"}]]
     ids = [f"simple_python_{n}" for n in range(2)]
-    written(tmp_path / f"data/{NAME}.json", *({"id": i, "question": question, "function": [document]} for i in ids))
+    write_lines(tmp_path / f"data/{NAME}.json", *({"id": i, "question": question, "function": [document]} for i in ids))
     golden = [{"area": {"base": [10]}}]
-    written(tmp_path / f"data/possible_answer/{NAME}.json", *({"id": item, "ground_truth": golden} for item in ids))
+    write_lines(tmp_path / f"data/possible_answer/{NAME}.json", *({"id": item, "ground_truth": golden} for item in ids))
     results = tmp_path / f"result/gpt-4o-2024-11-20/non_live/{NAME}_result.json"
-    written(results, *({"id": item, "result": CALL} for item in ids))
+    write_lines(results, *({"id": item, "result": CALL} for item in ids))
     return tmp_path
 
 
-def passed(cli: Cli, run: Path, command: str = "items", *more: str) -> list[bool]:
+def rule_verdicts(cli: Cli, run: Path, command: str = "items", *more: str) -> list[bool]:
     return [item["rule"] for item in cli(command, run, "--json", *more).objects]
 
 
 @pytest.mark.sweep
-def test_the_decoder_that_was_named_holds_for_later_commands(cli: Cli, run: Path) -> None:
-    assert passed(cli, run) == [False, False]
+def test_decoder_is_remembered_for_later_commands(cli: Cli, run: Path) -> None:
+    assert rule_verdicts(cli, run) == [False, False]
     assert cli("import", run, "--decoder", "json").code == 0
-    assert passed(cli, run) == [True, True]
+    assert rule_verdicts(cli, run) == [True, True]
     shown = cli("show", run, "simple_python_0", "--json").objects[0]
     assert '"decoder": "JSON"' in json.dumps(shown)
     assert cli("import", run, "--json").objects[0]["status"] == "unchanged"
     cli("import", run, "--decoder", "model")
-    assert passed(cli, run) == [False, False]
+    assert rule_verdicts(cli, run) == [False, False]
 
 
 @pytest.mark.sweep
-def test_open_takes_it_too(cli: Cli, run: Path) -> None:
+def test_open_takes_decoder_option(cli: Cli, run: Path) -> None:
     assert cli("open", run, "--decoder", "JSON").code == 0
-    assert passed(cli, run) == [True, True]
+    assert rule_verdicts(cli, run) == [True, True]
 
 
-def test_an_unknown_decoder_is_refused_with_those_that_there_are(cli: Cli, run: Path) -> None:
+def test_unknown_decoder_is_refused_with_known_ones(cli: Cli, run: Path) -> None:
     done = cli("import", run, "--decoder", "nonsense")
     assert done.code == 2
     assert "HERMES" in done.err
 
 
-def test_the_configuration_names_decoders_by_model(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_configuration_sets_decoder_by_model(cli: Cli, run: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text('[decoders]\n"gpt-4o-*" = "JSON"\n')
     assert [item["rule"] for item in cli("items", run, "--json", FCREVIEW_CONFIG=str(config)).objects] == [True, True]
@@ -73,10 +73,10 @@ def test_the_configuration_names_decoders_by_model(cli: Cli, run: Path, tmp_path
 
 
 @pytest.mark.sweep
-def test_without_results_the_rate_is_what_the_header_says(cli: Cli, tmp_path: Path) -> None:
+def test_rate_without_results_is_that_of_header(cli: Cli, tmp_path: Path) -> None:
     head = {"accuracy": 0.86, "correct_count": 6, "total_count": 7}
     failing = {"id": "simple_python_3", "valid": False, "error": ["no"], "error_type": "value_error:others"}
-    written(tmp_path / f"score/gpt-4o-2024-11-20/non_live/{NAME}_score.json", head, failing)
+    write_lines(tmp_path / f"score/gpt-4o-2024-11-20/non_live/{NAME}_score.json", head, failing)
     done = cli("import", tmp_path)
     assert "0.0 %" not in done.out
     assert "85.7 % stated" in done.out

@@ -20,7 +20,7 @@ def log(samples: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(source, tmp_path / "log.json"))
 
 
-def test_an_edit_is_shown_but_not_counted_until_it_is_imported(cli: Cli, log: Path) -> None:
+def test_edit_counts_only_after_import(cli: Cli, log: Path) -> None:
     shown = cli("show", log, "heat_1").out
     assert "inspect: dana" in shown and "bath room is the same room" in shown
     (before,) = [row for row in map(json.loads, cli("items", log, "--json").out.splitlines()) if row["id"] == "heat_1"]
@@ -38,11 +38,11 @@ def test_edits_by_others_are_named(cli: Cli, log: Path) -> None:
     assert failed.code == 1 and "only by dana (1)" in failed.err
 
 
-def test_a_blind_annotator_does_not_see_the_edit(cli: Cli, log: Path) -> None:
+def test_blind_annotator_does_not_see_edit(cli: Cli, log: Path) -> None:
     assert "dana" not in cli("show", log, "heat_1", "--blind", "--annotator", "alice").out
 
 
-def test_an_edit_that_fcreview_exported_is_not_doubled(cli: Cli, log: Path) -> None:
+def test_exported_edit_is_not_duplicated(cli: Cli, log: Path) -> None:
     cli("label", log, "heat_1", "--verdict", "pass", "--annotator", "alice")
     (journal,) = (log.parent / ".fcreview" / "reviews").glob("alice.jsonl")
     event = json.loads(journal.read_text().splitlines()[-1])["event"]

@@ -1,4 +1,4 @@
-"""The summary of `fcreview import`, and the number of issues that header, screen and commands show."""
+"""`fcreview import` summarizes issues, and header, screen and commands show the same number of issues."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from fcreview.tui.queue.header import sum_rates
 Cli = Callable[..., Any]
 
 
-def score_file(run: Path, model: str) -> Path:
+def find_score_file(run: Path, model: str) -> Path:
     return next((run / "score" / model).rglob("*_score.json"))
 
 
-def issue(what: str, item: str | None = None, severity: str = "warning") -> dict[str, Any]:
+def make_issue(what: str, item: str | None = None, severity: str = "warning") -> dict[str, Any]:
     return {"kind": "issue", "file": "x.json", "line": 1, "what": what, "item": item, "severity": severity}
 
 
-def test_kinds_have_neither_ids_nor_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_issue_kinds_have_no_ids_or_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     issues = [
-        *(issue(f"a_{n} is scored more than once. The first entry counts", f"a_{n}") for n in range(12)),
-        *(issue(f"live_simple_{n}-{n}-0 has no answer", f"live_simple_{n}-{n}-0#2") for n in range(5)),
-        *(issue(f"the result file has another reply. It is {'x' * n}", "a_1") for n in range(4)),
-        *(issue(f"score id {n} is position {n - 1}, but the entry quotes b_{n}", f"b_{n}") for n in range(10, 13)),
-        *(issue(f"the header counts {n} failures of V4") for n in range(2)),
-        issue("unknown field 'x'"), issue("unknown field 'y'"),
+        *(make_issue(f"a_{n} is scored more than once. The first entry counts", f"a_{n}") for n in range(12)),
+        *(make_issue(f"live_simple_{n}-{n}-0 has no answer", f"live_simple_{n}-{n}-0#2") for n in range(5)),
+        *(make_issue(f"the result file has another reply. It is {'x' * n}", "a_1") for n in range(4)),
+        *(make_issue(f"score id {n} is position {n - 1}, but the entry quotes b_{n}", f"b_{n}") for n in range(10, 13)),
+        *(make_issue(f"the header counts {n} failures of V4") for n in range(2)),
+        make_issue("unknown field 'x'"), make_issue("unknown field 'y'"),
     ]  # fmt: skip
     run_import._print_issues(issues, "warning")
     lines = capsys.readouterr().out.splitlines()
@@ -51,9 +51,9 @@ def test_kinds_have_neither_ids_nor_numbers(capsys: pytest.CaptureFixture[str]) 
 
 def test_errors_come_before_warnings_and_notices(cli: Cli, two_runs: Path) -> None:
     (two_runs / "junk.json").write_text('{"a": 1}')
-    path = score_file(two_runs, "maple")
+    path = find_score_file(two_runs, "maple")
     path.write_bytes(path.read_bytes()[:-200])
-    score_file(two_runs, "birch").unlink()
+    find_score_file(two_runs, "birch").unlink()
     done = cli("import", two_runs, "--json")
     severities = [each["severity"] for each in done.objects if each["kind"] == "issue"]
     assert severities == sorted(severities)
@@ -65,15 +65,15 @@ def test_errors_come_before_warnings_and_notices(cli: Cli, two_runs: Path) -> No
     assert found == sorted(found)
 
 
-def test_a_missing_score_file_is_an_issue_and_the_rate_has_its_denominator(cli: Cli, one_run: Path) -> None:
+def test_missing_score_file_is_issue(cli: Cli, one_run: Path) -> None:
     scores = next((one_run / "score").rglob("*_score.json"))
     results = next((one_run / "result").rglob("*_result.json"))
     more = results.with_name(results.name.replace("simple_python", "multiple"))
     more.write_text(json.dumps({"id": "multiple_0", "result": "[]"}) + "\n")
     done = cli("import", one_run, "--json")
     issues = [each for each in done.objects if each["kind"] == "issue"]
-    (told,) = [each for each in issues if "no score file of multiple" in each["what"]]
-    assert (told["severity"], told["run"]) == ("warning", 1)
+    (warning,) = [each for each in issues if "no score file of multiple" in each["what"]]
+    assert (warning["severity"], warning["run"]) == ("warning", 1)
     out = cli("import", one_run).out
     assert re.search(r"7 +[\d.]+ % of 6 ", out)
     assert "no score file of multiple" in out
@@ -82,7 +82,7 @@ def test_a_missing_score_file_is_an_issue_and_the_rate_has_its_denominator(cli: 
     assert [each["severity"] for each in issues if "no score files, so" in each["what"]] == ["notice"]
 
 
-def test_the_time_includes_the_search(cli: Cli, one_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_includes_search(cli: Cli, one_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     discover = run_import.discover_runs
 
     def slow(*args: Any) -> Any:
@@ -95,11 +95,11 @@ def test_the_time_includes_the_search(cli: Cli, one_run: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("opened", ["all", "one"])
-def test_header_and_screen_count_the_same_issues(cli: Cli, two_runs: Path, opened: str) -> None:
+def test_header_and_screen_count_same_issues(cli: Cli, two_runs: Path, opened: str) -> None:
     (two_runs / "junk.json").write_text('{"a": 1}')
-    path = score_file(two_runs, "maple")
+    path = find_score_file(two_runs, "maple")
     path.write_bytes(path.read_bytes()[:-200])
-    score_file(two_runs, "birch").unlink()
+    find_score_file(two_runs, "birch").unlink()
     cli("import", two_runs)
     with Store.open(find_workspace(two_runs)) as store:
         runs = store.fetch_runs()

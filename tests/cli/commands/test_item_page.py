@@ -1,4 +1,4 @@
-"""`show --html`: one page, all of it escaped."""
+"""`show --html` writes one page with escaped text."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ ALLOWED = {
 }
 
 
-class Reader(HTMLParser):
-    """Tags and text of a page; fails on what is not closed."""
+class PageParser(HTMLParser):
+    """Tags and text of a page. Fails on unclosed tags."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,8 +48,8 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def read(page: str) -> Reader:
-    reader = Reader()
+def parse_page(page: str) -> PageParser:
+    reader = PageParser()
     reader.feed(page)
     reader.close()
     assert not reader._open
@@ -57,10 +57,10 @@ def read(page: str) -> Reader:
 
 
 @pytest.mark.sweep
-def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, samples: Path) -> None:
+def test_page_of_each_sample_item_has_all_lines(imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples])) as store:
         for detail in (each for part in store.iter_details(View(queue="dataset")) for each in part):
-            page = read(render_item_page(detail, "zoe", "official fail"))
+            page = parse_page(render_item_page(detail, "zoe", "official fail"))
             assert page.tags <= ALLOWED
             assert page.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
             options = DisplayOptions(full_dialogue=True, unfold_all=True, print_hint="full text below")
@@ -70,17 +70,17 @@ def test_every_sample_item_is_a_page_with_all_its_lines(imports: Imports, sample
                 assert all(line in page.text for line in narrow if "…" not in line)
 
 
-def test_nothing_of_the_data_is_markup_or_leaves_the_page(cli: Cli, hostile_run: Path, raw: tuple[str, ...]) -> None:
+def test_hostile_data_is_no_markup_or_link(cli: Cli, hostile_run: Path, raw: tuple[str, ...]) -> None:
     file = hostile_run.parent / "item.html"
     done = cli("show", hostile_run, "simple_python_0", "--html", file)
     assert done.code == 0, done.err
     page = file.read_text("utf-8")
-    assert read(page).tags <= ALLOWED
+    assert parse_page(page).tags <= ALLOWED
     assert not [char for char in raw if char in page]
     assert not re.search(r"(src|href|url)\s*[=(]", re.sub(r"(?s)<pre[^>]*>.*?</pre>", "", page))
 
 
-def test_script_in_a_question_is_text(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+def test_script_in_question_is_text(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     from fcreview.model.item import Run
     from fcreview.model.review import ItemKey
     from fcreview.store.rows import ItemDetail, QueueRow
@@ -92,12 +92,12 @@ def test_script_in_a_question_is_text(cli: Cli, imported_run: Path, tmp_path: Pa
         message.content = evil
     row = QueueRow(item=1, run=1, seq=0, id=evil, category=evil)
     detail = ItemDetail(row, ItemKey(*[""] * 6), Run("bfcl", "V4", "en", evil, ""), item)
-    page = read(render_item_page(detail, "zoe", "official fail"))
+    page = parse_page(render_item_page(detail, "zoe", "official fail"))
     assert page.tags <= ALLOWED
     assert evil in page.text
 
 
-def test_a_page_that_cannot_be_written_is_an_error(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+def test_unwritable_page_is_error(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     done = cli("show", imported_run, "simple_python_1", "--html", tmp_path / "no" / "x.html")
     assert done.code == 1 and len(done.err.strip().splitlines()) == 1
     assert cli("show", imported_run, "simple_python_1", "--html", tmp_path / "x.html", "--json").code == 2

@@ -1,4 +1,4 @@
-"""`items`, `show`, `triage`: what is read, and in which form."""
+"""`items`, `show` and `triage` print lists, items and failure clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIELDS = {
 }
 
 
-def test_an_item_has_at_least_these_fields(cli: Cli, one_run: Path) -> None:
+def test_items_have_documented_fields(cli: Cli, one_run: Path) -> None:
     items = cli("items", one_run, "--json").objects
     assert all(item.keys() >= FIELDS for item in items)
     assert [item["id"] for item in items] == [f"simple_python_{at}" for at in range(6)]
@@ -38,34 +38,34 @@ def test_items_are_filtered_and_limited(cli: Cli, two_imported_runs: Path) -> No
     assert {item["model"] for item in cli("items", two_imported_runs, "--json", "--run", "birch").objects} == {"birch"}
 
 
-def test_only_runs_at_the_path_are_listed(cli: Cli, two_imported_runs: Path) -> None:
+def test_only_runs_at_path_are_listed(cli: Cli, two_imported_runs: Path) -> None:
     cli("import", two_imported_runs)
     maple = cli("items", two_imported_runs / "result" / "maple", "--json").objects
     assert {item["model"] for item in maple} == {"maple"}
     assert len(cli("export", two_imported_runs / "result" / "maple").objects) == 6
 
 
-def test_a_filter_that_is_not_understood_is_shown_with_a_caret(cli: Cli, imported_run: Path) -> None:
+def test_invalid_filter_is_marked_with_caret(cli: Cli, imported_run: Path) -> None:
     done = cli("items", imported_run, "--where", "official:fail oficial:pass", "--json")
     assert (done.code, done.out) == (2, "")
-    said = done.err.splitlines()
-    assert said[2].index("^") == said[1].index("oficial")
+    lines = done.err.splitlines()
+    assert lines[2].index("^") == lines[1].index("oficial")
 
 
-def test_plain_lists_have_a_line_an_item_and_whole_ids(cli: Cli, two_imported_runs: Path) -> None:
+def test_plain_list_has_one_line_per_item(cli: Cli, two_imported_runs: Path) -> None:
     done = cli("items", two_imported_runs)
     assert len(done.out.splitlines()) == 13
     assert "12 items" in done.err
 
 
-def test_an_unknown_queue_or_run_is_told_with_the_known_ones(cli: Cli, two_imported_runs: Path) -> None:
+def test_unknown_queue_or_run_is_reported_with_known_ones(cli: Cli, two_imported_runs: Path) -> None:
     assert "disagreement" in cli("items", two_imported_runs, "--queue", "nonsense").err
     done = cli("items", two_imported_runs, "--run", "oak")
     assert done.code == 1
     assert "maple" in done.err
 
 
-def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, imported_run: Path) -> None:
+def test_item_is_shown_with_calls_and_failure(cli: Cli, imported_run: Path) -> None:
     done = cli("show", imported_run, "simple_python_1")
     assert done.code == 0
     for expected in ("What is the weather in Oslo?", '"Oslo"', '"Rome"', "official fail", "value_error:string"):
@@ -73,7 +73,7 @@ def test_an_item_is_shown_with_both_calls_and_why_it_failed(cli: Cli, imported_r
     assert max(map(display_width, done.out.splitlines())) <= 100
 
 
-def test_an_item_as_json_has_everything(cli: Cli, imported_run: Path) -> None:
+def test_item_as_json_is_complete(cli: Cli, imported_run: Path) -> None:
     detail = cli("show", imported_run, "simple_python_1", "--json").objects[0]
     assert detail["key"]["model"] == "maple"
     assert detail["item"]["predicted"][0]["arguments"] == {"city": "Rome", "unit": "celsius"}
@@ -81,7 +81,7 @@ def test_an_item_as_json_has_everything(cli: Cli, imported_run: Path) -> None:
     assert {verdict["source"] for verdict in detail["item"]["verdicts"]} >= {"official"}
 
 
-def test_in_json_what_a_benchmark_adds_stands_side_by_side(cli: Cli, tmp_path: Path, samples: Path) -> None:
+def test_json_has_benchmark_fields(cli: Cli, tmp_path: Path, samples: Path) -> None:
     run = samples / "bfcl/result/maple-8b"
     done = cli("show", run, "multi_turn_base_0", "--json", "--data", samples / "bfcl/data", "--workspace", tmp_path)
     extra = done.objects[0]["item"]["extra"]
@@ -90,14 +90,14 @@ def test_in_json_what_a_benchmark_adds_stands_side_by_side(cli: Cli, tmp_path: P
     assert extra["score_record"].keys() == {"file", "line", "offset", "length"}
 
 
-def test_an_unknown_item_is_told_with_near_ones(cli: Cli, imported_run: Path) -> None:
+def test_unknown_item_is_reported_with_similar_ids(cli: Cli, imported_run: Path) -> None:
     done = cli("show", imported_run, "simple_pyton_1")
     assert (done.code, done.out) == (1, "")
     assert "did you mean" in done.err
     assert "simple_python_1" in done.err
 
 
-def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_imported_runs: Path) -> None:
+def test_item_of_several_runs_needs_run_option(cli: Cli, two_imported_runs: Path) -> None:
     done = cli("show", two_imported_runs, "simple_python_1")
     assert done.code == 1
     assert "--run" in done.err
@@ -106,7 +106,7 @@ def test_an_item_of_several_runs_needs_the_run(cli: Cli, two_imported_runs: Path
     assert "official pass" in cli("show", two_imported_runs, "simple_python_1", "--run", "birch").out
 
 
-def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one_run: Path) -> None:
+def test_long_texts_are_cut_without_full_option(cli: Cli, one_run: Path) -> None:
     file = next((one_run / "result").rglob("*.json"))
     written = file.read_text().replace("I cannot do that.", "I cannot. " + "so sorry " * 3000 + "the end")
     file.write_text(written)
@@ -117,7 +117,7 @@ def test_long_texts_are_cut_with_their_size_unless_asked_for_whole(cli: Cli, one
     assert "the end" in whole
 
 
-def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, imported_run: Path) -> None:
+def test_triage_filters_select_their_clusters(cli: Cli, imported_run: Path) -> None:
     clusters = cli("triage", imported_run, "--json").objects
     assert sum(cluster["count"] for cluster in clusters) == 5
     assert sum(cluster["share"] for cluster in clusters) == pytest.approx(1)
@@ -127,7 +127,7 @@ def test_triage_groups_failures_and_each_filter_selects_its_group(cli: Cli, impo
         assert set(cluster["examples"]) <= {item["id"] for item in items}
 
 
-def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, imported_run: Path) -> None:
+def test_triage_fits_80_columns_and_shows_totals(cli: Cli, imported_run: Path) -> None:
     done = cli("triage", imported_run)
     lines = done.out.splitlines()
     assert "6 items" in lines[0]
@@ -137,37 +137,41 @@ def test_triage_fits_80_columns_and_says_the_totals(cli: Cli, imported_run: Path
     assert any(line.split()[:3] == ["4", "80", "%"] and "value_error:string" in line for line in lines)
 
 
-def cluster(error: str, function: str | None, argument: str | None, count: int, *examples: str) -> Cluster:
+def make_cluster(error: str, function: str | None, argument: str | None, count: int, *examples: str) -> Cluster:
     return Cluster(error, function, argument, count, list(examples), "")
 
 
-def test_groups_are_rolled_up_by_error_type_largest_first() -> None:
-    clusters = [cluster("a", "f", "x", 2, "1"), cluster("b", "g", None, 3, "2"), cluster("a", "h", "x", 2, "3")]
+def test_clusters_are_grouped_by_error_type() -> None:
+    clusters = [
+        make_cluster("a", "f", "x", 2, "1"),
+        make_cluster("b", "g", None, 3, "2"),
+        make_cluster("a", "h", "x", 2, "3"),
+    ]
     groups = group_clusters(clusters, BY_ERROR_TYPE)
     assert [(group.name, group.count) for group in groups] == [("a", 4), ("b", 3)]
 
 
-def test_an_argument_that_fails_in_many_functions_is_told() -> None:
-    (group,) = group_clusters([cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], BY_ERROR_TYPE)
+def test_argument_failing_in_many_functions_is_shown() -> None:
+    (group,) = group_clusters([make_cluster("a", f"f{at}", "city", 1, f"id_{at}") for at in range(5)], BY_ERROR_TYPE)
     assert any("5 functions · city" in line for line in format_group_lines(group, 5))
 
 
-def test_only_places_with_a_good_part_of_the_items_follow_the_first() -> None:
+def test_small_clusters_are_omitted() -> None:
     clusters = [
-        cluster("a", "f", "x", 9, "1"),
-        cluster("a", "g", "x", 8, "2"),
-        cluster("a", "h", "x", 2, "3"),
-        cluster("a", "k", None, 20),
+        make_cluster("a", "f", "x", 9, "1"),
+        make_cluster("a", "g", "x", 8, "2"),
+        make_cluster("a", "h", "x", 2, "3"),
+        make_cluster("a", "k", None, 20),
     ]
-    (group,) = group_clusters([*clusters, cluster("a", None, None, 60)], BY_ERROR_TYPE)
+    (group,) = group_clusters([*clusters, make_cluster("a", None, None, 60)], BY_ERROR_TYPE)
     assert [line.split()[:2] for line in format_group_lines(group, 99)[1:]] == [["20", "k"]]
     (group,) = group_clusters(clusters, BY_ERROR_TYPE)
     assert [line.split()[:2] for line in format_group_lines(group, 39)[1:]] == [["20", "k"], ["9", "f"], ["8", "g"]]
 
 
-def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
+def test_long_error_type_keeps_last_part() -> None:
     name = "parallel_function_checker_no_order:cannot_find_match"
-    clusters = [cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
+    clusters = [make_cluster(name, None, None, 3, "multi_turn_long_context_123", "multi_turn_long_context_124")]
     (group,) = group_clusters(clusters, BY_ERROR_TYPE)
     line = format_group_lines(group, 3)[0]
     assert ":cannot_find_match" in line
@@ -176,8 +180,6 @@ def test_a_long_error_type_keeps_its_last_part_and_ids_stay_whole() -> None:
 
 
 @pytest.mark.parametrize("where", ["-", "city --"])
-def test_a_lone_minus_is_a_word_also_where_several_runs_are_shown(
-    cli: Cli, two_imported_runs: Path, where: str
-) -> None:
+def test_lone_minus_is_search_word(cli: Cli, two_imported_runs: Path, where: str) -> None:
     done = cli("items", two_imported_runs, f"--where={where}")
     assert (done.code, done.out) == (0, "")

@@ -1,4 +1,4 @@
-"""`label`, `export`, `sql`, `doctor`, `demo`: what is written, and what is done with it."""
+"""`label` records reviews, and `export`, `sql` and `doctor` use them."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ import pytest
 Cli = Callable[..., Any]
 
 
-def item(cli: Cli, run: Path, name: str, *more: str) -> dict[str, Any]:
+def fetch_item(cli: Cli, run: Path, name: str, *more: str) -> dict[str, Any]:
     found: dict[str, Any] = cli("items", run, "--json", "--where", f'id:"{name}"', *more).objects[0]
     return found
 
 
-def test_a_label_is_in_the_journal_and_counts(cli: Cli, imported_run: Path) -> None:
-    said = ["--verdict", "pass", "--fault", "golden", "--tag", "a", "--tag", "b", "--reason", "Rome is fine"]
-    done = cli("label", imported_run, "simple_python_1", *said)
+def test_label_is_saved_and_counts(cli: Cli, imported_run: Path) -> None:
+    options = ["--verdict", "pass", "--fault", "golden", "--tag", "a", "--tag", "b", "--reason", "Rome is fine"]
+    done = cli("label", imported_run, "simple_python_1", *options)
     assert done.code == 0
     assert "simple_python_1" in done.out
     journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
     assert len(journal.read_text().splitlines()) == 1
-    after = item(cli, imported_run, "simple_python_1")
+    after = fetch_item(cli, imported_run, "simple_python_1")
     assert (after["official"], after["human"], after["effective"]) == (False, True, True)
     shown = cli("show", imported_run, "simple_python_1").out
     assert "Rome is fine" in shown
 
 
 @pytest.mark.sweep
-def test_every_fault_is_named_in_the_help_and_taken(cli: Cli, imported_run: Path) -> None:
+def test_every_fault_is_in_help_and_accepted(cli: Cli, imported_run: Path) -> None:
     from fcreview.model.review import FAULTS
 
-    said = cli("label", "--help").out
+    text = cli("label", "--help").out
     for fault in FAULTS:
-        assert fault in said
+        assert fault in text
         assert cli("label", imported_run, "simple_python_1", "--fault", fault, "--json").objects[0]["fault"] == fault
 
 
-def test_golden_wrong_is_a_pass_with_the_golden_answer_at_fault(cli: Cli, imported_run: Path) -> None:
+def test_golden_wrong_is_pass_with_golden_fault(cli: Cli, imported_run: Path) -> None:
     event = cli("label", imported_run, "simple_python_1", "--verdict", "golden-wrong", "--json").objects[0]
     assert (event["verdict"], event["fault"], event["act"]) == (True, "golden", "review")
 
 
-def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, imported_run: Path) -> None:
+def test_call_verdict_decides_item_verdict(cli: Cli, imported_run: Path) -> None:
     assert cli("label", imported_run, "simple_python_0", "--target", "turn:1/call:1", "--verdict", "fail").code == 0
-    assert item(cli, imported_run, "simple_python_0")["effective"] is False
+    assert fetch_item(cli, imported_run, "simple_python_0")["effective"] is False
 
 
 @pytest.mark.parametrize(
@@ -69,15 +69,13 @@ def test_a_verdict_on_a_call_rolls_up_to_the_item(cli: Cli, imported_run: Path) 
         ["--verdict", "pass", "--annotator", "../x"],
     ],
 )
-def test_a_label_that_makes_no_sense_is_wrong_usage_and_writes_nothing(
-    cli: Cli, imported_run: Path, arguments: list[str]
-) -> None:
+def test_invalid_label_is_wrong_usage_and_writes_nothing(cli: Cli, imported_run: Path, arguments: list[str]) -> None:
     done = cli("label", imported_run, "simple_python_0", *arguments)
     assert (done.code, done.out) == (2, "")
     assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
 
 
-def test_a_turn_or_call_that_is_not_there_cannot_be_labelled(cli: Cli, imported_run: Path) -> None:
+def test_missing_turn_or_call_cannot_be_labelled(cli: Cli, imported_run: Path) -> None:
     for target in ("turn:2", "turn:1/call:2"):
         assert cli("label", imported_run, "simple_python_0", "--verdict", "fail", "--target", target).code == 1
     assert not list((imported_run / ".fcreview").rglob("*.jsonl"))
@@ -93,13 +91,13 @@ def test_labels_are_exported_as_json_lines_and_csv(cli: Cli, imported_run: Path,
     assert not any(cell.startswith("=") for row in rows for cell in row.values())
 
 
-def test_an_unknown_export_format_or_place_is_told(cli: Cli, imported_run: Path) -> None:
+def test_unknown_export_format_or_folder_is_reported(cli: Cli, imported_run: Path) -> None:
     assert "csv" in cli("export", imported_run, "--format", "nonsense").err
     assert cli("export", imported_run, "-o", "no/such/folder/x.csv").code == 1
 
 
 @pytest.mark.sweep
-def test_sql_reads_and_only_reads(cli: Cli, imported_run: Path) -> None:
+def test_sql_is_read_only(cli: Cli, imported_run: Path) -> None:
     query = "SELECT error_type, count(*) AS n FROM items GROUP BY 1 ORDER BY n DESC, 1"
     assert cli("sql", imported_run, query, "--json").objects[0] == {"error_type": "value_error:string", "n": 4}
     assert "value_error:string" in cli("sql", imported_run, query).out
@@ -110,7 +108,7 @@ def test_sql_reads_and_only_reads(cli: Cli, imported_run: Path) -> None:
         assert "Traceback" not in done.err
 
 
-def test_doctor_says_what_was_found_and_writes_nothing(cli: Cli, one_run: Path) -> None:
+def test_doctor_prints_setup_and_writes_nothing(cli: Cli, one_run: Path) -> None:
     done = cli("doctor", one_run)
     assert done.code == 0
     assert "maple" in done.out
@@ -120,12 +118,12 @@ def test_doctor_says_what_was_found_and_writes_nothing(cli: Cli, one_run: Path) 
     assert {"workspace", "run", "version", "terminal", "configuration"} <= kinds
 
 
-def test_doctor_says_what_is_missing(cli: Cli, one_run: Path, tmp_path: Path) -> None:
+def test_doctor_reports_missing_dataset(cli: Cli, one_run: Path, tmp_path: Path) -> None:
     (one_run / "data").rename(tmp_path / "away")
     assert "--data" in cli("doctor", one_run / "result").out
 
 
-def test_doctor_fails_on_a_damaged_journal(cli: Cli, imported_run: Path) -> None:
+def test_doctor_fails_on_damaged_journal(cli: Cli, imported_run: Path) -> None:
     for at in range(2):
         cli("label", imported_run, f"simple_python_{at}", "--verdict", "pass")
     assert cli("doctor", imported_run).code == 0
@@ -137,7 +135,7 @@ def test_doctor_fails_on_a_damaged_journal(cli: Cli, imported_run: Path) -> None
 
 
 @pytest.mark.sweep
-def test_the_demo_is_the_same_every_time_and_leaves_the_samples_alone(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_demo_does_not_change_samples(cli: Cli, samples: Path, tmp_path: Path) -> None:
     before = sorted(samples.rglob("*"))
     done = cli("demo", "--into", "demo")
     assert done.code == 0
@@ -153,14 +151,14 @@ def test_the_demo_is_the_same_every_time_and_leaves_the_samples_alone(cli: Cli, 
     assert cli("demo", "--into", "full").code == 1
 
 
-def test_the_demo_goes_to_a_temporary_folder_of_its_own(cli: Cli, tmp_path: Path) -> None:
+def test_demo_uses_new_temporary_folder(cli: Cli, tmp_path: Path) -> None:
     done = cli("demo", TMPDIR=str(tmp_path))
     assert done.code == 0
     (folder,) = tmp_path.glob("fcreview-demo-*")
     assert str(folder) in done.out
 
 
-def test_every_command_warns_of_a_journal_line_that_was_cut(cli: Cli, imported_run: Path) -> None:
+def test_truncated_journal_line_gives_warning(cli: Cli, imported_run: Path) -> None:
     for name in ("simple_python_0", "simple_python_1"):
         assert cli("label", imported_run, name, "--verdict", "fail").code == 0
     journal = imported_run / ".fcreview" / "reviews" / "tester.jsonl"
@@ -170,13 +168,13 @@ def test_every_command_warns_of_a_journal_line_that_was_cut(cli: Cli, imported_r
     assert [row["reviewed"] for row in cli("runs", imported_run, "--json").objects] == [1]
 
 
-def test_a_pipe_among_the_journals_is_not_waited_for(cli: Cli, one_run: Path) -> None:
+def test_named_pipe_in_reviews_does_not_block(cli: Cli, one_run: Path) -> None:
     (one_run / ".fcreview" / "reviews").mkdir(parents=True)
     os.mkfifo(one_run / ".fcreview" / "reviews" / "other.jsonl")
     assert cli("label", one_run, "simple_python_0", "--verdict", "fail").code == 0
 
 
-def test_a_golden_fix_that_equals_the_golden_answer_is_refused(cli: Cli, imported_run: Path) -> None:
+def test_golden_fix_equal_to_golden_answer_is_refused(cli: Cli, imported_run: Path) -> None:
     (answer,) = imported_run.rglob("possible_answer/*.json")
     record = orjson.loads(answer.read_bytes().splitlines()[1])
     fix = {"ground_truth": record["ground_truth"]}

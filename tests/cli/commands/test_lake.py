@@ -1,4 +1,4 @@
-"""`fcreview import --lake`, and the commands on a lake."""
+"""`fcreview import --lake` writes a lake, and the commands work on it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.commands import environment, run_in_this_process
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
-    folder = tmp_path_factory.mktemp("made")
+def sample_lake(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
+    folder = tmp_path_factory.mktemp("sample_lake")
     done = run_in_this_process(
         ["import", samples / "bfcl", "--lake", folder / "lake", "--json"], folder, environment(folder)
     )
@@ -24,11 +24,11 @@ def made(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
 
 
 @pytest.fixture
-def lake(made: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(made, tmp_path / "lake"))
+def lake(sample_lake: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sample_lake, tmp_path / "lake"))
 
 
-def test_a_review_of_a_lake_counts(cli: Cli, lake: Path) -> None:
+def test_review_of_lake_counts(cli: Cli, lake: Path) -> None:
     failing = cli("items", lake, "--where", "official:fail", "--json").objects[0]
     run = str(failing["run"])
     before = cli("report", lake, "--run", run, "--json").objects
@@ -42,7 +42,7 @@ def test_a_review_of_a_lake_counts(cli: Cli, lake: Path) -> None:
     assert row["effective_pass"] == row["official_pass"] + 1
 
 
-def test_reviews_are_kept_in_the_folder_of_workspace(cli: Cli, lake: Path, tmp_path: Path) -> None:
+def test_reviews_are_saved_in_workspace_folder(cli: Cli, lake: Path, tmp_path: Path) -> None:
     row = cli("items", lake, "--workspace", tmp_path / "mine", "--json").objects[0]
     arguments = [lake, row["id"], "--run", str(row["run"]), "--verdict", "fail", "--workspace", tmp_path / "mine"]
     assert cli("label", *arguments).code == 0
@@ -60,13 +60,13 @@ def test_runs_are_listed_by_benchmark_and_name(cli: Cli, lake: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["triage", "compare", "suspects", "agreement", "calibrate", "estimate"])
-def test_commands_read_a_lake(cli: Cli, lake: Path, command: str) -> None:
+def test_commands_read_lake(cli: Cli, lake: Path, command: str) -> None:
     done = cli(command, lake)
     assert (done.code, done.err) == (0, "")
     assert done.out
 
 
-def test_show_prints_the_item_and_its_record(cli: Cli, lake: Path) -> None:
+def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
     row = cli("items", lake, "--json").objects[0]
     shown = cli("show", lake, row["id"], "--run", str(row["run"]))
     assert row["id"] in shown.out
@@ -86,7 +86,7 @@ def test_show_prints_the_item_and_its_record(cli: Cli, lake: Path) -> None:
         (["runs", "s3://bucket/lake"], "--workspace is required"),
     ],
 )
-def test_what_does_not_fit_a_lake_is_refused(cli: Cli, lake: Path, arguments: list[str], problem: str) -> None:
+def test_unsupported_lake_options_are_refused(cli: Cli, lake: Path, arguments: list[str], problem: str) -> None:
     done = cli(*(argument.format(lake=lake) for argument in arguments))
     assert done.code != 0
     assert problem in done.err
@@ -101,7 +101,7 @@ def test_damage_is_reported(cli: Cli, lake: Path) -> None:
     assert file.parent.name not in {f"run={row['run']}" for row in done.objects}
 
 
-def test_damage_that_a_query_finds_is_reported(cli: Cli, lake: Path) -> None:
+def test_damage_found_by_query_is_reported(cli: Cli, lake: Path) -> None:
     file = sorted(lake.glob("benchmark=*/run=*/items.parquet"))[0]
     file.write_bytes(b"x" * file.stat().st_size)
     done = cli("sql", lake, "SELECT count(*) AS n FROM messages", "--json")
@@ -112,7 +112,7 @@ def test_damage_that_a_query_finds_is_reported(cli: Cli, lake: Path) -> None:
     assert f"{file} is damaged" in shown.err
 
 
-def test_a_failed_run_is_an_issue_of_the_lake_until_it_is_imported(cli: Cli, tmp_path: Path, lake: Path) -> None:
+def test_failed_run_is_lake_issue_until_imported(cli: Cli, tmp_path: Path, lake: Path) -> None:
     """The issue names the file; a later import removes it."""
     rows = cli("sql", lake, "SELECT count(*) AS n FROM import_issues WHERE run IS NULL", "--json").objects
     (lake / "_issues").mkdir(exist_ok=True)
@@ -122,7 +122,7 @@ def test_a_failed_run_is_an_issue_of_the_lake_until_it_is_imported(cli: Cli, tmp
     assert more[0]["n"] == rows[0]["n"] + 1
 
 
-def test_a_share_is_copied_and_reviewed_without_the_lake(cli: Cli, lake: Path, tmp_path: Path) -> None:
+def test_queue_share_is_reviewed_without_lake(cli: Cli, lake: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     arguments = [lake, "--workspace", mine]
     assert cli("queue", "create", *arguments, "--name", "pilot", "--size", "4", "--annotators", "tester").code == 0
@@ -141,7 +141,7 @@ def test_a_share_is_copied_and_reviewed_without_the_lake(cli: Cli, lake: Path, t
     assert [each["id"] for each in reviewed] == [row["id"]]
 
 
-def test_a_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples: Path, tmp_path: Path) -> None:
+def test_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples: Path, tmp_path: Path) -> None:
     own = Path(shutil.copytree(samples / "bfcl", tmp_path / "own"))
     assert cli("import", own).code == 0
     done = cli("open", lake, "--workspace", own, "--where", "official:fail")
@@ -149,7 +149,7 @@ def test_a_store_of_imported_runs_is_not_replaced(cli: Cli, lake: Path, samples:
     assert "has imported runs" in done.err
 
 
-def test_a_folder_with_other_files_does_not_become_a_lake(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_folder_with_other_files_does_not_become_lake(cli: Cli, samples: Path, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/notes.txt").touch()
     done = cli("import", samples / "generic", "--lake", tmp_path / "other")
@@ -157,7 +157,7 @@ def test_a_folder_with_other_files_does_not_become_a_lake(cli: Cli, samples: Pat
     assert "contains other files" in done.err
 
 
-def test_a_lake_among_runs_is_not_searched_for_runs(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_lake_is_not_searched_for_runs(cli: Cli, samples: Path, tmp_path: Path) -> None:
     runs = Path(shutil.copytree(samples / "generic", tmp_path / "runs"))
     assert cli("import", runs, "--lake", runs / "lake").code == 0
     before = cli("runs", runs / "lake", "--json").objects
@@ -165,14 +165,14 @@ def test_a_lake_among_runs_is_not_searched_for_runs(cli: Cli, samples: Path, tmp
     assert cli("runs", runs / "lake", "--json").objects == before
 
 
-def test_a_lake_of_another_version_is_not_overwritten(cli: Cli, samples: Path, lake: Path) -> None:
+def test_lake_of_other_version_is_not_overwritten(cli: Cli, samples: Path, lake: Path) -> None:
     (lake / "_lake.json").write_text('{"format": 1, "schema": "1"}')
     for done in (cli("import", samples / "generic", "--lake", lake), cli("runs", lake)):
         assert done.code == 1
         assert "another version" in done.err
 
 
-def test_doctor_compares_a_lake_with_its_hashes(cli: Cli, lake: Path) -> None:
+def test_doctor_checks_hashes_of_lake(cli: Cli, lake: Path) -> None:
     done = cli("doctor", lake)
     assert done.code == 0
     assert "2 runs" in done.out

@@ -1,4 +1,4 @@
-"""Lakes in an object store and on a Dask cluster. `make cluster` installs what they need."""
+"""Lakes work in an object store and on a Dask cluster. `make cluster` installs the needed packages."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ distributed = pytest.importorskip("distributed", reason="Dask is not installed: 
 TABLES = ("items", "messages", "calls", "pairs", "verdicts", "functions", "import_issues", "sources", "runs")
 
 
-class Place:
-    """Runs the program in a folder, with the credentials of an object store."""
+class LakeFolder:
+    """Run fcreview in a folder, with the credentials of an object store."""
 
     def __init__(self, folder: Path, **variables: str) -> None:
         self.folder, self.environ = folder, environment(folder, **variables)
@@ -27,22 +27,22 @@ class Place:
     def __call__(self, *arguments: str | Path) -> Done:
         return run_in_this_process(arguments, self.folder, self.environ)
 
-    def rows(self, lake: str | Path, table: str) -> list[dict[str, Any]]:
+    def fetch_rows(self, lake: str | Path, table: str) -> list[dict[str, Any]]:
         done = self("sql", lake, f"FROM {table} ORDER BY ALL", "--json", "--workspace", self.folder / "reviews")
         assert done.code == 0, done.err
         return done.objects
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Place:
+def place(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> LakeFolder:
     """A lake of the sample runs in the folder `lake`."""
-    here = Place(tmp_path_factory.mktemp("cluster"))
-    assert here("import", samples, "--lake", "lake").code == 0
-    return here
+    folder = LakeFolder(tmp_path_factory.mktemp("cluster"))
+    assert folder("import", samples, "--lake", "lake").code == 0
+    return folder
 
 
 @pytest.fixture(scope="module")
-def bucket(place: Place) -> Iterator[str]:
+def bucket(place: LakeFolder) -> Iterator[str]:
     """A bucket of an object store on this machine."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -59,13 +59,13 @@ def bucket(place: Place) -> Iterator[str]:
     running.stop()
 
 
-def test_a_lake_in_an_object_store_is_that_of_a_folder(place: Place, samples: Path, bucket: str) -> None:
+def test_lake_in_object_store_equals_lake_in_folder(place: LakeFolder, samples: Path, bucket: str) -> None:
     lake = f"{bucket}/runs/lake"
     for part in ("1/2", "2/2"):
         done = place("import", samples, "--lake", lake, "--part", part)
         assert done.code == 0, done.err
     for table in TABLES:
-        assert place.rows(lake, table) == place.rows("lake", table)
+        assert place.fetch_rows(lake, table) == place.fetch_rows("lake", table)
     for command in (["runs", "--json"], ["triage", "--json"], ["report", "--json"], ["items", "--limit", "50"]):
         name, *options = command
         outputs = [
@@ -74,7 +74,7 @@ def test_a_lake_in_an_object_store_is_that_of_a_folder(place: Place, samples: Pa
         assert outputs[0] == outputs[1]
 
 
-def test_reviews_of_an_object_store_are_kept_here(place: Place, samples: Path, bucket: str) -> None:
+def test_reviews_of_object_store_are_saved_locally(place: LakeFolder, samples: Path, bucket: str) -> None:
     lake = f"{bucket}/second"
     assert place("import", samples / "bfcl", "--lake", lake).code == 0
     mine = ["--workspace", place.folder / "mine"]
@@ -87,7 +87,7 @@ def test_reviews_of_an_object_store_are_kept_here(place: Place, samples: Path, b
 
 
 @pytest.mark.parametrize("query", ["SELECT * FROM read_text('/etc/hostname')", "SELECT * FROM glob('s3://archive/*')"])
-def test_sql_cannot_leave_an_object_store(place: Place, samples: Path, bucket: str, query: str) -> None:
+def test_sql_cannot_read_outside_object_store(place: LakeFolder, samples: Path, bucket: str, query: str) -> None:
     lake = f"{bucket}/third"
     assert place("import", samples / "generic", "--lake", lake).code == 0
     done = place("sql", lake, query, "--workspace", place.folder / "reviews")
@@ -95,7 +95,7 @@ def test_sql_cannot_leave_an_object_store(place: Place, samples: Path, bucket: s
     assert "Permission Error" in done.err
 
 
-def test_an_object_store_that_is_away_is_one_line(place: Place, bucket: str) -> None:
+def test_missing_object_store_is_reported_in_one_line(place: LakeFolder, bucket: str) -> None:
     done = place("runs", "s3://no-such-bucket/lake", "--workspace", place.folder / "reviews")
     assert done.code == 1
     assert len(done.err.strip().splitlines()) == 1
@@ -108,7 +108,7 @@ def cluster() -> Iterator[str]:
         yield running.scheduler_address
 
 
-def test_a_cluster_writes_the_same_lake(place: Place, samples: Path, cluster: str) -> None:
+def test_cluster_writes_same_lake(place: LakeFolder, samples: Path, cluster: str) -> None:
     done = place("import", samples, "--lake", "from-cluster", "--dask", cluster, "--json")
     assert done.code == 0, done.err
     assert sum(row["items"] for row in done.objects if row["kind"] == "run") > 100
@@ -118,10 +118,10 @@ def test_a_cluster_writes_the_same_lake(place: Place, samples: Path, cluster: st
     )
     assert one == other
     for table in TABLES:
-        assert place.rows("from-cluster", table) == place.rows("lake", table)
+        assert place.fetch_rows("from-cluster", table) == place.fetch_rows("lake", table)
 
 
-def test_a_cluster_that_is_away_is_one_line(place: Place, samples: Path, cluster: str) -> None:
+def test_missing_cluster_is_reported_in_one_line(place: LakeFolder, samples: Path, cluster: str) -> None:
     done = place("import", samples, "--lake", "nothing", "--dask", "nonsense", "--json")
     assert done.code == 1
     assert len(done.err.strip().splitlines()) == 1

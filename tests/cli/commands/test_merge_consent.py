@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 Cli = Callable[..., Done]
 
 
-def label(cli: Cli, run: Path, annotator: str, number: int, verdict: str, *more: str) -> None:
+def label_item(cli: Cli, run: Path, annotator: str, number: int, verdict: str, *more: str) -> None:
     done = cli("label", run, f"simple_python_{number}", "--verdict", verdict, "--annotator", annotator, *more)
     assert done.code == 0, done.err
 
@@ -31,7 +31,7 @@ def read_files(run: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (run / ".fcreview").rglob("*.json*")}
 
 
-def warnings(run: Path) -> list[str]:
+def journal_warnings(run: Path) -> list[str]:
     return [text for report in check_journals(Workspace(run / ".fcreview")) for text in report.warnings]
 
 
@@ -39,13 +39,13 @@ def warnings(run: Path) -> list[str]:
 def reviewed_copies(module_cli: Cli, imported_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place, cli = tmp_path_factory.mktemp("copies"), module_cli
     run = shutil.copytree(imported_templates / "one", place / "runs")
-    label(cli, run, "tester", 0, "pass")
+    label_item(cli, run, "tester", 0, "pass")
     other = shutil.copytree(run, place / "other")
-    label(cli, other, "alice", 1, "pass")
-    label(cli, other, "alice", 2, "fail")
+    label_item(cli, other, "alice", 1, "pass")
+    label_item(cli, other, "alice", 2, "fail")
     assert cli("label", other, "--undo", "--annotator", "alice").code == 0
-    label(cli, other, "lead", 1, "fail", "--adjudicate")
-    label(cli, other, "tester", 0, "fail")
+    label_item(cli, other, "lead", 1, "fail", "--adjudicate")
+    label_item(cli, other, "tester", 0, "fail")
     return place
 
 
@@ -64,7 +64,7 @@ New reviews of other annotators:
 """
 
 
-def test_without_a_terminal_nothing_is_merged_unless_yes_is_given(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_merge_without_terminal_needs_yes_option(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     assert cli("queue", "create", other, "--name", "pilot", "--size", "2", "--annotators", "alice").code == 0
     before = read_files(here)
@@ -84,7 +84,7 @@ def test_without_a_terminal_nothing_is_merged_unless_yes_is_given(cli: Cli, copi
     )
 
 
-def test_the_users_own_journal_grows_only_with_mine(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_own_journal_is_merged_only_with_mine(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     before = read_files(here)
     done = cli("merge", here, other, "--yes", "--json")
@@ -103,7 +103,7 @@ def test_the_users_own_journal_grows_only_with_mine(cli: Cli, copies: tuple[Path
 
 
 @pytest.mark.parametrize(("answer", "merged"), [(b"y\n", True), (b"\n", False), (b"n\n", False), (b"\x04", False)])
-def test_a_terminal_is_asked(
+def test_merge_asks_on_terminal(
     copies: tuple[Path, Path], environ: dict[str, str], tmp_path: Path, answer: bytes, merged: bool
 ) -> None:
     here, other = copies
@@ -125,7 +125,7 @@ def test_a_terminal_is_asked(
     assert (read_files(here) == before) != merged
 
 
-def test_lines_in_the_journal_of_another_annotator_are_refused(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_lines_in_journal_of_other_annotator_are_refused(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
     assert cli("merge", here, other, "--yes").code == 0
     journal = other / ".fcreview" / "reviews" / "alice.jsonl"
@@ -143,10 +143,8 @@ def test_lines_in_the_journal_of_another_annotator_are_refused(cli: Cli, copies:
     assert not (here / ".fcreview" / "reviews" / "mallory.jsonl").exists()
 
 
-def test_copies_with_the_same_imported_labels_merge_without_a_clash(
-    cli: Cli, imported_run: Path, tmp_path: Path
-) -> None:
-    """The same events follow different ones in the two copies, and each copy has a later event."""
+def test_copies_with_same_imported_labels_merge(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+    """The same events follow different events in the two copies, and each copy has a later event."""
     file, other = tmp_path / "labels.jsonl", tmp_path / "other"
     lines = [{"id": f"simple_python_{n}", "value": n == 1, "time": "2026-01-01T00:00:00Z"} for n in (0, 1, 2)]
     shutil.copytree(imported_run, other)
@@ -158,12 +156,12 @@ def test_copies_with_the_same_imported_labels_merge_without_a_clash(
         done = cli("merge", here, there)
         assert (done.out, done.err) == ("alice: 0 new events, 3 already in this workspace\n", "")
         assert read_files(here) == before
-    label(cli, other, "alice", 1, "fail")
-    label(cli, imported_run, "alice", 2, "pass")
+    label_item(cli, other, "alice", 1, "fail")
+    label_item(cli, imported_run, "alice", 2, "pass")
     for known, (here, there) in ((3, (imported_run, other)), (4, (other, imported_run))):
         done = cli("merge", here, there, "--yes")
         assert (done.out, done.err) == (f"alice: 1 new event, {known} already in this workspace\n", "")
-        assert warnings(here) == []
+        assert journal_warnings(here) == []
     exported = [cli("export", run, "--only", "reviewed").out for run in (imported_run, other)]
     assert exported[0] == exported[1]
     assert [json.loads(line)["human"] for line in exported[0].splitlines()] == [False, False, True]

@@ -1,4 +1,4 @@
-"""`fcreview merge` with errata and accepted rules: both sides' hold afterwards, and runs are rescored with them."""
+"""`fcreview merge` merges errata and accepted rules, and runs are rescored with them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ pytestmark = pytest.mark.sweep
 
 @pytest.fixture
 def copies(tmp_path: Path, samples: Path) -> tuple[Path, Path]:
-    made = tmp_path / "one", tmp_path / "two"
-    for place in made:
+    copies = tmp_path / "one", tmp_path / "two"
+    for place in copies:
         shutil.copytree(samples / "bfcl", place, ignore=shutil.ignore_patterns("__pycache__"))
-    return made
+    return copies
 
 
-def mended(cli: Cli, runs: Path, minutes: int, who: str, *rules: str) -> Path:
-    """Errata of one golden answer, applied in this workspace."""
+def apply_errata(cli: Cli, runs: Path, minutes: int, who: str, *rules: str) -> Path:
+    """Create errata with one golden answer and apply them in this workspace."""
     fix = json.dumps({"ground_truth": [{"timer.start": {"minutes": [minutes], "name": ["bread", ""]}}]})
-    said = ("--run", "maple-8b", "--annotator", who, "--golden-fix", fix, "--reason", f"{who} says so")
-    assert cli("label", runs, ITEM, *said).code == 0
+    options = ("--run", "maple-8b", "--annotator", who, "--golden-fix", fix, "--reason", f"{who} says so")
+    assert cli("label", runs, ITEM, *options).code == 0
     for rule in rules:
         assert cli("rules", "add", runs, rule).code == 0
     out = runs / f"{who}.jsonl"
@@ -40,33 +40,33 @@ def mended(cli: Cli, runs: Path, minutes: int, who: str, *rules: str) -> Path:
     return out
 
 
-def rules_say(cli: Cli, runs: Path) -> dict[tuple[str, str], bool | None]:
+def rule_verdicts(cli: Cli, runs: Path) -> dict[tuple[str, str], bool | None]:
     rows = cli("items", runs, "--json", "--queue", "dataset").objects
     return {(row["model"], row["id"]): row["rule"] for row in rows}
 
 
-def test_what_one_side_has_holds_on_the_other(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_errata_and_rules_are_merged(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
-    before = rules_say(cli, here)
-    mended(cli, other, 30, "bob", "ignore-case")
-    assert rules_say(cli, other) != before
+    before = rule_verdicts(cli, here)
+    apply_errata(cli, other, 30, "bob", "ignore-case")
+    assert rule_verdicts(cli, other) != before
     done = cli("merge", here, other, "--yes")
     assert "errata: 1 new golden answer, 0 already in this workspace; 1 new rule" in done.out
     assert (
         "accepted rules: 1 new, 0 already in this workspace" in done.out
         and "the next command on these runs applies the errata" in done.err
     )
-    assert rules_say(cli, here) == rules_say(cli, other)
+    assert rule_verdicts(cli, here) == rule_verdicts(cli, other)
     assert (here / ".fcreview/errata.jsonl").read_bytes() == (other / ".fcreview/errata.jsonl").read_bytes()
     assert "ignore-case" in cli("rules", "list", here).out
     again = [each for each in cli("merge", here, other, "--yes", "--json").objects if "kind" in each]
     assert [(each["kind"], each["new"], each["known"]) for each in again] == [("errata", 0, 1), ("rules", 0, 1)]
 
 
-def test_two_corrections_of_one_item_are_told_and_both_kept(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_conflicting_corrections_are_reported_and_kept(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
-    mended(cli, here, 30, "alice")
-    mended(cli, other, 31, "bob")
+    apply_errata(cli, here, 30, "alice")
+    apply_errata(cli, other, 31, "bob")
     mine, theirs = ((place / ".fcreview/errata.jsonl").read_bytes() for place in copies)
     done = cli("merge", here, other, "--yes")
     assert done.code == 0 and f"{ITEM}: this workspace has another correction, which is kept" in done.err
@@ -78,10 +78,10 @@ def test_two_corrections_of_one_item_are_told_and_both_kept(cli: Cli, copies: tu
     assert [*(here / ".fcreview").glob("errata-*.jsonl")] == [kept], "merging again adds nothing"
 
 
-def test_damaged_errata_are_told_and_reviews_taken_all_the_same(cli: Cli, copies: tuple[Path, Path]) -> None:
+def test_damaged_errata_are_reported_and_reviews_merged(cli: Cli, copies: tuple[Path, Path]) -> None:
     here, other = copies
-    rules_say(cli, here)
-    mended(cli, other, 30, "bob")
+    rule_verdicts(cli, here)
+    apply_errata(cli, other, 30, "bob")
     file = other / ".fcreview/errata.jsonl"
     file.write_text(file.read_text().replace("bob says so", "bob said so"))
     done = cli("merge", here, other, "--yes")

@@ -1,4 +1,4 @@
-"""Outputs: a file of the workspace or of a run is never replaced, any other existing file only with --force."""
+"""Output files never replace a file of the workspace or a run, and replace other files only with --force."""
 
 from __future__ import annotations
 
@@ -33,9 +33,8 @@ commands = pytest.mark.parametrize("command", COMMANDS, ids=lambda command: "-".
 
 
 @pytest.fixture(scope="module")
-def prepared(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An imported run with a review that corrects a golden answer, so that every command has something to write, and
-    its errata."""
+def outputs(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An imported run with a corrected golden answer, and its errata. Every command has output for it."""
     folder = tmp_path_factory.mktemp("outputs")
     run, environ = Path(shutil.copytree(samples / "bfcl", folder / "bfcl")), environment(folder)
     label = ["label", run, ITEM, "--run", "1", "--golden-fix", json.dumps(FIX)]
@@ -45,16 +44,16 @@ def prepared(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(prepared: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)) / "bfcl"
+def run(outputs: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(outputs, tmp_path, dirs_exist_ok=True)) / "bfcl"
 
 
-def words_of(command: tuple[str, ...], run: Path) -> list[str]:
+def fill_command(command: tuple[str, ...], run: Path) -> list[str]:
     return [word.format(run=run, errata=run.parent / "errata.jsonl") for word in command]
 
 
-def protected(run: Path) -> list[Path]:
-    """Files of the workspace, a new journal, files of the run, and other names of both."""
+def protected_files(run: Path) -> list[Path]:
+    """Return files of the workspace and the run, links to them, and a new journal."""
     workspace = run / ".fcreview"
     (journal,) = (workspace / "reviews").glob("*.jsonl")
     result = next(run.glob("result/**/*_result.json"))
@@ -65,29 +64,27 @@ def protected(run: Path) -> list[Path]:
     return [journal, workspace / "reviews" / "new.jsonl", workspace / "store.duckdb", link, result, data, second]
 
 
-def files_of(folder: Path) -> dict[Path, bytes]:
+def read_files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "seen.json"}
 
 
 @commands
-def test_a_journal_or_an_imported_file_is_never_replaced(cli: Cli, run: Path, command: tuple[str, ...]) -> None:
-    places, words = protected(run), words_of(command, run)
+def test_journals_and_imported_files_are_never_replaced(cli: Cli, run: Path, command: tuple[str, ...]) -> None:
+    places, words = protected_files(run), fill_command(command, run)
     if command[1] == "issue":
         places = [place for place in places if ".fcreview" in os.path.realpath(place)] + [Path(words[2])]
-    before = files_of(run.parent)
+    before = read_files(run.parent)
     for place in places:
         for force in ((), ("--force",)) if place is places[0] else (("--force",),):
             done = cli(*words, place, *force)
             assert done.code == 1, (place, done)
             assert "protected. Choose another path." in done.err, done
-    assert files_of(run.parent) == before
+    assert read_files(run.parent) == before
 
 
 @commands
-def test_another_file_is_replaced_only_with_force(
-    cli: Cli, run: Path, tmp_path: Path, command: tuple[str, ...]
-) -> None:
-    out, words = tmp_path / "out", words_of(command, run)
+def test_other_file_is_replaced_only_with_force(cli: Cli, run: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    out, words = tmp_path / "out", fill_command(command, run)
     out.write_text("precious")
     done = cli(*words, out)
     assert (done.code, out.read_text()) == (1, "precious")
@@ -99,25 +96,25 @@ def test_another_file_is_replaced_only_with_force(
 
 
 @pytest.mark.parametrize("format_", ["native", "golden-patch"])
-def test_a_folder_is_not_written_into_the_workspace(cli: Cli, run: Path, format_: str) -> None:
+def test_folder_is_not_written_into_workspace(cli: Cli, run: Path, format_: str) -> None:
     done = cli("export", run, "--format", format_, "-o", run / ".fcreview" / "out", "--force")
     assert done.code == 1
     assert "the workspace folder .fcreview is protected" in done.err
     assert not (run / ".fcreview" / "out").exists()
 
 
-def test_the_files_of_a_named_workspace_that_is_a_link_are_protected(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_linked_workspace_is_protected(cli: Cli, run: Path, tmp_path: Path) -> None:
     (run / ".fcreview").rename(tmp_path / "kept")
     (run / ".fcreview").symlink_to(tmp_path / "kept")
     done = cli("export", run, "--workspace", run, "-o", tmp_path / "kept" / "reviews" / "x.jsonl")
     assert "the workspace folder .fcreview is protected" in done.err
 
 
-def test_the_screens_replace_neither(run: Path, tmp_path: Path) -> None:
-    """The palette asks before it replaces another file, so no --force is needed there."""
+def test_screens_do_not_replace_protected_files(run: Path, tmp_path: Path) -> None:
+    """The palette asks before it replaces other files, so --force is not needed."""
     (tmp_path / "out").write_text("old")
     with Store.open(find_workspace(run)) as store:
-        for place in protected(run):
+        for place in protected_files(run):
             with pytest.raises(
                 FcreviewError, match=r"not written: (the workspace folder \.fcreview is|imported files are) protected"
             ):

@@ -1,4 +1,4 @@
-"""`label --golden-fix`, `export --format native` and `golden-patch`: the way back into a benchmark's own files."""
+"""`label --golden-fix`, `export --format native` and `golden-patch` write the benchmark's own files."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ def run(samples: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(samples / "bfcl", tmp_path / "bfcl"))
 
 
-def report(cli: Cli, run: Path, source: str) -> dict[Any, Any]:
+def report_figures(cli: Cli, run: Path, source: str) -> dict[Any, Any]:
     lines = cli("report", run, "--json").objects
     return {(each["model"], each["table"], each["level"], each["name"]): each[source] for each in lines}
 
 
 @pytest.mark.sweep
-def test_corrected_figures_are_official_in_what_is_written(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_corrected_figures_are_official_in_export(cli: Cli, run: Path, tmp_path: Path) -> None:
     cli("label", run, *ITEM, "--verdict", "golden-wrong")
     cli("label", run, "simple_python_0", "--run", "1", "--verdict", "fail", "--reason", "the unit")
-    told = cli("export", run, "--format", "native", "-o", tmp_path / "out")
-    assert (told.code, told.out) == (0, "")
-    assert "2 changed files" in told.err
-    official, corrected = report(cli, tmp_path / "out", "official"), report(cli, run, "corrected")
-    assert official == corrected != report(cli, run, "official")
+    done = cli("export", run, "--format", "native", "-o", tmp_path / "out")
+    assert (done.code, done.out) == (0, "")
+    assert "2 changed files" in done.err
+    official, corrected = report_figures(cli, tmp_path / "out", "official"), report_figures(cli, run, "corrected")
+    assert official == corrected != report_figures(cli, run, "official")
     (entry,) = cli("show", tmp_path / "out", "simple_python_0", "--run", "1", "--json").objects
     assert "judged wrong by an annotator" in json.dumps(entry)
     for original in (tmp_path / "out").rglob("*.orig"):
@@ -47,47 +47,47 @@ def test_corrected_figures_are_official_in_what_is_written(cli: Cli, run: Path, 
 
 
 @pytest.mark.sweep
-def test_what_has_no_place_and_what_people_differ_on_is_told(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_reviews_missing_from_export_are_reported(cli: Cli, run: Path, tmp_path: Path) -> None:
     for who, verdict in (("alice", "pass"), ("bob", "fail")):
         cli("label", run, *ITEM, "--verdict", verdict, "--annotator", who)
-    said = ["--verdict", "yes", "--criterion", "hallucinated", "--target", "turn:1/call:1"]
-    assert cli("label", run, "simple_python_1", "--run", "1", *said).code == 0
-    told = cli("export", run, "--format", "native", "-o", tmp_path / "out").err
-    assert "unresolved disagreements, where the benchmark's own verdict is kept (1)" in told
-    assert "hallucinated of a call (1)" in told
-    assert "0 changed files" in told
+    options = ["--verdict", "yes", "--criterion", "hallucinated", "--target", "turn:1/call:1"]
+    assert cli("label", run, "simple_python_1", "--run", "1", *options).code == 0
+    text = cli("export", run, "--format", "native", "-o", tmp_path / "out").err
+    assert "unresolved disagreements, where the benchmark's own verdict is kept (1)" in text
+    assert "hallucinated of a call (1)" in text
+    assert "0 changed files" in text
 
 
 @pytest.mark.sweep
-def test_a_dataset_that_lies_elsewhere_is_told(cli: Cli, run: Path, samples: Path, tmp_path: Path) -> None:
-    near, far = tmp_path / "other" / "questions", tmp_path.parent / f"{tmp_path.name}-far" / "a" / "data"
-    for data, copied in ((near, True), (far, False)):
+def test_dataset_outside_run_is_reported(cli: Cli, run: Path, samples: Path, tmp_path: Path) -> None:
+    inside, outside = tmp_path / "other" / "questions", tmp_path.parent / f"{tmp_path.name}-far" / "a" / "data"
+    for data, copied in ((inside, True), (outside, False)):
         shutil.copytree(samples / "bfcl" / "data", data)
         out = tmp_path / f"out-{copied}"
         shutil.rmtree(run / "data", ignore_errors=True)
-        told = cli("export", run, "--format", "native", "-o", out, "--data", data).err
-        assert ("BFCL V4, maple-8b: no dataset found next to the export. Open it with --data DIR" in told) is not copied
+        text = cli("export", run, "--format", "native", "-o", out, "--data", data).err
+        assert ("BFCL V4, maple-8b: no dataset found next to the export. Open it with --data DIR" in text) is not copied
         assert bool(list(out.rglob("possible_answer"))) is copied
-        assert (f"not copied from {data}" in told) is not copied
+        assert (f"not copied from {data}" in text) is not copied
 
 
 @pytest.mark.parametrize("format_", ["native", "golden-patch"])
-def test_whole_runs_go_with_no_filter_and_not_to_standard_output(cli: Cli, run: Path, format_: str) -> None:
+def test_native_formats_refuse_filter_and_standard_output(cli: Cli, run: Path, format_: str) -> None:
     assert cli("export", run, "--format", format_, "-o", "out", "--where", "official:fail").code == 2
     assert cli("export", run, "--format", format_, "-o", "out", "--only", "reviewed").code == 2
     assert cli("export", run, "--format", format_).code == 2
 
 
 @pytest.mark.sweep
-def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_golden_fix_is_saved_and_exported_as_patch(cli: Cli, run: Path, tmp_path: Path) -> None:
     (tmp_path / "fix.json").write_text(json.dumps(FIX))
     for given in (json.dumps(FIX), tmp_path / "fix.json"):
         event = cli("label", run, *ITEM, "--golden-fix", given, "--json").objects[0]
         assert event["golden_fix"] == FIX
-    told = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
-    assert told.code == 0
-    assert f"apply golden.patch in {run / 'data'} with git apply" in told.err
-    assert "1 golden answer and 1 dataset file in" in told.err
+    done = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
+    assert done.code == 0
+    assert f"apply golden.patch in {run / 'data'} with git apply" in done.err
+    assert "1 golden answer and 1 dataset file in" in done.err
     assert b"+++ b/possible_answer/BFCL_v4_live_simple.json" in (tmp_path / "out" / "golden.patch").read_bytes()
 
 
@@ -105,22 +105,22 @@ def test_a_golden_fix_is_kept_and_becomes_a_patch(cli: Cli, run: Path, tmp_path:
         ('{"ground_truth": [{"nothing": {}}]}', 1, "function nothing is not available"),
     ],
 )
-def test_a_golden_fix_of_another_form_is_refused(cli: Cli, run: Path, given: str, code: int, why: str) -> None:
-    told = cli("label", run, *ITEM, "--golden-fix", given)
-    assert told.code == code
-    assert why in told.err
+def test_invalid_golden_fix_is_refused(cli: Cli, run: Path, given: str, code: int, why: str) -> None:
+    done = cli("label", run, *ITEM, "--golden-fix", given)
+    assert done.code == code
+    assert why in done.err
     assert not list((run / ".fcreview" / "reviews").glob("*.jsonl"))
 
 
-def test_without_a_settled_fix_no_folder_is_made(cli: Cli, run: Path, tmp_path: Path) -> None:
-    told = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
-    assert told.code == 1
-    assert "label --golden-fix" in told.err
+def test_patch_without_golden_fix_writes_nothing(cli: Cli, run: Path, tmp_path: Path) -> None:
+    done = cli("export", run, "--format", "golden-patch", "-o", tmp_path / "out")
+    assert done.code == 1
+    assert "label --golden-fix" in done.err
     assert not (tmp_path / "out").exists()
 
 
-def test_a_benchmark_that_writes_nothing_says_so_in_a_line() -> None:
-    importer = Importer("common", "A new one", "")  # a folder of importers without the modules
+def test_benchmark_without_writer_is_reported() -> None:
+    importer = Importer("common", "A new one", "")  # an importer package without the needed modules
     plan = RunPlan(Run("common", "", "", "m", "x"), [])
     for work in (lambda: importer.rewrite_scores(plan, []), lambda: importer.rewrite_golden(plan, {})):
         with pytest.raises(WriteError, match="fcreview cannot write the files of A new one"):

@@ -1,4 +1,4 @@
-"""`fcreview queue`, and `--queue` where it is taken."""
+"""`fcreview queue` creates and shows review queues, and commands take `--queue`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Cli = Callable[..., Any]
 MAKE = ("--size", "6", "--stratify", "category", "--overlap", "2", "--annotators", "ann,bob", "--repeats", "1")
 
 
-def create(cli: Cli, run: Path, name: str = "pilot", *more: str) -> Any:
+def create_queue(cli: Cli, run: Path, name: str = "pilot", *more: str) -> Any:
     return cli("queue", "create", run, "--name", name, *MAKE, "--seed", "7", *more)
 
 
-def content(run: Path, name: str = "pilot") -> dict[str, Any]:
-    made: dict[str, Any] = json.loads((run / ".fcreview" / "queues" / f"{name}.json").read_text())
-    return made
+def read_queue(run: Path, name: str = "pilot") -> dict[str, Any]:
+    queue: dict[str, Any] = json.loads((run / ".fcreview" / "queues" / f"{name}.json").read_text())
+    return queue
 
 
-def test_a_queue_is_made_listed_and_shown(cli: Cli, imported_run: Path) -> None:
-    done = create(cli, imported_run)
+def test_queue_is_created_listed_and_shown(cli: Cli, imported_run: Path) -> None:
+    done = create_queue(cli, imported_run)
     assert done.code == 0, done.err
     assert "pilot: 6 of 6 items in proportion to category, seed 7" in done.out and "probability" in done.out
     assert "2 annotators" in done.err
@@ -37,19 +37,19 @@ def test_a_queue_is_made_listed_and_shown(cli: Cli, imported_run: Path) -> None:
     assert "0 of 5" in cli("queue", "list", imported_run).out
 
 
-def test_the_same_seed_makes_the_same_and_none_is_overwritten(cli: Cli, imported_run: Path) -> None:
-    create(cli, imported_run)
-    again = create(cli, imported_run)
+def test_same_seed_creates_same_queue(cli: Cli, imported_run: Path) -> None:
+    create_queue(cli, imported_run)
+    again = create_queue(cli, imported_run)
     assert again.code == 1 and "already" in again.err
-    create(cli, imported_run, "other")
-    one, other = content(imported_run), content(imported_run, "other")
+    create_queue(cli, imported_run, "other")
+    one, other = read_queue(imported_run), read_queue(imported_run, "other")
     for each in (one, other):
         del each["name"], each["created"]
     assert one == other
 
 
 @pytest.mark.sweep
-def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, imported_run: Path) -> None:
+def test_invalid_queue_is_reported_in_one_line(cli: Cli, imported_run: Path) -> None:
     for more, why in (
         (("--size", "9"), "6 matching items"),
         (("--where", "category:none_such"), "no items match"),
@@ -58,14 +58,14 @@ def test_what_cannot_be_made_is_said_in_one_line(cli: Cli, imported_run: Path) -
         (("--repeats", "3"), "Use at most 1"),
         (("--overlap", "7"), "overlap"),
     ):
-        done = create(cli, imported_run, "pilot", *more)
+        done = create_queue(cli, imported_run, "pilot", *more)
         assert done.code != 0 and why in done.err and len(done.err.splitlines()) == 1, done.err
     assert not (imported_run / ".fcreview" / "queues").exists()
 
 
 @pytest.mark.sweep
-def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, imported_run: Path) -> None:
-    create(cli, imported_run)
+def test_open_needs_share_of_queue(cli: Cli, imported_run: Path) -> None:
+    create_queue(cli, imported_run)
     stranger = cli("open", imported_run, "--queue", "pilot", "--annotator", "carol")
     assert stranger.code == 1 and "assigns no items to carol" in stranger.err and "ann, bob" in stranger.err
     opened = cli("open", imported_run, "--queue", "pilot", "--annotator", "ann")
@@ -75,7 +75,7 @@ def test_open_wants_a_share_and_items_gives_each_item_once(cli: Cli, imported_ru
     assert unknown.code == 2 and "pilot" in unknown.err and "judged" in unknown.err
 
 
-def test_blind_what_tells_verdicts_is_refused(cli: Cli, imported_run: Path) -> None:
+def test_blind_queues_by_verdict_are_refused(cli: Cli, imported_run: Path) -> None:
     for queue in ("failures", "disagreement", "judged", "uncertain"):
         done = cli("open", imported_run, "--blind", "--queue", queue)
         assert done.code == 2 and "reveals verdicts" in done.err and "stratified" in done.err
@@ -83,23 +83,23 @@ def test_blind_what_tells_verdicts_is_refused(cli: Cli, imported_run: Path) -> N
         assert "needs a terminal" in cli("open", imported_run, "--blind", *queue).err
 
 
-def test_export_takes_the_items_of_a_queue(cli: Cli, imported_run: Path) -> None:
-    create(cli, imported_run, "few", "--size", "2", "--overlap", "0", "--repeats", "0")
+def test_export_takes_items_of_queue(cli: Cli, imported_run: Path) -> None:
+    create_queue(cli, imported_run, "few", "--size", "2", "--overlap", "0", "--repeats", "0")
     labels = cli("export", imported_run, "--queue", "few").objects
-    assert {label["id"] for label in labels} == {item["key"]["id"] for item in content(imported_run, "few")["items"]}
+    assert {label["id"] for label in labels} == {item["key"]["id"] for item in read_queue(imported_run, "few")["items"]}
     refused = cli("export", imported_run, "--queue", "failures")
     assert refused.code == 2 and "only orders items" in refused.err
 
 
 @pytest.mark.sweep
-def test_merge_tells_of_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
+def test_merge_reports_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> None:
     import shutil
 
-    create(cli, imported_run)
+    create_queue(cli, imported_run)
     other = shutil.copytree(imported_run, tmp_path / "other")
     (other / ".fcreview" / "queues" / "pilot.json").unlink()
-    create(cli, other, "pilot", "--seed", "8")
-    create(cli, other, "more")
+    create_queue(cli, other, "pilot", "--seed", "8")
+    create_queue(cli, other, "more")
     out = cli("merge", imported_run, other).out
     assert "queue more: imported as more" in out and "both are kept, the imported one as pilot-2" in out
     assert "queue pilot-2" not in cli("merge", imported_run, other).out

@@ -1,4 +1,4 @@
-"""`fcreview report` and `fcreview schema`: tables official, recomputed and corrected, over every benchmark at once."""
+"""`fcreview report` prints official, recomputed and corrected figures of every benchmark."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("report") / "ws"
 
 
-def report(cli: Cli, samples: Path, workspace: Path) -> list[dict]:
+def report_rows(cli: Cli, samples: Path, workspace: Path) -> list[dict]:
     done = cli("report", samples, "--workspace", workspace, "--json")
     assert done.code == 0, done.err
     return done.objects
 
 
 @pytest.mark.sweep
-def test_every_run_has_tables_with_the_three_sources(cli: Cli, samples: Path, workspace: Path) -> None:
-    rows = report(cli, samples, workspace)
+def test_every_run_has_tables_with_three_sources(cli: Cli, samples: Path, workspace: Path) -> None:
+    rows = report_rows(cli, samples, workspace)
     assert {row["benchmark"] for row in rows} == BENCHMARKS
     assert all({"run", "model", "table", "name", "unit", "official", "rule", "corrected"} <= row.keys() for row in rows)
     ace = {row["name"]: row for row in rows if row["benchmark"] == "acebench" and row["table"] == "result.xlsx"}
@@ -39,13 +39,13 @@ def test_every_run_has_tables_with_the_three_sources(cli: Cli, samples: Path, wo
 
 
 @pytest.mark.sweep
-def test_a_review_moves_the_corrected_figure_only(cli: Cli, samples: Path, workspace: Path) -> None:
-    def figure(rows: list[dict]) -> dict:
+def test_review_changes_only_corrected_figure(cli: Cli, samples: Path, workspace: Path) -> None:
+    def find_figure(rows: list[dict]) -> dict:
         wanted = ("hammerbench", "zh", "ST_Perfect", "Args_Acc")
         (row,) = [r for r in rows if (r["benchmark"], r["language"], r["table"], r["name"]) == wanted]
         return row
 
-    before = figure(report(cli, samples, workspace))
+    before = find_figure(report_rows(cli, samples, workspace))
     shown = cli("items", samples, "--workspace", workspace, "--json", "--where", f"{CHINESE} rule:fail")
     failing = shown.objects
     item = next((row for row in failing if row["category"] == "ST_Perfect"), None)
@@ -59,12 +59,12 @@ def test_a_review_moves_the_corrected_figure_only(cli: Cli, samples: Path, works
         "label", samples, item["id"], "--run", run, "--verdict", verdict, "--annotator", "ann", "--workspace", workspace
     )
     assert done.code == 0, done.err
-    after = figure(report(cli, samples, workspace))
+    after = find_figure(report_rows(cli, samples, workspace))
     assert after["rule"] == before["rule"]
     assert after["corrected"] == (0.0 if verdict == "fail" else 1.0) != before["corrected"]
 
 
-def test_the_plain_report_names_table_and_columns(cli: Cli, samples: Path, workspace: Path) -> None:
+def test_plain_report_names_tables_and_columns(cli: Cli, samples: Path, workspace: Path) -> None:
     done = cli("report", samples / "complexfuncbench", "--workspace", workspace)
     assert done.code == 0, done.err
     assert "as printed" in done.out
@@ -79,7 +79,7 @@ def test_schema_is_printed_as_json(cli: Cli) -> None:
     assert json.loads(done.out)["title"].startswith("fcreview generic format")
 
 
-def test_doctor_misses_nothing_in_the_sample_runs(cli: Cli, samples: Path, workspace: Path) -> None:
+def test_doctor_finds_no_problem_in_sample_runs(cli: Cli, samples: Path, workspace: Path) -> None:
     done = cli("doctor", samples, "--workspace", workspace)
     assert "missing" not in done.out.lower()
     assert "no score files" not in done.out

@@ -1,4 +1,4 @@
-"""`fcreview report --html` and `--markdown`: the whole report, of benchmarks of every kind and of hostile runs."""
+"""`fcreview report --html` and `--markdown` write the whole report for every benchmark and for hostile runs."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tests.exporters.report.page_reader import read
 
 
 @pytest.mark.sweep
-def test_the_page_holds_the_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     target = tmp_path / "report.html"
     for name, verdict in (("alice", "pass"), ("bob", "fail")):
-        said = cli(
+        done = cli(
             "label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", verdict, "--annotator", name
         )
-        assert said.code == 0, said.err
-    made = cli("queue", "create", two_imported_runs, "--name", "pilot", "--size", "4", "--annotators", "alice,bob")
-    assert made.code == 0, made.err
+        assert done.code == 0, done.err
+    done = cli("queue", "create", two_imported_runs, "--name", "pilot", "--size", "4", "--annotators", "alice,bob")
+    assert done.code == 0, done.err
     done = cli("report", two_imported_runs, "--html", target)
     assert (done.code, done.out) == (0, ""), done.err
     found = read(target.read_text())
@@ -27,7 +27,7 @@ def test_the_page_holds_the_whole_report(cli: Cli, two_imported_runs: Path, tmp_
     titles = ("Pass rate by category", "Scores", "Metrics of each run", "Failure clusters")
     titles += ("Why items fail", "Inter-annotator agreement", "Review progress", "Item selection")
     assert set(titles) <= set(found.texts)
-    # The item with the open disagreement keeps its failure, so it is the example of its cluster.
+    # The item with the open disagreement still fails, so it is the example of its cluster.
     assert {"run 1: birch", "run 2: maple", "simple_python_1", 'city "Rome" (golden "Oslo")', "pilot"} <= set(
         found.texts
     )
@@ -35,7 +35,7 @@ def test_the_page_holds_the_whole_report(cli: Cli, two_imported_runs: Path, tmp_
     assert {"value_error:string", "16.67 %", "100.00 %", "alice, bob", "4 of 12"} <= set(found.texts)
 
 
-def test_a_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Path, raw: tuple[str, ...]) -> None:
+def test_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Path, raw: tuple[str, ...]) -> None:
     assert cli("report", hostile_run, "--html", tmp_path / "report.html").code == 0
     text = (tmp_path / "report.html").read_text()
     assert read(text).faults == []
@@ -47,7 +47,7 @@ def test_a_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: P
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_every_benchmark_has_a_page(cli: Cli, samples: Path, tmp_path: Path) -> None:
+def test_every_benchmark_has_page(cli: Cli, samples: Path, tmp_path: Path) -> None:
     done = cli("report", samples, "--workspace", tmp_path / "ws", "--html", tmp_path / "report.html")
     assert done.code == 0, done.err
     found = read((tmp_path / "report.html").read_text())
@@ -56,33 +56,33 @@ def test_every_benchmark_has_a_page(cli: Cli, samples: Path, tmp_path: Path) -> 
     assert any(text.startswith("combined: ") for text in found.texts)
 
 
-def test_one_run_alone(cli: Cli, two_imported_runs: Path) -> None:
+def test_single_run(cli: Cli, two_imported_runs: Path) -> None:
     out = cli("report", two_imported_runs, "--run", "2", "--markdown").out
     assert "### run 2: maple" in out
     assert "birch" not in out
-    assert "Best of" not in out, "there is nothing to lay it beside"
+    assert "Best of" not in out, "one run is not compared"
     assert "5 failing items" in out
 
 
 @pytest.mark.sweep
-def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
-    """What `fcreview estimate` says, with its interval."""
+def test_page_has_estimates_of_sample(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+    """The page has the intervals of `fcreview estimate`."""
 
-    def page() -> list[str]:
+    def report_texts() -> list[str]:
         assert cli("report", two_imported_runs, "--force", "--html", tmp_path / "report.html").code == 0
         found = read((tmp_path / "report.html").read_text())
         assert found.faults == []
         return found.texts
 
-    assert "estimated accuracy, 95 % CI" not in page()
-    drawn = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
-    assert cli("queue", "create", two_imported_runs, *drawn).code == 0
+    assert "estimated accuracy, 95 % CI" not in report_texts()
+    options = ("--name", "pilot", "--run", "maple", "--size", "4", "--annotators", "alice")
+    assert cli("queue", "create", two_imported_runs, *options).code == 0
     for item in cli("queue", "show", two_imported_runs, "pilot", "--json").objects[1:]:
-        said = ("--run", "maple", "--verdict", "pass", "--annotator", "alice")
-        assert cli("label", two_imported_runs, item["id"], *said).code == 0
+        options = ("--run", "maple", "--verdict", "pass", "--annotator", "alice")
+        assert cli("label", two_imported_runs, item["id"], *options).code == 0
     estimated = [each for each in cli("estimate", two_imported_runs, "--json").objects if each["low"] is not None]
     assert estimated
-    texts = page()
+    texts = report_texts()
     assert "estimated accuracy, 95 % CI" in texts
     for each in estimated:
         shown = [f"[{100 * each['low']:.{digits}f}, {100 * each['high']:.{digits}f}]" for digits in (1, 2)]
@@ -90,23 +90,23 @@ def test_estimates_stand_where_a_sample_was_drawn(cli: Cli, two_imported_runs: P
     assert sum(text.endswith("; 4 sampled") for text in texts) == len(estimated)
 
 
-def test_suspects_are_those_of_the_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+def test_page_has_suspects_of_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     listed = [each for each in cli("suspects", two_imported_runs, "--json").objects if each["reasons"]]
     assert listed
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
     texts = read((tmp_path / "report.html").read_text()).texts
     assert "Golden answers that look wrong" in texts
-    said = [text for text in texts if "with reasons to doubt the golden answer" in text]
-    assert [text.split(" ")[0] for text in said] == [str(len(listed))]
+    notes = [text for text in texts if "with reasons to doubt the golden answer" in text]
+    assert [text.split(" ")[0] for text in notes] == [str(len(listed))]
     for each in listed:
         assert any(text.startswith(each["reasons"][0]) for text in texts), each
 
 
 @pytest.mark.sweep
-def test_calibration_is_that_of_the_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     for at, verdict in enumerate(("pass", "fail", "fail", "pass")):
-        said = ("--run", "maple", "--verdict", verdict, "--annotator", "alice")
-        assert cli("label", two_imported_runs, f"simple_python_{at}", *said).code == 0
+        options = ("--run", "maple", "--verdict", verdict, "--annotator", "alice")
+        assert cli("label", two_imported_runs, f"simple_python_{at}", *options).code == 0
     figures = [
         each for each in cli("calibrate", two_imported_runs, "--by", "overall", "--json").objects if "rates" in each
     ]
@@ -126,12 +126,12 @@ def test_calibration_is_that_of_the_command(cli: Cli, two_imported_runs: Path, t
         assert f"[{low}, {high}]" in found.texts[at : at + 60]
 
 
-def test_what_people_settled_is_failing_no_more(cli: Cli, two_imported_runs: Path) -> None:
+def test_item_reviewed_as_pass_is_not_failing(cli: Cli, two_imported_runs: Path) -> None:
     assert cli("label", two_imported_runs, "simple_python_1", "--run", "maple", "--verdict", "pass").code == 0
     assert "4 failing items" in cli("report", two_imported_runs, "--markdown").out
 
 
-def test_one_form_at_a_time(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+def test_output_forms_exclude_each_other(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     for forms in (
         ["--markdown", "--json"],
         ["--html", tmp_path / "x", "--json"],
@@ -143,7 +143,7 @@ def test_one_form_at_a_time(cli: Cli, two_imported_runs: Path, tmp_path: Path) -
     assert not (tmp_path / "x").exists()
 
 
-def test_a_place_that_cannot_be_written_to_is_said(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+def test_unwritable_output_is_reported(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     done = cli("report", two_imported_runs, "--html", tmp_path)
     assert done.code == 1
     assert "is a folder" in done.err

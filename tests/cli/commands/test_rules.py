@@ -1,4 +1,4 @@
-"""Equivalence rules: what `rules try` lists is what rescoring with the rule changes."""
+"""`rules preview` lists the verdicts that an equivalence rule changes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def runs(tmp_path: Path, samples: Path) -> Path:
     return place
 
 
-def rules_say(cli: Cli, runs: Path, *more: str | Path) -> Verdicts:
+def rule_verdicts(cli: Cli, runs: Path, *more: str | Path) -> Verdicts:
     rows = cli("items", runs, "--json", "--queue", "dataset", *more).objects
     return {(row["model"], row["id"]): row["rule"] for row in rows}
 
 
-def changed(before: Verdicts, after: Verdicts) -> set[tuple[str, str, str]]:
+def changed_verdicts(before: Verdicts, after: Verdicts) -> set[tuple[str, str, str]]:
     words = {True: "fail -> pass", False: "pass -> fail"}
     return {(*key, words[bool(after[key])]) for key in before if before[key] is not after[key]}
 
 
-def previewed(cli: Cli, runs: Path, rule: str) -> set[tuple[str, str, str]]:
+def preview_rule(cli: Cli, runs: Path, rule: str) -> set[tuple[str, str, str]]:
     done = cli("rules", "try", runs, rule, "--json")
     assert done.code == 0, done.err
     return {(flip["model"], flip["id"], flip["flip"]) for flip in done.objects}
@@ -41,20 +41,20 @@ def previewed(cli: Cli, runs: Path, rule: str) -> set[tuple[str, str, str]]:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("rule", RULES)
-def test_the_preview_is_what_changes(cli: Cli, runs: Path, tmp_path: Path, rule: str) -> None:
-    before = rules_say(cli, runs)
-    preview = previewed(cli, runs, rule)
+def test_preview_lists_changed_verdicts(cli: Cli, runs: Path, tmp_path: Path, rule: str) -> None:
+    before = rule_verdicts(cli, runs)
+    preview = preview_rule(cli, runs, rule)
     assert cli("rules", "add", runs, rule).code == 0
-    assert rules_say(cli, runs) == before, "accepting one changes nothing yet"
+    assert rule_verdicts(cli, runs) == before, "an accepted rule is not applied yet"
     assert cli("errata", "create", runs, "-o", tmp_path / "e.jsonl").code == 0
-    assert changed(before, rules_say(cli, runs, "--errata", tmp_path / "e.jsonl")) == preview
-    assert previewed(cli, runs, rule) == set(), "it is applied already"
+    assert changed_verdicts(before, rule_verdicts(cli, runs, "--errata", tmp_path / "e.jsonl")) == preview
+    assert preview_rule(cli, runs, rule) == set(), "the rule is already applied"
     if rule == RULES[0]:
         assert preview == {(model, "live_simple_3-3-0", "fail -> pass") for model in ("maple-8b", "maple-8b-FC")}
 
 
-def test_a_rule_can_turn_a_pass_to_a_failure(cli: Cli, runs: Path) -> None:
-    """The benchmark pairs parallel calls greedily: a call that now fits an early one is lost to the later one."""
+def test_rule_can_change_pass_to_fail(cli: Cli, runs: Path) -> None:
+    """The benchmark pairs parallel calls greedily, so a newly matching call can be taken from another golden call."""
     folder = runs / "greedy"
     document = {"name": "f", "description": "", "parameters": {"type": "dict", "required": ["a"], "properties": {}}}
     document["parameters"] |= {"properties": {"a": {"type": "integer"}}}
@@ -76,7 +76,7 @@ def test_a_rule_can_turn_a_pass_to_a_failure(cli: Cli, runs: Path) -> None:
     assert "1 pass -> fail" in cli("rules", "try", folder, "accept 2 for 1").out
 
 
-def test_rules_are_listed_and_taken_back(cli: Cli, runs: Path) -> None:
+def test_rules_are_listed_and_removed(cli: Cli, runs: Path) -> None:
     assert cli("rules", "add", runs, RULES[0]).code == 0
     again = cli("rules", "add", runs, RULES[0])
     assert again.code == 1 and "already accepted" in again.err
@@ -88,6 +88,6 @@ def test_rules_are_listed_and_taken_back(cli: Cli, runs: Path) -> None:
     assert cli("rules", "remove", runs, RULES[0]).code == 1
 
 
-def test_what_is_no_rule_is_said(cli: Cli, runs: Path) -> None:
+def test_invalid_rule_is_reported(cli: Cli, runs: Path) -> None:
     done = cli("rules", "try", runs, "anything goes")
     assert done.code == 1 and "invalid rule 'anything goes'" in done.err and "Traceback" not in done.err

@@ -1,4 +1,4 @@
-"""`fcreview runs`: in any order, and a part of them."""
+"""`fcreview runs` sorts, filters and groups runs."""
 
 from __future__ import annotations
 
@@ -17,36 +17,38 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs") / "ws"
 
 
-def test_the_order_and_the_part_are_as_asked(cli: Cli, samples: Path, workspace: Path) -> None:
-    def listed(*options: str) -> list[dict]:
+def test_runs_are_sorted_and_filtered(cli: Cli, samples: Path, workspace: Path) -> None:
+    def list_runs(*options: str) -> list[dict]:
         done = cli("runs", samples, "--workspace", workspace, "--json", *options)
         assert done.code == 0, done.err
         return done.objects
 
-    every = listed()
+    every = list_runs()
     assert [row["run"] for row in every] == sorted(row["run"] for row in every)
-    rated = [row for row in listed("--sort", "official") if row["official_known"]]
+    rated = [row for row in list_runs("--sort", "official") if row["official_known"]]
     rates = [row["official_pass"] / row["official_known"] for row in rated]
     assert rates == sorted(rates, reverse=True) != [rates[0]] * len(rates)
-    assert [row["official_known"] > 0 for row in listed("--sort", "official")] == [True] * len(rated) + [False] * (
+    assert [row["official_known"] > 0 for row in list_runs("--sort", "official")] == [True] * len(rated) + [False] * (
         len(every) - len(rated)
     )
-    assert [row["n_items"] for row in listed("--sort", "items")] == sorted((r["n_items"] for r in every), reverse=True)
-    some = listed("--only", "HAMMERbench")
-    assert {row["benchmark"] for row in some} == {"hammerbench"}
-    assert 0 < len(some) < len(every)
+    assert [row["n_items"] for row in list_runs("--sort", "items")] == sorted(
+        (r["n_items"] for r in every), reverse=True
+    )
+    filtered = list_runs("--only", "HAMMERbench")
+    assert {row["benchmark"] for row in filtered} == {"hammerbench"}
+    assert 0 < len(filtered) < len(every)
     table = cli("runs", samples, "--workspace", workspace, "--only", "hammerbench").out
-    assert f"{len(some)} run" in table and "acebench" not in table
+    assert f"{len(filtered)} run" in table and "acebench" not in table
     none = cli("runs", samples, "--workspace", workspace, "--only", "kangaroo")
     assert (none.code, none.out) == (0, f"no run of {len(every)} matches kangaroo\n")
-    assert not listed("--only", "kangaroo")
+    assert not list_runs("--only", "kangaroo")
 
 
-def test_in_groups_and_the_other_way_round(cli: Cli, samples: Path, workspace: Path) -> None:
+def test_runs_are_grouped_and_reversed(cli: Cli, samples: Path, workspace: Path) -> None:
     done = cli("runs", samples, "--workspace", workspace, "--json", "--group", "generation", "--sort", "items")
     kinds = [row["group"] for row in done.objects]
     assert len(set(kinds)) > 3
-    assert kinds == [kind for kind in dict.fromkeys(kinds) for _ in range(kinds.count(kind))], "each in one piece"
+    assert kinds == [kind for kind in dict.fromkeys(kinds) for _ in range(kinds.count(kind))], "groups are contiguous"
     sizes = [row["n_items"] for row in done.objects if row["group"] == kinds[0]]
     assert sizes == sorted(sizes, reverse=True)
     assert all(row["date"] for row in done.objects)
@@ -58,6 +60,6 @@ def test_in_groups_and_the_other_way_round(cli: Cli, samples: Path, workspace: P
     assert cli("runs", samples, "--workspace", workspace, "--group", "colour").code == 2
 
 
-def test_an_order_that_is_not_there(cli: Cli, samples: Path, workspace: Path) -> None:
+def test_unknown_sort_order_is_refused(cli: Cli, samples: Path, workspace: Path) -> None:
     done = cli("runs", samples, "--workspace", workspace, "--sort", "colour")
     assert done.code == 2 and "choose run, model" in done.err

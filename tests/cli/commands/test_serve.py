@@ -1,4 +1,4 @@
-"""`fcreview serve`: options that are refused before the server starts, and users."""
+"""`fcreview serve` refuses unsafe options before the server starts, and adds users."""
 
 from __future__ import annotations
 
@@ -38,29 +38,25 @@ def test_unsafe_options_are_refused(cli: Cli, imported_run: Path, options: tuple
     assert done.code in (1, 2) and reason in done.err, done.err
 
 
-def test_a_short_secret_is_refused(cli: Cli, imported_run: Path) -> None:
+def test_short_secret_is_refused(cli: Cli, imported_run: Path) -> None:
     done = cli("serve", imported_run, *HEADER, FCREVIEW_SERVE_SECRET="short")  # noqa: S106
     assert done.code == 2 and "at least 16" in done.err
 
 
-def test_a_wildcard_address_needs_the_url(cli: Cli, imported_run: Path) -> None:
+def test_wildcard_address_needs_url(cli: Cli, imported_run: Path) -> None:
     tls = ("--tls-cert", "c", "--tls-key", "k")
     done = cli("serve", imported_run, "--users", "u", "--host", "0.0.0.0", *tls)  # noqa: S104
     assert done.code == 2 and "--url" in done.err
 
 
-def test_without_the_extra_the_message_says_what_to_install(
-    cli: Cli, imported_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_extra_is_named(cli: Cli, imported_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve", None)
     done = cli("serve", imported_run)
     assert done.code == 1 and "pip install 'fcreview[serve]'" in done.err
     assert done.err.count("\n") == 1
 
 
-def test_a_user_is_added_and_hostile_names_are_refused(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_user_is_added_and_hostile_names_are_refused(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     users = tmp_path / "users.toml"
     monkeypatch.setattr(serve, "read_password", lambda _: "correct horse")
     for name in ("anna", "../evil", "a b", ".x", ""):
@@ -69,7 +65,7 @@ def test_a_user_is_added_and_hostile_names_are_refused(
     assert users.read_text().startswith('"anna" = "scrypt$') and users.read_text().count("\n") == 1
 
 
-def test_an_address_is_compared_as_browsers_send_it() -> None:
+def test_addresses_are_normalized_as_in_browsers() -> None:
     from fcreview.cli.serve.access import format_origin, parse_origin
 
     assert parse_origin("https://Review.Example.org/") == "https://review.example.org"
@@ -77,7 +73,7 @@ def test_an_address_is_compared_as_browsers_send_it() -> None:
     assert format_origin("http", "::1", 8000) == "http://[::1]:8000"
 
 
-def test_a_session_opens_with_the_options_of_the_server() -> None:
+def test_session_opens_with_options_of_server() -> None:
     options = WorkspaceOptions([Path("runs"), Path("-x")], data=[Path("data")], workspace=Path("w"))
     assert build_open_options(options, "pilot", "official:fail", None, True) == [
         *("--workspace=w", "--queue=pilot", "--where=official:fail", "--data=data", "--blind", "--", "runs", "-x")

@@ -1,4 +1,4 @@
-"""Events in the journal of another annotator: every command reports that they do not count."""
+"""Every command reports events in the journal of another annotator, which do not count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
-def test_every_command_reports_events_of_another_annotator(cli: Cli, imported_run: Path) -> None:
+def test_every_command_reports_events_of_other_annotator(cli: Cli, imported_run: Path) -> None:
     assert cli("label", imported_run, ITEM, "--verdict", "pass", "--annotator", "alice").code == 0
     reviews = imported_run / ".fcreview" / "reviews"
     (reviews / "mallory.jsonl").write_bytes((reviews / "alice.jsonl").read_bytes())

@@ -1,4 +1,4 @@
-"""`fcreview show`: what is said on paper, where no key opens anything."""
+"""`fcreview show` prints items as plain text without keys."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from fcreview.model.review import ItemKey
 from fcreview.store.rows import ItemDetail, QueueRow
 
 LONG = "\n".join(f"row {number} of a long text" for number in range(400))
-"""More than unfolds in place on a screen."""
-TALE = " ".join(f"word{number}" for number in range(400))
+"""A text longer than the app unfolds in place."""
+WORDS = " ".join(f"word{number}" for number in range(400))
 
 
-def detail() -> ItemDetail:
-    """An item that cannot be decoded, with a long observation and a long field."""
+def make_detail() -> ItemDetail:
+    """Return an item with an undecoded call, a long observation and a long field."""
     wanted = [Call("golden", "cd", {"folder": AcceptedValues(["a"])})]
-    given = [Call("predicted", "cd", None, raw=TALE, decode_error="no call in it")]
-    messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", TALE)]
+    given = [Call("predicted", "cd", None, raw=WORDS, decode_error="no call in it")]
+    messages = [Message(0, -1, "user", "Go."), Message(0, 0, "tool", LONG, "ls"), Message(0, 1, "assistant", WORDS)]
     item = Item("turn_0", "multi", messages=messages, golden=wanted, predicted=given, pairs=align(wanted, given))
     item.extra.metadata = {"config": {"deep": [LONG]}}
     row = QueueRow(item=1, run=1, seq=0, id=item.id, category="multi", model="m", official=False, rule=False)
@@ -25,15 +25,15 @@ def detail() -> ItemDetail:
     return ItemDetail(row, key, Run("b", "g", "en", "m", "runs"), item)
 
 
-def test_no_key_is_named_in_print() -> None:
-    lines = list(format_item_lines(detail(), "alice", 100))
-    said = [line for line in lines if FULL_HINT in line]
-    assert len(said) == 4, "undecoded call, observation, reply and field"
+def test_printed_item_names_no_keys() -> None:
+    lines = list(format_item_lines(make_detail(), "alice", 100))
+    hints = [line for line in lines if FULL_HINT in line]
+    assert len(hints) == 4, "undecoded call, observation, reply and field"
     assert not [line for line in lines if "enter" in line]
 
 
-def test_everything_is_whole_with_full() -> None:
-    text = " ".join(" ".join(format_item_lines(detail(), "alice", 100, full=True)).split())
+def test_full_option_prints_whole_texts() -> None:
+    text = " ".join(" ".join(format_item_lines(make_detail(), "alice", 100, full=True)).split())
     assert FULL_HINT not in text and "enter" not in text
     for last in ("row 399 of a long text", "word399"):
         assert text.count(last) >= 2

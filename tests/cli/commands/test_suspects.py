@@ -1,4 +1,4 @@
-"""`suspects`: questions whose golden answer looks wrong, over all runs at a path."""
+"""`fcreview suspects` lists golden answers that look wrong in all runs at a path."""
 
 from __future__ import annotations
 
@@ -27,35 +27,37 @@ FUNCTION = {
     },
 }
 QUESTIONS = [("Oslo", ["Oslo"], ["km", ""]), ("Rome", ["Roma"], ["km", ""]), ("Paris", ["Paris"], ["km"])]
-"""What is asked, and what golden accepts: the second is in another language, the third demands a default."""
+"""City and golden values of each question. The second golden answer is Italian, the third requires a default."""
 MODELS = {"gpt-a": "", "claude-b": "", "mistral-c": ", unit='mile'"}
-"""And what each says besides: all answer as asked."""
+"""Additional arguments in the calls of each model."""
 
 
-def lines(path: Path, records: Sequence[object]) -> None:
+def write_lines(path: Path, records: Sequence[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Path:
-    """Three models on three questions in BFCL's V4 layout, without scores."""
+def suspect_runs(tmp_path: Path) -> Path:
+    """A BFCL V4 run of three models with three questions, without scores."""
     root, ids = tmp_path / "runs", [f"simple_python_{at}" for at in range(len(QUESTIONS))]
     texts = [[[{"role": "user", "content": f"How far is it to {city}?"}]] for city, _, _ in QUESTIONS]
     golden = [[{"distance": {"to": to, "unit": unit}}] for _, to, unit in QUESTIONS]
     together = list(zip(ids, texts, golden, strict=True))
     name = "BFCL_v4_simple_python.json"
-    lines(root / "data" / name, [{"id": n, "question": text, "function": [FUNCTION]} for n, text, _ in together])
-    lines(root / "data" / "possible_answer" / name, [{"id": n, "ground_truth": answer} for n, _, answer in together])
+    write_lines(root / "data" / name, [{"id": n, "question": text, "function": [FUNCTION]} for n, text, _ in together])
+    write_lines(
+        root / "data" / "possible_answer" / name, [{"id": n, "ground_truth": answer} for n, _, answer in together]
+    )
     for model, more in MODELS.items():
         answers = [f"[distance(to='{city}'{more})]" for city, _, _ in QUESTIONS]
         records = [{"id": n, "result": answer} for n, answer in zip(ids, answers, strict=True)]
-        lines(root / "result" / model / "non_live" / "BFCL_v4_simple_python_result.json", records)
+        write_lines(root / "result" / model / "non_live" / "BFCL_v4_simple_python_result.json", records)
     return root
 
 
-def test_every_question_is_one_object_with_these_fields_most_suspect_first(cli: Cli, asked: Path) -> None:
-    found = cli("suspects", asked, "--json").objects
+def test_questions_are_sorted_by_score(cli: Cli, suspect_runs: Path) -> None:
+    found = cli("suspects", suspect_runs, "--json").objects
     assert [list(each) for each in found] == [FIELDS] * 3
     assert [each["rank"] for each in found] == [1, 2, 3]
     scores = [each["score"] for each in found]
@@ -70,8 +72,8 @@ def test_every_question_is_one_object_with_these_fields_most_suspect_first(cli: 
     assert any("default" in reason for reason in by_id["simple_python_2"]["reasons"])
 
 
-def test_the_competing_answer_comes_with_who_gave_it(cli: Cli, asked: Path) -> None:
-    found = {each["id"]: each for each in cli("suspects", asked, "--json").objects}
+def test_alternative_answer_has_models(cli: Cli, suspect_runs: Path) -> None:
+    found = {each["id"]: each for each in cli("suspects", suspect_runs, "--json").objects}
     assert found["simple_python_1"]["alternative"] == {
         "answer": 'to: "Rome"',
         "models": ["claude-b", "gpt-a", "mistral-c"],
@@ -79,38 +81,38 @@ def test_the_competing_answer_comes_with_who_gave_it(cli: Cli, asked: Path) -> N
     }
 
 
-def test_a_filter_chooses_questions_and_the_evidence_stays(cli: Cli, asked: Path) -> None:
-    everything = {each["id"]: each for each in cli("suspects", asked, "--json").objects}
-    (one,) = cli("suspects", asked, "--json", "--where", "id:simple_python_1").objects
+def test_filter_selects_questions_and_keeps_evidence(cli: Cli, suspect_runs: Path) -> None:
+    everything = {each["id"]: each for each in cli("suspects", suspect_runs, "--json").objects}
+    (one,) = cli("suspects", suspect_runs, "--json", "--where", "id:simple_python_1").objects
     assert one["rank"] == 1
     assert one["score"] == everything[one["id"]]["score"]
     assert one["n_runs"] == 3
-    assert cli("suspects", asked, "--where", "oficial:fail").code == 2
-    assert len(cli("suspects", asked, "--json", "--limit", "2").objects) == 2
+    assert cli("suspects", suspect_runs, "--where", "oficial:fail").code == 2
+    assert len(cli("suspects", suspect_runs, "--json", "--limit", "2").objects) == 2
 
 
-def test_only_runs_at_the_path_count(cli: Cli, asked: Path) -> None:
-    cli("import", asked)
-    found = cli("suspects", asked / "result" / "gpt-a", "--json").objects
+def test_only_runs_at_path_count(cli: Cli, suspect_runs: Path) -> None:
+    cli("import", suspect_runs)
+    found = cli("suspects", suspect_runs / "result" / "gpt-a", "--json").objects
     assert [each["n_runs"] for each in found] == [1, 1, 1]
 
 
 @pytest.mark.sweep
-def test_what_was_settled_here_is_learned(cli: Cli, asked: Path) -> None:
+def test_reviews_change_scores(cli: Cli, suspect_runs: Path) -> None:
     def score(item: str) -> float:
-        found = cli("suspects", asked, "--json").objects
+        found = cli("suspects", suspect_runs, "--json").objects
         return float(next(each["score"] for each in found if each["id"] == item))
 
     before = score("simple_python_2")
-    label = ["label", asked, "simple_python_1", "--run", "gpt-a", "--verdict"]
+    label = ["label", suspect_runs, "simple_python_1", "--run", "gpt-a", "--verdict"]
     assert cli(*label, "pass", "--fault", "golden").code == 0
     right = score("simple_python_2")
     assert cli(*label, "fail", "--fault", "model").code == 0
     assert score("simple_python_2") < before < right
 
 
-def test_people_get_reasons_models_and_what_to_do(cli: Cli, asked: Path) -> None:
-    out = cli("suspects", asked, "--limit", "2").out
+def test_text_shows_reasons_and_next_steps(cli: Cli, suspect_runs: Path) -> None:
+    out = cli("suspects", suspect_runs, "--limit", "2").out
     assert out.startswith("3 golden answers, ")
     for text in ("simple_python_1", "3 of 3 runs fail", "question: How far is it to Rome?", 'alternative: to: "Rome"'):
         assert text in out
@@ -118,9 +120,9 @@ def test_people_get_reasons_models_and_what_to_do(cli: Cli, asked: Path) -> None
     assert "… 1 more golden answer: use --limit N" in out
 
 
-def test_runs_without_their_dataset_are_told(cli: Cli, asked: Path) -> None:
-    """Golden answers are then known from failures only, so that every run that is counted fails."""
-    assert "no dataset" not in cli("suspects", asked).err
-    (asked / "data").rename(asked.parent / "elsewhere")
-    told = cli("suspects", asked, "--workspace", asked.parent / "new").err
-    assert "3 of 3 runs: no dataset" in told and "counts failing runs" in told
+def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None:
+    """Golden answers are then known only for failures, so every counted run fails."""
+    assert "no dataset" not in cli("suspects", suspect_runs).err
+    (suspect_runs / "data").rename(suspect_runs.parent / "elsewhere")
+    errors = cli("suspects", suspect_runs, "--workspace", suspect_runs.parent / "new").err
+    assert "3 of 3 runs: no dataset" in errors and "counts failing runs" in errors

@@ -1,4 +1,4 @@
-"""Notes of the viewer of tau2-bench: shown with their author, imported as reviews once, and written from reviews."""
+"""Notes of the tau2-bench viewer are shown, imported as reviews once, and written from reviews."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def read_item(cli: Cli, run: Path, item: str) -> dict[str, Any]:
     return next(row for row in rows if row["id"] == item)
 
 
-def test_a_note_is_shown_and_counts_only_after_the_import(cli: Cli, run: Path) -> None:
+def test_note_counts_only_after_import(cli: Cli, run: Path) -> None:
     notes = write_note(run / "notes")
     shutil.copy(run / "library_maple-8b.json", notes / "task_simulation.json")
     (notes / "task_simulation.json").write_text(
@@ -64,7 +64,7 @@ def test_a_note_is_shown_and_counts_only_after_the_import(cli: Cli, run: Path) -
 
 
 @pytest.mark.sweep
-def test_reviews_become_notes_and_come_back_in_another_workspace(cli: Cli, run: Path, tmp_path: Path) -> None:
+def test_reviews_become_notes_and_are_imported_again(cli: Cli, run: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(run, tmp_path / "other"))
     cli("label", run, ID, "--verdict", "pass", "--fault", "simulator", "--note", "Grün", "--annotator", "bob")
     call = ("--target", "turn:1/call:1", "--criterion", "action")
@@ -91,7 +91,7 @@ def test_reviews_become_notes_and_come_back_in_another_workspace(cli: Cli, run: 
         {"source_results_file": None}, {"source_results_file": "\x1b[2J"}, {"error_source": "alien"}, {"trial": None},
     ],
 )  # fmt: skip
-def test_odd_notes_lose_no_verdict(run: Path, fields: dict[str, Any]) -> None:
+def test_odd_notes_keep_verdicts(run: Path, fields: dict[str, Any]) -> None:
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
     from fcreview.model.json_value import to_plain_json

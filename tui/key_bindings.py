@@ -64,11 +64,11 @@ class AvailableAction:
 
     @property
     def is_shared(self) -> bool:
-        """Whether the action is in one of the `SHARED_GROUPS`, which many screens have."""
+        """Whether the action belongs to one of the `SHARED_GROUPS`."""
         return self.id.partition(".")[0] in SHARED_GROUPS
 
     def run(self) -> None:
-        """Run the action as its key would, after all keys that were pressed earlier."""
+        """Run the action after the keys that were pressed earlier, as its key would."""
         self.node.call_later(self.node.app.run_action, self.action, self.node)
 
 
@@ -85,12 +85,12 @@ def available_actions(screen: Screen[Any]) -> list[AvailableAction]:
 
 
 def active_key_names(app: App[Any]) -> Mapping[str, str]:
-    """Return the first active key of each action, by action id. `keymap.first_key_names` describes the key names."""
+    """Return the displayed name of the first active key of each action, by action id."""
     return first_key_names(frozenset(app._keymap.items()))
 
 
 def welcome_message(app: App[Any]) -> str:
-    """Return the welcome line for the first start, which names up to three keys."""
+    """Return the welcome message of the first start. It names up to three keys."""
     names = active_key_names(app)
     hints = {"queue.open": "to open", "app.help": "for all keys", "app.palette": "for commands"}
     shown = [f"{names[action]} {what}" for action, what in hints.items() if action in names]

@@ -23,7 +23,7 @@ TEXTUAL_NAMES = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Textual's names of characters that differ from the Unicode names."""
+"""Maps the Unicode name of a character to Textual's name, where the two differ."""
 NAMED_KEYS = {
     *("enter", "escape", "space", "tab", "backspace", "delete", "insert", "up", "down", "left", "right"),
     *("home", "end", "pageup", "pagedown", *(f"f{number}" for number in range(1, 25))),
@@ -42,7 +42,7 @@ def _textual_name(char: str) -> str:
 
 
 PUNCTUATION = {_textual_name(char): char for char in string.punctuation}
-"""Maps Textual's name of a punctuation character to the character: `question_mark` to `?`."""
+"""Maps Textual's name of a punctuation character to the character, such as `question_mark` to `?`."""
 
 
 def validate_keymap(configured: Mapping[str, str]) -> dict[str, str]:
@@ -71,7 +71,8 @@ def validate_keymap(configured: Mapping[str, str]) -> dict[str, str]:
 
 
 def resolve_keymap(configured: Mapping[str, str]) -> dict[str, str]:
-    """Return the changed keys by action id: configured keys, and the remaining keys of actions that lost a default key.
+    """Return the keys that differ from the defaults, by action id: the configured keys, and the remaining keys of
+    actions that lost a default key to another action.
 
     `configured` is the result of `validate_keymap`.
     """
@@ -101,7 +102,7 @@ def format_key(key: str) -> str:
 
 @lru_cache(maxsize=4)
 def first_key_names(changed_keys: frozenset[tuple[str, str]] = frozenset()) -> Mapping[str, str]:
-    """Return the first key of each action by action id, formatted with `format_key`, for messages that name a key.
+    """Return the displayed name of the first key of each action, by action id, for messages that name a key.
 
     `changed_keys` has the (action id, keys) pairs of the mapping that `resolve_keymap` returned. Actions without a key
     are omitted.
@@ -128,7 +129,7 @@ def _resolve_action_id(name: str) -> str:
 
 
 def _suggest_actions(name: str) -> str:
-    """Return a hint for an unknown id: similar ids, else the actions of its group, else one id of each group."""
+    """Return a hint for an unknown id: similar ids, or the actions of its group, or one id of each group."""
     if similar := get_close_matches(name, ACTIONS, n=3, cutoff=0.8):
         return f"Did you mean {' or '.join(similar)}?"
     groups: dict[str, list[str]] = {}

@@ -44,18 +44,19 @@ RETRY_DELAY = 0.25
 TEAM_INTERVAL = 0.5
 """Seconds between two checks for reviews from the team's server."""
 TEAM_PAUSE_FACTOR = 10
-"""Shortest pause after received reviews were shown, as a multiple of the time that this took."""
+"""Minimum pause after received reviews were shown, as a multiple of the time that was needed to show them."""
 MESSAGE_DURATION = 8.0
-"""Number of seconds to show the summary of an import."""
+"""Seconds for which the summary of an import is shown."""
 PAUSE_FACTOR = 3
-"""Shortest pause after a check, as a multiple of the time that the check and its import took."""
+"""Minimum pause after a check, as a multiple of the time that the check and its import took."""
 FAILURE_PAUSE = 6
-"""Pause after a failed import, as a multiple of the check interval."""
+"""Pause after a failed check or import, as a multiple of the check interval."""
 FOLLOWERS = 5
-"""Maximum number of items after a removed item that are searched for one with a position in the new order."""
+"""If an item was removed, maximum number of later items among which a new position for the cursor is searched."""
 
 ShowReload = Callable[[str], None]
-"""Function that shows the data from the new store. It is called with a message after the old store was replaced."""
+"""Function that shows data of the new store. It is called after the old store was replaced, with the message to
+show."""
 
 
 class ReloadError(FcreviewError):
@@ -68,9 +69,9 @@ class ReloadResult:
 
     news: ImportChanges
     runs: tuple[int, ...] = ()
-    """Numbers of the runs at the opened paths after the import. Empty if all runs of the workspace are open."""
+    """Numbers of the opened runs after the import. Empty if all runs of the workspace are open."""
     previous_runs: tuple[int, ...] = ()
-    """Run numbers at the opened paths, before the import."""
+    """Numbers of the opened runs before the import. Empty if all runs of the workspace are open."""
     warning: str = ""
     """The first warning of the import."""
 
@@ -105,14 +106,14 @@ class RunWatcher(Protocol):
 
 
 def find_same_item(row: QueueRow, store: Store) -> int | None:
-    """Return the number in `store` of the item that `row` shows. None if `store` does not contain the item."""
+    """Return the number of the same item in `store`. None if `store` does not contain the item."""
     candidates = store.fetch_rows(store.find_items(row.id, row.run))
     item = next((each.item for each in candidates if each.category == row.category), None)
     return None if item is None else encode_repetition(item, decode_repetition(row.item))
 
 
 def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[int, ...]:
-    """Return the numbers that the items have in the new store `now`. Removed items are omitted.
+    """Return the numbers of the same items in the new store `now`. Removed items are omitted.
 
     If all items were removed, the result is (0,), which selects no item. An empty tuple would select every item.
     """
@@ -122,7 +123,7 @@ def find_same_items(items: Sequence[int], before: Store, now: Store) -> tuple[in
 
 
 def renumber_filter(where: str, before: Store, now: Store) -> str:
-    """Replace the item numbers in a filter by the numbers in the new store `now`.
+    """Replace the item numbers in a filter by the numbers of the same items in the new store `now`.
 
     The number of a removed item becomes 0, which no item has.
     """
@@ -143,7 +144,7 @@ def renumber_filter(where: str, before: Store, now: Store) -> str:
 def prepare_queue_reload(queue: QueueScreen, runs: tuple[int, ...], before: Store, now: Store) -> ShowReload:
     """Read the queue's rows from the new store and return the function that shows them.
 
-    The cursor stays on its item and on its line of the screen.
+    The cursor stays on its item, on the same line of the screen.
     """
     state, levels, rows = queue.state, queue.position.levels, queue.list
 
@@ -195,8 +196,7 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
 
 
 def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
-    """Return the item's position in the new order. If it has none, return the position of the first item after it that
-    has one."""
+    """Find the item in the new order. If it is no longer there, use the position of the first later item that is."""
     count = now.count_items(view)
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
@@ -228,15 +228,16 @@ def _describe_changes(before: ItemDetail, shown: DisplayedItem) -> str:
 
 
 class LiveReload:
-    """Task on the app's event loop that checks for changed files, imports them and shows the result."""
+    """Tasks on the app's event loop that check for changed files and reviews of the team, import them and show the
+    result."""
 
     def __init__(self, app: App[Any], session: Session, watcher: RunWatcher | None) -> None:
         self._app, self._session, self._watcher = app, session, watcher
         self._warning = ""
-        """Warning of the last import. A repeated warning is not shown again."""
+        """Warning of the last import. The same warning is not shown twice in a row."""
         self._tasks: list[asyncio.Task[None]] = []
         self._turn = asyncio.Lock()
-        """Lock that a reload holds while it runs."""
+        """Lock that prevents two reloads at the same time."""
 
     def start(self) -> None:
         if self._watcher is not None:
@@ -251,7 +252,7 @@ class LiveReload:
             self._watcher.close()
 
     async def _watch_team(self, team: TeamSync) -> None:
-        """Show the number of unsent reviews in the top line, and the reviews that were received."""
+        """Show the number of unsent reviews in the top line, and show received reviews on the screens."""
         shown = 0
         while True:
             await asyncio.sleep(TEAM_INTERVAL)
@@ -272,7 +273,7 @@ class LiveReload:
                     line.on_resize()
 
     async def _refresh_reviews(self) -> None:
-        """Read the reviews that were received, and show them in the list and in the items on screen."""
+        """Read the received reviews, and show them in the list and in the items on screen."""
         await self._session.query(lambda store: store.refresh_reviews())  # writes, so it must not be interrupted
         for screen in self._app.screen_stack:
             if isinstance(screen, AdjudicationScreen):
@@ -322,7 +323,8 @@ class LiveReload:
                 store.close()
 
     async def _swap(self, result: ReloadResult, store: Store | None) -> bool:
-        """Replace the old store and show the new store. If `store` is None, show the store in use again.
+        """Replace the old store and show the data of the new one. If `store` is None, read and show the data of the
+        current store again.
 
         Return False if the screen changed while the store was read.
         """
@@ -368,24 +370,25 @@ class LiveReload:
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:
-        """Return the numbers of the runs to show. A run that was opened alone stays the only run on screen."""
+        """Return the numbers of the runs to show: the opened runs after the import or, if the screen shows another
+        selection, the current runs."""
         scope = self._queue.state.scope
         return result.runs if scope == result.previous_runs else scope
 
     def _views_to_show(self, result: ReloadResult) -> list[View]:
-        """Return the views of the list and of each item.
+        """Return the view of the list and the views of the open items.
 
-        They have the runs of the new store but still the old item numbers.
+        The views select the runs by their new numbers, but items still by their old numbers.
         """
         views = [self._queue.state.view, *(pane.item_reviewer.displayed.navigator.view for pane in self._items)]
         scope, runs = self._queue.state.scope, self._runs_to_show(result)
         return [replace(view, runs=runs) if view.runs == scope else view for view in views]
 
     def _snapshot(self) -> tuple[object, ...] | None:
-        """Return the state that a reload depends on. If it differs later, the screen has changed in the meantime.
+        """Return the state of the screen. If it differs after the new data is read, the reload must start again.
 
-        Returns None if no reload is possible: while a key press is handled, rows or an item are loading, or a screen
-        without an item covers the queue.
+        Return None if no reload is possible: while a key press is handled, while rows or an item are loading, or while
+        a screen without an item covers the queue.
         """
         screens, items, actions = self._app.screen_stack, self._items, self._session.actions
         if not all(isinstance(screen, ItemScreen) for screen in screens[1:]) or not actions.is_idle:

@@ -1,7 +1,7 @@
 """Render the events of a turn in the order in which they happened: calls with results, messages, and the final reply.
 
-A golden call that the model did not make is shown after the predicted call that is paired with the golden call before
-it. Equal calls or messages in a row are folded to one line.
+A golden call that the model did not make is shown after the predicted call that matches the previous golden call.
+Consecutive equal calls or messages are folded to one line.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class TimelineEvent:
     step: int
     """Index of the step, from 0. It is -1 for a golden call that was not made."""
     key: str
-    """Block key within the turn, such as `step:2/assistant:0`."""
+    """Last part of the block key, unique within the turn, such as `step:2/assistant:0`."""
     position: int = -1
-    """Index of the pair of the call in the turn. It is -1 without a pair."""
+    """Index of the call pair in the turn. It is -1 if the event is not a call or the call has no pair."""
     pair: CallPair | None = None
     call: Call | None = None
     observation: Message | None = None
     message: Message | None = None
     is_context: bool = False
-    """Whether the message is part of dialogue that the benchmark supplied, instead of coming from the judged model."""
+    """Whether the benchmark supplied the message as dialogue, so that it does not come from the judged model."""
 
 
 def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
@@ -79,14 +79,16 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the first step of the judged model; infinite if the benchmark supplied the whole turn."""
+    """Return the index of the first step that the judged model made. It is infinite if the benchmark supplied the whole
+    turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")
     return max((m.step + 1 for m in indexed.messages.get(turn, []) if m.name == GOLDEN_CALL), default=0)
 
 
 def _missing_calls(indexed: IndexedItem, turn: int) -> dict[int | None, list[TimelineEvent]]:
-    """Map the index of a predicted call, or None for the start, to the missing golden calls shown after it."""
+    """Map the index of a predicted call to the missing golden calls that are shown after it. The key None has the
+    missing calls that are shown before all predicted calls."""
     missing: dict[int | None, list[TimelineEvent]] = {}
     previous: int | None = None
     for position, pair in enumerate(indexed.pairs.get(turn, [])):
@@ -110,7 +112,8 @@ def _step_events(
     *,
     is_context: bool,
 ) -> list[TimelineEvent]:
-    """Return the events of a step, with the golden calls from `missing` that follow its calls."""
+    """Return the events of a step. Each call is followed by the golden calls that `missing` has for its index. These
+    are removed from `missing`."""
     pairs = indexed.pairs.get(turn, [])
     positions = {pair.predicted: at for at, pair in enumerate(pairs) if pair.predicted is not None}
     results = [message for message in messages if message.role == "tool"]
@@ -142,7 +145,7 @@ MIN_REPEATS = 3
 
 @dataclass(frozen=True, slots=True)
 class RepeatedEvents:
-    """Equal events in a row."""
+    """Consecutive equal events."""
 
     events: tuple[TimelineEvent, ...]
 
@@ -182,7 +185,8 @@ REPLY_LABEL_CELLS = 6
 
 
 def reply_blocks(indexed: IndexedItem, reply: str | None, options: DisplayOptions, step_label: str = "") -> list[Block]:
-    """Return the blocks of the reply, next to the golden reply. `reply` is None if the model made a call instead."""
+    """Return the blocks of the final reply, beside the golden reply if there is one. `reply` is None if the model made
+    a call instead."""
     golden = indexed.item.extra.golden_reply
     if golden is None:
         body = [_reply_block(reply or "", options)]
@@ -364,7 +368,8 @@ def _repeat_blocks(indexed: IndexedItem, turn: int, repeated: RepeatedEvents, op
 
 
 def _is_shown(indexed: IndexedItem, turn: int, event: TimelineEvent, options: DisplayOptions) -> bool:
-    """Whether an event is shown. The short dialogue omits decoded raw replies, and logs that explain nothing."""
+    """Whether an event is shown. Without full dialogue, raw replies whose calls are shown are omitted, and so are some
+    logs and system messages."""
     message = event.message
     if message is None or options.full_dialogue:
         return True

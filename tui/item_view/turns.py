@@ -1,4 +1,5 @@
-"""Build the blocks of an item's turns: overview, opening messages, events, final state, items of the conversation.
+"""Build the blocks of an item's turns: the overview, opening messages, events, final state, and the list of items of
+the conversation.
 
 An item that is not a trajectory has a single turn without a heading.
 """
@@ -59,7 +60,7 @@ def _turn_outcome(indexed: IndexedItem, turn: int) -> Line:
 
 
 def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
-    """Lay out entries after a label, separated by two blanks, on as many rows as they need."""
+    """Lay out entries after a label, with two blanks between entries, on as many rows as necessary."""
     rows: list[Line] = []
     row: Line = ((label, "dim"),)
     for entry in entries:
@@ -71,7 +72,8 @@ def wrap_entries(label: str, entries: Sequence[Line], cells: int) -> list[Line]:
 
 
 def conversation_blocks(siblings: Sequence[Sibling], item: int, keys: str) -> list[Block]:
-    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·`, with the item of this number in brackets."""
+    """Return the line `group 1 ✓ 2 ✗ [3 ✗] 4 ·` with the items of the conversation. The displayed item is in
+    brackets."""
     if len(siblings) < 2:
         return []
     at = next((n for n, sibling in enumerate(siblings) if sibling.item == item), 0)
@@ -108,7 +110,8 @@ FULL_DIALOGUE_ROWS = 40
 
 
 def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> list[Block]:
-    """Return the blocks of the messages before the model's first step: the request and instructions."""
+    """Return the blocks of the messages before the model's first step in the turn, such as the request and
+    instructions."""
     blocks: list[Block] = []
     unknown = turn == 0 and not has_question(indexed.item)
     if unknown:
@@ -138,7 +141,7 @@ def opening_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions) -> 
 
 
 def has_question(item: Item) -> bool:
-    """Whether the item contains the question, or a message that is not empty before the first step of the model."""
+    """Whether the item contains the question, or a message with text before the model's first step."""
     return bool(item.question) or any(
         message.content.strip() for message in item.messages if message.step < 0 and message.role != "state"
     )
@@ -204,8 +207,8 @@ FIELD_PATH_SHARE = 0.5
 
 
 def state_blocks(indexed: IndexedItem, turn: int) -> list[Block]:
-    """Return the fields of the environment that differ from the golden state, at the failing or the last turn. Blind
-    annotators do not see them."""
+    """Return the fields of the environment that differ from the golden state. They are shown at the failing turn, or at
+    the last turn if no turn is known to fail. Blind annotators do not see them."""
     end_turn = indexed.n_turns - 1 if indexed.failing_turn is None else indexed.failing_turn
     differences = indexed.item.extra.state_differences or {}
     if not differences or turn != end_turn or indexed.hide_verdicts:
@@ -249,8 +252,12 @@ def dialogue_blocks(indexed: IndexedItem, options: DisplayOptions) -> list[Block
 
 
 def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
-    """Return the turns to unfold: all turns of a short trajectory, else the decisive and the failing turn, else the
-    first turn with a difference, else the only turn with calls, else the first or, without calls, the last turn."""
+    """Return the turns that are unfolded before the reader changes it: all turns of a short trajectory, else the
+    failing and the decisive turn, else the first turn with a difference.
+
+    Without such a turn, the only turn with calls is unfolded, or the first turn if several have calls, or the last turn
+    if none has.
+    """
     if sum(len(messages) for messages in indexed.messages.values()) <= MAX_OPEN_MESSAGES:
         return set(range(indexed.n_turns))
     decisive = set() if indexed.decisive_turn is None else {indexed.decisive_turn}
@@ -264,7 +271,8 @@ def _turns_unfolded_by_default(indexed: IndexedItem) -> set[int]:
 
 
 def turn_blocks(indexed: IndexedItem, turn: int, options: DisplayOptions, *, unfolded: bool) -> list[Block]:
-    """Return the heading of a turn and, if unfolded, its content. `unfolded`: state until the reader changes it."""
+    """Return the heading of a turn and, if unfolded, its content. `unfolded`: whether the turn is unfolded before the
+    reader changes it."""
     key = turn_address(turn)
     folded = options.is_folded(key, not unfolded)
     head = Block(

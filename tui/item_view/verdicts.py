@@ -34,7 +34,8 @@ from fcreview.tui.text.theme import symbols, verdict_style
 
 
 def final_answer_blocks(item: Item, options: DisplayOptions) -> list[Block]:
-    """Return the golden answers and the final answer. Empty if the benchmark judges no final answer."""
+    """Return the blocks of the golden answers and the final answer. Empty if the benchmark does not judge the final
+    answer."""
     accepted, answer = item.extra.accepted_answers, item.extra.final_answer
     if accepted is None:
         return []
@@ -51,7 +52,7 @@ MAX_MARK_CELLS = 28
 
 
 def mark_reviewed_blocks(blocks: Sequence[Block], opinions: Sequence[Opinion], annotator: str) -> list[Block]:
-    """Add the annotator's verdicts to the blocks: to the first line of the first block of each reviewed target."""
+    """Add the annotator's verdicts to the right end of the first line of each reviewed target."""
     reviews: dict[str, list[Opinion]] = {}
     for opinion in opinions:
         mine = opinion.annotator == annotator and opinion.verdict is not None and not opinion.stale
@@ -106,7 +107,8 @@ def verdict_blocks(indexed: IndexedItem, max_rows: int = RATIONALE_ROWS) -> list
 
 
 def criteria_text(item: Item, source: str) -> str:
-    """Return `func_ok ✓ · args_ok ✗`: the verdicts of a source, except `correct` and the decisive step."""
+    """Return a source's verdicts as text, such as `func_ok ✓ · args_ok ✗`. The criterion `correct` and the decisive
+    step are omitted."""
     verdicts = [
         v
         for v in item.verdicts
@@ -116,7 +118,8 @@ def criteria_text(item: Item, source: str) -> str:
 
 
 def format_verdict_value(value: Any, criterion: str) -> str:
-    """Format a verdict's value: a symbol for pass and fail, else a word, a number with four digits, or labels."""
+    """Format a verdict's value: a symbol for pass and fail, else a word, a list of labels, or a number with four
+    significant digits."""
     if isinstance(value, float):
         return f"{value:.4g}"
     if value is None or (isinstance(value, bool) and criterion in PASS_FAIL_CRITERIA):
@@ -125,13 +128,15 @@ def format_verdict_value(value: Any, criterion: str) -> str:
 
 
 def main_verdict(item: Item, source: str) -> Verdict | None:
-    """Return the verdict of a source on the item, else its first verdict on a part. Decisive steps are ignored."""
+    """Return a source's verdict on the item or, if there is none, its first verdict on a part. Decisive steps are
+    ignored."""
     verdicts = [each for each in item.verdicts if each.source == source and each.criterion != DECISIVE_STEP]
     return next((v for v in verdicts if v.target == ITEM), verdicts[0] if verdicts else None)
 
 
 def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
-    """Render the official and the recomputed verdict. If they agree, they share one reason; else each has a reason."""
+    """Render the official and the recomputed verdict. If they differ, each has its own reason; if not, one reason is
+    shown."""
     official_reason = verdict_reason(main_verdict(item, "official"), item.error_type)
     recomputed_reason = verdict_reason(main_verdict(item, "rule"), item.rule_error_type)
     verdicts = {"official": (item.official, official_reason), "rule": (item.rule, recomputed_reason)}
@@ -171,7 +176,8 @@ def _remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int
 
 
 def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
-    """Return error type and rationale of a verdict as text. `error_type` is used if the verdict has no error type."""
+    """Return the error type and the rationale of a verdict as text. If the verdict has no error type, `error_type` is
+    used."""
     error = (verdict.error_type if verdict else None) or error_type
     rationale = verdict.rationale if verdict else None
     if error and rationale and rationale.startswith(f"{error}:"):
@@ -180,7 +186,7 @@ def verdict_reason(verdict: Verdict | None, error_type: str | None) -> str:
 
 
 def paragraph_lines(label: str, text: str, cells: int, style: str = "", max_rows: int = RATIONALE_ROWS) -> list[Line]:
-    """Render an indented, labelled text in at most `max_rows` rows. No lines for an empty text."""
+    """Render a text with a label in at most `max_rows` rows. An empty text has no rows."""
     if not text:
         return []
     rows, has_more = wrap_head(text, cells - display_width(label) - 2, max_rows)
@@ -264,7 +270,8 @@ def import_issue_blocks(issues: Sequence[ImportIssue]) -> list[Block]:
 
 
 def erratum_blocks(erratum: Erratum | None, options: DisplayOptions) -> list[Block]:
-    """Return the erratum that changed the golden answer. Blind review hides it, because it shows what others found."""
+    """Return the blocks of the erratum that changed the golden answer. Blind review hides it, because an erratum can
+    reveal what other annotators found."""
     if erratum is None or options.hide_verdicts:
         return []
     block = Block("erratum", partial(_erratum_lines, erratum), title="errata")
@@ -373,11 +380,13 @@ def judge_label_verdict(item: Item) -> Verdict | None:
 TARGET_REASON_ROWS = 4
 AUTOMATIC_SOURCES = ("official", "rule", "judge")
 ARGUMENT_FLAGS = ("hallucinated",)
-"""Criteria on arguments whose verdicts are shown below the call, with the name of the argument and without a reason."""
+"""Criteria of verdicts on arguments. Positive verdicts on these criteria are shown below the call, with the name of the
+argument."""
 
 
 def target_verdict_blocks(indexed: IndexedItem, target: str, sources: Sequence[str] = AUTOMATIC_SOURCES) -> list[Block]:
-    """Return the automatic verdicts of `sources` and the reviews on a target as one block, if there are any."""
+    """Return one block with the automatic verdicts of `sources` and the reviews on a target. Empty if there are
+    none."""
     verdicts = [] if indexed.hide_verdicts else [v for v in _target_verdicts(indexed, target) if v.source in sources]
     opinions = indexed.opinions_by_target.get(target, [])
     if not verdicts and not opinions:
@@ -453,7 +462,7 @@ class Reason:
     value: bool | None
     sentence: str
     code: str
-    """Error type. Empty if the sentence is the error type."""
+    """Error type. Empty if `sentence` is the error type."""
 
 
 def read_reason(item: Item, source: str) -> Reason:
@@ -467,7 +476,7 @@ def read_reason(item: Item, source: str) -> Reason:
 
 
 def reason_blocks(indexed: IndexedItem, max_rows: int, *, has_heading: bool) -> list[Block]:
-    """Return the panel with the reasons, unless it would only repeat the header."""
+    """Return the block with the reasons of the verdicts. Empty if it would only repeat the header."""
     item = indexed.item
     if indexed.hide_verdicts:
         return [Block("hidden", lambda _: [((HIDDEN_REASONS, "dim"),)])]
@@ -523,7 +532,7 @@ def _with_code(lines: list[Line], code: str, cells: int) -> list[Line]:
 
 
 def suspicion_blocks(suspicions: Sequence[str], *, has_heading: bool) -> list[Block]:
-    """Return the panel with the reasons why the golden answer looks wrong. Empty without reasons."""
+    """Return the block with the reasons why the golden answer looks wrong. Empty without reasons."""
     if not suspicions:
         return []
 

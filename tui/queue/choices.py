@@ -1,4 +1,4 @@
-"""Build the lists of the queue screen: orders, import issues, clusters of failures and filter completions.
+"""Build the lists that the queue screen opens: orders, import issues, clusters of failures and filter completions.
 
 In blind mode, the lists omit everything that would reveal verdicts.
 """
@@ -48,7 +48,7 @@ from fcreview.tui.text.theme import symbols
 
 
 def order_choices(state: QueueState) -> ChoiceTable[str]:
-    """Return the table of available orders with the current order selected."""
+    """Return the table of available orders. The cursor is on the current order."""
     orders = available_orders(state.blind, state.file)
     names = list(orders)
     return ChoiceTable(
@@ -63,7 +63,8 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
 
 
 def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
-    """Return the table of import issues. A row selects the filter of its item, or "" if it concerns a file."""
+    """Return the table of import issues. The value of a row is the filter that selects the item of the issue, or "" if
+    the issue concerns a file."""
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -88,7 +89,7 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 SHARES_MIN_CELLS = 96
 BAR_CELLS = (6, 10)
 SENTENCE_CELLS = (20, 42, 50)
-"""Minimum widths, in cells, of an error type's explanation on narrow, usual and wide screens."""
+"""Minimum widths, in cells, of the column that explains the error type, on narrow, medium and wide screens."""
 USUAL_CELLS = 76
 CODES_MIN_CELLS = 136
 MOSTLY_CELLS = (12, 16, 26)
@@ -127,7 +128,8 @@ def is_unfoldable(group: ClusterGroup) -> bool:
 
 
 def explain_cluster_row(row: ClusterRow, grouping: int, cells: int) -> tuple[str, str]:
-    """Return (explanation, example). A long error type is cut so that its explanation fits into `cells`."""
+    """Return (explanation, example) of a row. A long error type is cut so that the rest of the explanation fits into
+    `cells`."""
     example = row.group.example_cluster if row.cluster is None else row.cluster
     if grouping == BY_VALUE:
         text = f"{GROUPING_HEADINGS[BY_VALUE]}: {sanitize(row.group.name)}" if row.group.name else ""
@@ -159,7 +161,8 @@ def _cut_value_pair(text: str, cells: int) -> str:
 
 
 def _cut_words(text: str, cells: int) -> str:
-    """Cut a sentence after a word, and names after a name: `6 city …`. A single name is cut in its middle."""
+    """Cut a text after a word, or a list of names after the first name: `6 city …`. A single long name is cut in its
+    middle."""
     ellipsis, separator = symbols().ellipsis, f" {symbols().separator} "
     if display_width(text) <= cells:
         return text
@@ -271,7 +274,7 @@ Facets = Mapping[str, Sequence[tuple[str, int]]]
 @dataclass(frozen=True, slots=True)
 class Completion:
     text: str
-    """Text that replaces the word: `official:` or `category:live_simple`."""
+    """Text that replaces the incomplete word, such as `official:` or `category:live_simple`."""
     description: str
 
     @property
@@ -281,7 +284,7 @@ class Completion:
 
 
 def word_at(text: str, cursor: int) -> tuple[int, str]:
-    """Return (start, text) of the word that ends at the cursor. A leading minus is not part of the word."""
+    """Return (start, text) of the word to the left of the cursor. A leading minus is not part of the word."""
     found = _LAST_WORD.search(text[:cursor])
     start = found.start() if found else cursor
     return (start + 1, text[start + 1 : cursor]) if text[start:cursor].startswith("-") else (start, text[start:cursor])
@@ -289,7 +292,7 @@ def word_at(text: str, cursor: int) -> tuple[int, str]:
 
 @dataclass(frozen=True, slots=True)
 class CompletionContext:
-    """Filter values and saved filters that a completion can propose."""
+    """Data for completions: the values of each filter key, and the saved filters by name."""
 
     facets: Facets = field(default_factory=dict)
     saved: Mapping[str, str] = field(default_factory=dict)

@@ -38,17 +38,20 @@ MIN_COMMON_CHARS = 3
 
 
 def shown_error_type(row: QueueRow) -> str:
-    """Return the official error type, or the recomputed error type if only the recomputed verdict fails the item."""
+    """Return the official error type. If there is none and the recomputed verdict is a failure, return the recomputed
+    error type."""
     return row.error_type or (row.rule_error_type or "" if row.rule is False else "")
 
 
 def fails_with_equal_calls(row: QueueRow) -> bool:
-    """Whether the benchmark fails an item whose calls are equal. The item must have no first difference."""
+    """Whether an item without a first difference fails by official verdict although it has golden and predicted
+    calls."""
     return row.official is False and row.n_golden > 0 and row.n_predicted > 0
 
 
 def difference_line(row: QueueRow) -> Line:
-    """Return the first difference: argument, golden and predicted value. Without one, explain the error type."""
+    """Return the first difference as a line: argument, golden value and predicted value. If there is none, the line
+    explains the error type."""
     text, function, argument = row.first_difference or "", row.diff_function or "", row.diff_argument
     what, golden, predicted = "", "", ""
     if not text:
@@ -77,7 +80,7 @@ def _pair_line(what: str | None, golden: str, predicted: str) -> Line:
 
 
 def split_difference(text: str) -> Line:
-    """Return the text of a first difference as `difference_line` does. Text of another form is not split."""
+    """Split the text of a first difference into parts, as in `difference_line`. A text of unknown form is one part."""
     for pattern in DIFFERENCE_TEXTS:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
@@ -86,7 +89,7 @@ def split_difference(text: str) -> Line:
 
 
 def fit_difference(line: Line, size: int) -> Line:
-    """Shorten a line of `difference_line` to `size` cells. Both values lose their common beginning first."""
+    """Shorten a line of `difference_line` to `size` cells. The common beginning of the two values is cut first."""
     if line_width(line) <= size:
         return line
     if len(line) < 3:
@@ -131,10 +134,11 @@ DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 SUSPICION_TITLE = "why the golden answer is suspect"
 MIN_DIFFERENCE_CELLS = 18
 PREFERRED_DIFFERENCE_CELLS = 36
-"""Width, in cells, that the first difference must have before long ids are shown in full."""
+"""Preferred width, in cells, of the first difference. Long ids and run names are cut to make room for it."""
 MIN_ID_CELLS = 12
 COMFORTABLE_DIFFERENCE_CELLS = 28
-"""Smallest width, in cells, of the first difference in a list that also shows other verdicts or the category."""
+"""Minimum width, in cells, of the first difference. Other verdict columns and the category are omitted before the
+difference becomes narrower."""
 MIN_COLUMN_CELLS = 8
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the first column."""
@@ -144,7 +148,7 @@ CATEGORY_MIN_CELLS = 90
 
 @dataclass(frozen=True, slots=True)
 class QueueColumns:
-    """Columns of the queue from left to right."""
+    """Columns of the list of items, from left to right."""
 
     columns: tuple[tuple[str, int], ...]
     """(name, width in cells) of each column. The width excludes the blank before the column."""
@@ -153,8 +157,8 @@ class QueueColumns:
 
     @classmethod
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
-        """Choose the columns for a list that is `cells` wide. Columns with one value are omitted. In a narrow list, the
-        recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
+        """Choose the columns for a list that is `cells` wide. Columns whose value is the same in all rows are omitted.
+        In a narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
         names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
@@ -202,8 +206,8 @@ def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
 
 
 def queue_row_line(row: QueueRow, columns: QueueColumns, labels: Mapping[str, str] = NO_LABELS) -> Line:
-    """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review), then the cells.
-    `labels`: short forms of ids and names of runs."""
+    """Return the line of a row: a flag (`i` for import issues, or the symbol of a stale review) and the cells.
+    `labels`: short forms of ids and run names."""
     flag: StyledText = ("i", "warn") if row.n_issues else (symbols().stale, "warn") if row.stale else (" ", "")
     parts: list[StyledText] = [flag]
     for name, size in columns.columns:
@@ -260,8 +264,8 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
 
 
 def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
-    """Map each name of a run that is wider than `cells` to a short form: its first words and, if another name begins
-    with these words, also its last word. Different names have different short forms."""
+    """Map each run name that is wider than `cells` to a short form: its first words and, if another name begins with
+    these words, also its last word. Different names have different short forms."""
     labels, texts = short_ids(names, cells), sorted(map(sanitize, names))
     used = {*labels.values(), *texts}
     for name in labels:
@@ -283,7 +287,8 @@ def _starts_one(texts: Sequence[str], head: str) -> bool:
 
 
 def _short_forms(text: str, start: int, cells: int) -> Iterator[str]:
-    """Yield short forms of an id. The first forms show the character at `start`, where the id differs from others."""
+    """Yield short forms of an id. The first of them keep the character at `start`, which is the first that differs from
+    other ids."""
 
     def cut(head: int) -> str:
         return truncate_middle(text, cells, (head + 0.5) / max(cells - 1, 1))

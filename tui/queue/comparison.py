@@ -48,7 +48,8 @@ LAYOUTS = (
     (False, ("only A", "only B")),
     (False, ()),
 )
-"""(has_intervals, columns of counts and of the p-value), from the widest to the narrowest screen."""
+"""Layouts (has_intervals, names of the right columns), from the widest to the narrowest. The first that fits is
+used."""
 WHISKER_CELLS = (12, 50)
 GAP = 2
 ID_CELLS = (14, 40)
@@ -75,7 +76,8 @@ def comparison_facts(comparison: RunComparison, cells: int) -> str:
 
 
 def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, cells: int) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the pass rates: a line for all items and for each category, then the caveats."""
+    """Return (heading, lines) of the table of pass rates: a line for all items, a line for each category, then warnings
+    about the comparison."""
     groups = list_table_groups(comparison, a, b)
     comparable = [group.is_comparable(a, b) and group.counts.n > 0 for group in groups]
     left_columns = [
@@ -118,7 +120,7 @@ def _rate_cells(group: ComparisonGroup, *, is_comparable: bool) -> list[StyledTe
 
 
 def _item_count(group: ComparisonGroup) -> str:
-    """Return `3`, or `2 of 3` if only two of three items have verdicts of both sides."""
+    """Return the number of compared items: `3`, or `2 of 3` if one of three items lacks a verdict in run A or B."""
     return f"{group.counts.n:,}" + (f" of {group.n_pairs:,}" if group.counts.n < group.n_pairs else "")
 
 
@@ -152,7 +154,8 @@ def _whiskers(groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cel
 
 
 def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: int) -> tuple[Line, list[Line]]:
-    """Return (heading, lines) of the items that differ. `rows`: rows of the failing items, by number."""
+    """Return (heading, lines) of the items with different verdicts. `rows`: rows of the failing items, by item
+    number."""
     ids = [flip.a.question_key.id for flip in flips]
     longest = max((display_width(sanitize(each)) for each in ids), default=0)
     size = max(min(longest, ID_CELLS[1], cells // 3), ID_CELLS[0])
@@ -183,7 +186,8 @@ MAX_QUESTION_LINES = 8
 
 
 def flip_lines(flip: Flip, a: Item, b: Item, cells: int) -> list[Line]:
-    """Return question, cause, golden answer and both predictions. `a`, `b`: the item in run A and in run B."""
+    """Return the question, the cause of the flip, the golden answer and both predictions. `a`, `b`: the item in run A
+    and in run B."""
     questions = [message.content for message in a.messages if message.role == "user"]
     lines = [make_line(row) for row in wrap_text("\n".join(questions) or a.question, cells, MAX_QUESTION_LINES)]
     lines += [make_line(row, "strong") for row in wrap_visible(sanitize(flip.cause), cells)]
@@ -207,7 +211,8 @@ def golden_lines(item: Item) -> list[Line]:
 
 
 def predicted_lines(item: Item) -> list[Line]:
-    """Return the call pairs with the state of each argument, then the predicted calls without a pair."""
+    """Return the lines of the call pairs, with the state of each argument, and of the predicted calls without a
+    pair."""
     paired = {(pair.turn, pair.predicted) for pair in item.pairs}
     lines = [line for pair in item.pairs for line in _pair_lines(pair, item)]
     for call in item.predicted:

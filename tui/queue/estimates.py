@@ -35,14 +35,15 @@ AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of the items of a run that have the same automatic verdict, and of the review outcomes of drawn items."""
+    """Counts of the items of a run with one automatic verdict: all items, sampled items, and review outcomes of the
+    sampled items."""
 
     automatic: AutomaticOutcome
     items: int
     drawn: int
     decided: int
     unsure: int
-    """Number of drawn items whose reviews are unsure or that were skipped."""
+    """Number of sampled items that were skipped or whose reviews are unsure."""
     open: int
 
 
@@ -101,7 +102,7 @@ def _count_outcomes(statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:
 
 
 def format_needed(estimate: PassRateEstimate | None) -> str:
-    """Return the number of additional labels that narrow the interval to ±2 points, as text."""
+    """Return the number of additional labels needed for an interval of ±2 points, as text."""
     if estimate is None or estimate.needed is None:
         return symbols().none
     return f"{estimate.needed:,} more" if estimate.needed else "enough"
@@ -155,7 +156,7 @@ def _interval_cells(estimate: PassRateEstimate | None, official: float | None, c
 
 
 def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
-    """Return the outcomes of the drawn items by automatic verdict, then the progress of each annotator."""
+    """Return the review outcomes of the sampled items by automatic verdict, then the progress of each annotator."""
     if sample is None:
         return [make_line("reading", "dim")]
     if not sample.drawn:
@@ -176,7 +177,8 @@ def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
 
 
 def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str]) -> Line:
-    """Return the next step for a run, such as `Resolve 4 disagreements: press x`. `keys`: key name by action id."""
+    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`. `keys`: key name by
+    action id."""
     if sample is None:
         return ()
 
@@ -209,7 +211,8 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
 
 
 def undecided_line(sample: RunSample | None) -> Line:
-    """Return the range of the accuracy if all undecided items fail or all pass. Empty without undecided items."""
+    """Return the range of the accuracy, from all undecided items failing to all passing. Empty without undecided
+    items."""
     estimate = sample.estimate if sample is not None else None
     if estimate is None or estimate.bounds is None or estimate.is_bounds_headline:
         return ()
@@ -222,14 +225,14 @@ def undecided_line(sample: RunSample | None) -> Line:
 
 
 def form_command(sample: RunSample | None) -> str:
-    """Return the command that draws items: `queue extend` if the sample has reviewed items, else `queue create`."""
+    """Return the command that draws a sample: `queue extend` if the run has an estimate, else `queue create`."""
     return "queue extend" if sample is not None and sample.estimate is not None else "queue create"
 
 
 def form_defaults(
     command: str, run: RunRow, sample: RunSample | None, annotator: str, names: Sequence[str]
 ) -> dict[str, str]:
-    """Return initial values of the form by field. `names`: names of the existing queue files."""
+    """Return the initial values of the form by field name. `names`: names of the existing queue files."""
     if command == "queue extend" and sample is not None and sample.estimate is not None:
         size = str(sample.estimate.needed or SAMPLE_SIZE)
         return {"name": sample.queues[0].queue, "size": size, "run": str(run.run)}
@@ -246,14 +249,15 @@ def form_defaults(
 
 
 def order_fields(fields: Sequence[FormField], defaults: Mapping[str, str]) -> list[FormField]:
-    """Return the fields with these initial values. The fields that users change most come first."""
+    """Return the fields with the initial values in `defaults`. The fields that users change most come first."""
     filled = [replace(each, default=defaults.get(each.name, each.default)) for each in fields]
     ranks = {name: rank for rank, name in enumerate(FIRST_FIELDS)}
     return sorted(filled, key=lambda each: ranks.get(each.name, len(ranks)))
 
 
 def expected_line(values: Mapping[str, str], run: RunRow, sample: RunSample | None) -> Line:
-    """Return the expected interval and the number of items for each annotator, from the values of the form."""
+    """Return a line with the expected interval and the number of items for each annotator, from the values of the
+    form."""
     size = _parse_count(values.get("size", ""))
     annotators = [name for name in map(str.strip, values.get("annotators", "").split(",")) if name]
     if not size or size > run.n_items:

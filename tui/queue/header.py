@@ -41,7 +41,8 @@ class RateTotals:
 
     items: int
     official: tuple[int, int]
-    """(passes, verdicts): numbers of items that pass, and of items with a verdict, here by official verdict."""
+    """Numbers of (passing items, items with a verdict) by official verdict. `rule`, `judge` and `effective` are the
+    same numbers by other verdicts."""
     rule: tuple[int, int]
     judge: tuple[int, int]
     effective: tuple[int, int]
@@ -77,7 +78,8 @@ def run_title(run: RunRow) -> str:
 
 
 def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Return a unique label of each run, by number: the model and, if needed, benchmark, folder, file or number."""
+    """Map the number of each run to a unique label: the model and, where needed, the benchmark, folder, file or
+    number."""
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
         lambda group: {run.run: run_title(run) for run in group},
@@ -109,7 +111,8 @@ def join_run_titles(runs: Sequence[RunRow]) -> str:
 
 
 def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: str, search: str) -> tuple[str, ...]:
-    """Return the path for the top line: folder, model or number of runs (None while opening), filter or order."""
+    """Return the parts of the path in the top line: folder, then model or number of runs, then filter, search,
+    selection or order. `runs` is None until the store is open."""
     names = [f"{sanitize(folder)}/"] if folder else []
     if runs is None:
         return (*names, "opening")
@@ -120,8 +123,12 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
 
 
 def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_anyone: int = 0) -> Line:
-    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator. `progress`: (reviewed, all)
-    items of the annotator. `by_anyone`: items with a review, 0 if hidden."""
+    """Return the right end of the top line: a bar, `84 of 401 reviewed` and the annotator.
+
+    Args:
+        progress: Numbers of items of the annotator: (reviewed, all).
+        by_anyone: Number of items that any annotator reviewed. 0 if hidden.
+    """
     name: StyledText = (truncate_middle(sanitize(annotator), 20), "people")
     if progress is None:
         return (name,)
@@ -134,7 +141,7 @@ def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, 
 
 
 def format_interval(estimate: PassRateEstimate) -> str:
-    """Return `75.3 % [72.9, 77.7]`, or the range if too many sampled items are undecided."""
+    """Return `75.3 % [72.9, 77.7]`. If too many sampled items are undecided, return the range of the rate instead."""
     if estimate.is_bounds_headline and estimate.bounds is not None:
         return format_range(*estimate.bounds)
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
@@ -145,9 +152,12 @@ def format_range(low: float, high: float) -> str:
 
 
 def format_estimate(estimate: PassRateEstimate, *, short: bool = False) -> str:
-    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more for ±2`. The last part is
-    the number of missing labels, or the range if undecided items fail or pass. If too many are undecided, there is only
-    the range. `short` omits the last part."""
+    """Format an estimated pass rate with its 95 % interval: `74.9 % [69.8, 79.6] · 38 more for ±2`.
+
+    The last part is the number of labels that are still needed. If the sample has undecided items, the last part is the
+    range of the rate instead. If too many items are undecided, only the range is returned. `short` omits the number of
+    labels and the words after the range.
+    """
     text = format_interval(estimate)
     if estimate.bounds is not None:
         reason = "" if short else f" if {estimate.n_undecided:,} undecided fail or pass"
@@ -167,9 +177,11 @@ def rates_line(
     estimate: PassRateEstimate | None = None,
     adjudicate_key: str = "",
 ) -> Line:
-    """Return the line with the pass rates and warnings. In blind mode, it has no rates. `runs` is None until they are
-    read. If the line is too short for both, an `estimate` replaces the corrected rate. `adjudicate_key` opens the
-    disagreements."""
+    """Return the line with pass rates and warnings. In blind mode, the line has no rates. If the line is too short for
+    both rates, `estimate` replaces the corrected rate.
+
+    `runs` is None until the runs are read. `adjudicate_key` opens the disagreements.
+    """
     if runs is None:
         return store_loading_line()
     total = sum_rates(runs)
@@ -190,9 +202,9 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
     """Format the rates.
 
     Args:
-        shortened: Parts that a short line omits. `word`: the end of `recomputed`. `details`: a recomputed rate that
-            does not cover all items. `corrected`: the corrected rate. `interval`: the end of the estimate. `repeated`:
-            the recomputed rate or, if only the corrected rate equals the official one, the corrected rate.
+        shortened: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`: show no
+            recomputed rate if it does not cover all items. `corrected`: omit the corrected rate. `interval`: shorten
+            the estimate. `repeated`: omit the recomputed rate or, if only this rate differs, the corrected rate.
     """
     covers_all = total.rule[1] == total.items
     only_recomputed_differs = covers_all and total.effective == total.official != total.rule
@@ -247,9 +259,12 @@ class QueuePlace:
 def queue_facts(
     runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: QueuePlace, cells: int
 ) -> str:
-    """Return `BFCL V4 · filter official:fail · order failures · 12/640`. If there is no room, the benchmark and then
-    the order are omitted, then the filter is cut. The name of a run replaces the filter. `where` and `search` are as
-    entered."""
+    """Return `BFCL V4 · filter official:fail · order failures · 12/640`, with filter and search as the user entered
+    them.
+
+    If there is no room, the benchmark and then the order are omitted. If there is still no room, only the run name
+    remains or, if `place` has no run name, the cut filter.
+    """
     position, total = place.position, place.total
     selection = [f"selected {format_count(len(view.items), 'item')}"] if view.items else []
     selection += [f"filter {sanitize(where)}"] if where else []
@@ -279,7 +294,8 @@ def _benchmark_titles(runs: Sequence[RunRow]) -> str:
 
 
 def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_key: str) -> str:
-    """Return the message during a long search: the number of searched items, and the key that cancels the search."""
+    """Return the message during a long search. It has the number of items to search and the key that cancels the
+    search."""
     items = f" {format_count(sum_rates(runs).items, 'item')}" if runs else ""
     return progress_message(f"searching{items}", seconds, cancel_key)
 
@@ -290,7 +306,8 @@ def store_loading_line(seconds: float = 0) -> Line:
 
 
 def empty_line(where: str, search: str, reviewed: int) -> Line:
-    """Return the line that replaces the rows of an empty list. `reviewed`: number of items reviewed in this session."""
+    """Return the line that an empty list shows instead of rows. `reviewed`: number of items reviewed in this
+    session."""
     if reviewed and any(term in where.split() for term in UNREVIEWED_TERMS):
         commands = "run fcreview export for labels, fcreview report for metrics"
         return ((f" Queue complete ({reviewed:,} reviewed): {commands}", "good"),)

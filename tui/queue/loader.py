@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 WINDOW = 256
 MAX_ESTIMATED_ITEMS = 20_000
-"""Largest number of items in a run whose pass rate the queue screen estimates. 4,000 items take 0.25 seconds."""
+"""Maximum number of items for which the queue screen estimates the pass rate of a run. 4,000 items take 0.25
+seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
-    """Request to load a view with the cursor at a position."""
+    """Request to load the page of a view that contains a position of the cursor."""
 
     view: View
     position: CursorPosition
@@ -42,16 +43,16 @@ class QueueRequest:
 
 @dataclass(frozen=True, slots=True)
 class QueuePage:
-    """Rows of the window around the cursor, with data for the header and the columns."""
+    """Rows around the cursor, with data for the header and the columns."""
 
     total: int
     cursor: int
     window_index: int
-    """Index of the window: `rows` begin at row `window_index * WINDOW` of the view."""
+    """Index of the page. `rows` begins at row `window_index * WINDOW` of the view."""
     rows: Sequence[QueueRow]
     column_widths: ColumnWidths = field(default_factory=ColumnWidths)
     progress: tuple[int, int] | None = None
-    """(reviewed, all) items of the annotator in the queue file. None without a queue file."""
+    """Numbers (reviewed, all) of the annotator's items in the queue file. None without a queue file."""
 
     @property
     def row(self) -> QueueRow | None:
@@ -118,14 +119,14 @@ class QueueLoader:
         return found[0] if found else None
 
     async def load_review_warnings(self) -> str:
-        """Return the first warning of the store and the number of other warnings, or an empty string."""
+        """Return the first warning and the number of further warnings about the store, or an empty string."""
         warnings = await self._session.query(_visible_warnings)
         more = f", and {len(warnings) - 1} more (run fcreview doctor)" if len(warnings) > 1 else ""
         return f"{warnings[0]}{more}" if warnings else ""
 
 
 def load_page(request: QueueRequest, store: Store) -> QueuePage:
-    """Read the window of rows that contains the requested cursor position."""
+    """Read the page that contains the requested cursor position."""
     view = request.view
     total = store.count_items(view)
     item, key = request.position.item, request.position.key
@@ -142,7 +143,7 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
 
 
 def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueRow]:
-    """Read rows of a view. In the queue of suspects, the reasons replace the first difference."""
+    """Read rows of a view. In the queue of suspects, the reasons for suspicion replace the first difference."""
     rows = store.fetch_page(view, offset, limit)
     if view.queue != SUSPECTS_QUEUE:
         return rows
@@ -150,9 +151,10 @@ def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueR
 
 
 AGREEING_FAMILIES = re.compile(r"^(\d+) of (\d+) model famil(?:y|ies) \(\d+ models?\) agrees?: ")
-"""Beginning of the reason that several models agree on another answer. Rows show a shorter form."""
+"""Matches the beginning of the reason that several models agree on another answer. Rows show a shorter text instead."""
 GOLDEN_ARGUMENT = re.compile(r"^golden (?:value for |answer (requires |allows omitting ))(\S+) of [^\s,]+")
-"""Beginning of a reason about an argument. Rows omit the function, so that the reason itself fits."""
+"""Matches the beginning of a reason about an argument. Rows omit the function name, so that the rest of the reason
+fits."""
 
 
 def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
@@ -182,7 +184,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 
 def queue_file_shares(store: Store) -> Mapping[str, bool]:
-    """Return {name: has_share} of the workspace's queue files. `has_share`: whether this annotator has items in it."""
+    """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
     from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
 
     def has_share(name: str) -> bool:
@@ -195,7 +197,7 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
 
 
 def find_unfinished_share(store: Store) -> tuple[str, int] | None:
-    """Return (name, number of items left) of the first queue file in which this annotator has items to review."""
+    """Return (name, number of items left) of the first queue file in which this annotator still has items to review."""
     from fcreview.store.queues.queue_file import QueueError, queue_names
 
     for name in queue_names(store.workspace):
@@ -221,7 +223,8 @@ def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
 
 
 def _visible_warnings(store: Store) -> list[str]:
-    """Return warnings about lake, store and journals. In blind mode, the names of other annotators are hidden."""
+    """Return warnings about the lake, the store and the journals. In blind mode, the names of other annotators are
+    hidden."""
     warnings = store.reviews.warnings
     if store.blind:
         warnings = [each for each in warnings if each.startswith(f"{store.annotator}.jsonl ")]
@@ -236,7 +239,8 @@ MAX_REMAINING = 1000
 
 @dataclass(frozen=True, slots=True)
 class QueueNavigator:
-    """Position of an item in a queue. If a verdict removes the item, the next item takes its position."""
+    """Position of an item in a queue. If the item leaves the queue after a verdict, the next item is at its
+    position."""
 
     view: View
     item: int
@@ -261,12 +265,12 @@ class QueueNavigator:
         return rows[0].item if rows else None
 
     def find_next_unreviewed(self, store: Store) -> int | None:
-        """Return the first following item without a verdict by the annotator. None if there is none up to the end."""
+        """Return the next item without a verdict by the annotator. None if there is none up to the end of the queue."""
         start = self.last_position + (0 if self.position is None else 1)
         return next((row.item for row in self._unreviewed_rows(store, start) if row.item != self.item), None)
 
     def find_remaining(self, store: Store) -> RemainingItems:
-        """Count the other items without a verdict by the annotator, and find the first of them."""
+        """Count the items without a verdict by the annotator, except this item, and find the first of them."""
         unreviewed = (row.item for row in self._unreviewed_rows(store, 0) if row.item != self.item)
         items = list(islice(unreviewed, MAX_REMAINING))
         return RemainingItems(len(items), items[0] if items else None)
@@ -289,7 +293,7 @@ class QueueNavigator:
 
 @dataclass(frozen=True, slots=True)
 class RemainingItems:
-    """Result of counting the items of a queue without a verdict by the annotator."""
+    """Items of a queue without a verdict by the annotator: their number and the first of them."""
 
     count: int
     first: int | None

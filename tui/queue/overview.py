@@ -40,10 +40,10 @@ MAX_REASONS = 60
 MIN_NAME_CELLS, MAX_NAME_CELLS = 12, 34
 RATE_CELLS, RATE_BAR_CELLS = 8, 14
 MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
-"""Smallest and largest width of the column of a category, in cells."""
+"""Minimum and maximum width of the column of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
 MANY_SUSPECTS = 100
-"""Number of suspects above which the next action does not suggest checking all of them."""
+"""Number of suspects above which the overview does not suggest to check all of them."""
 REASON_BAR_CELLS = 14
 REASON_LINES = 2
 
@@ -87,7 +87,7 @@ class Overview:
 
     @property
     def n_failures(self) -> int | None:
-        """Number of failing items. None until the reasons are read."""
+        """Number of failing items. None until `reasons` is read."""
         return None if self.reasons is None else sum(group.count for group in self.reasons)
 
 
@@ -102,7 +102,8 @@ def read_reasons(overview: Overview, view: View, store: Store) -> Overview:
 
 
 def read_progress(overview: Overview, view: View, store: Store) -> Overview:
-    """Read the progress of queue files (for a blind annotator, their own) and count the open disagreements."""
+    """Read the progress of all annotators in the queue files, and count the open disagreements. A blind annotator sees
+    only their own progress."""
     queues: list[QueueProgress] = []
     sampled: set[tuple[str, ...]] = set()
     for name in queue_names(store.workspace):
@@ -121,7 +122,8 @@ def read_progress(overview: Overview, view: View, store: Store) -> Overview:
 
 
 def read_suspects(overview: Overview, view: View, store: Store, report: Callable[[int, int], object]) -> Overview:
-    """Count the questions with a suspect golden answer, in seconds. `report` gets (checked, all) questions."""
+    """Count the questions whose golden answer is suspect. This takes seconds. `report` is called with the numbers of
+    (checked, all) questions."""
     store.load_suspects(view, report)
     return replace(overview, n_suspects=store.count_items(replace(view, queue=SUSPECTS_QUEUE, where="")))
 
@@ -150,7 +152,8 @@ def _overall_rate(run: RunRow) -> str:
 
 
 def _category_rate(run: RunRow, category: str) -> float | None:
-    """Return the pass rate of a category, 0 to 1. None if an item of the category has no verdict."""
+    """Return the pass rate of a category, from 0 to 1. None if no source has a verdict on every item of the
+    category."""
     row = next((each for each in run.categories if each["category"] == category), None)
     if row is None:
         return None
@@ -161,7 +164,7 @@ def _category_rate(run: RunRow, category: str) -> float | None:
 
 
 def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
-    """Return the runs with the highest overall pass rate first, in blind review by model."""
+    """Return the runs, highest overall pass rate first. In blind review, the runs are sorted by model."""
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
     rates = {run.run: passes / known if known else -1.0 for run in runs for passes, known in [_overall(run)]}
@@ -244,7 +247,7 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_cate
 
 
 def _fit_categories(categories: Sequence[str], room: int) -> dict[str, int]:
-    """Return the width of each category that fits into `room` cells, from the first on."""
+    """Return the column widths of as many categories, from the first on, as fit into `room` cells."""
     widths: dict[str, int] = {}
     for name in categories:
         width = min(max(display_width(sanitize(name)), MIN_CATEGORY_CELLS), MAX_CATEGORY_CELLS)
@@ -306,7 +309,7 @@ def reasons_facts(overview: Overview) -> str:
 
 
 def review_lines(overview: Overview, cells: int) -> list[Line]:
-    """Return the progress of each queue file, or of the runs if there is none, and the open disagreements."""
+    """Return the progress of each queue file and of the runs as a whole, and the number of open disagreements."""
     total = sum_rates(overview.runs)
     lines = [queue_progress_line(each, cells) for each in overview.queues or ()]
     own = total.yours if overview.blind or total.reviewed == total.yours else total.reviewed
@@ -318,7 +321,8 @@ def review_lines(overview: Overview, cells: int) -> list[Line]:
 
 
 def review_facts(overview: Overview) -> str:
-    """Return the recorded and required labels of all queue files: `31 of 50 labels`. Empty without queue files."""
+    """Return the numbers of recorded and required labels in all queue files: `31 of 50 labels`. Empty without queue
+    files."""
     shares = [each.share for each in overview.queues or ()]
     done, total = sum(share.done for share in shares), sum(share.total for share in shares)
     return f"{done:,} of {format_count(total, 'label')}" if shares else ""
@@ -352,7 +356,8 @@ def labelled_bar_line(name: str, done: int, total: int, cells: int) -> Line:
 
 
 def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[Line]:
-    """Return a heading and a line for each run: official and corrected score, and the estimate with its interval."""
+    """Return a heading line and one line for each run: official score, corrected score, and the estimate with its
+    interval."""
     has_estimates = bool(overview.sampled_runs)
     fixed = 36 if has_estimates else 21
     labels = label_runs(overview.runs)

@@ -71,7 +71,7 @@ class RunListState:
 
 @dataclass(frozen=True, slots=True)
 class RunListRow:
-    """Line of the list of runs, which stands for all runs, for a group, or for one run."""
+    """Line of the list of runs. It shows all runs together, a group, or one run."""
 
     runs: Sequence[RunRow]
     group: RunGroup | None = None
@@ -80,14 +80,16 @@ class RunListRow:
 
     @property
     def value(self) -> int | str:
-        """Value of the line when it is chosen: the number of the run, `ALL_RUNS`, or the name of the group."""
+        """Value that the list returns when the user chooses the line: the number of the run, `ALL_RUNS`, or the name of
+        the group."""
         if self.group is not None:
             return self.group.name
         return ALL_RUNS if self.run is None else self.run.run
 
 
 def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRow]:
-    """Return the line for all runs, then groups and runs. A search omits that line and unfolds all groups."""
+    """Return the lines of the list: the line for all runs, then groups and runs. During a search, the line for all runs
+    is omitted and all groups are unfolded."""
     matching = sort_runs(search_runs(runs, state.search), state.order, reverse=state.is_reversed)
     rows = [] if state.search else [RunListRow(runs)]
     for group in group_runs(matching, state.grouping):
@@ -102,7 +104,7 @@ def run_list_rows(runs: Sequence[RunRow], state: RunListState) -> list[RunListRo
 MIN_MODEL_CELLS = 12
 MARGIN_CELLS = 3
 ALWAYS_SHOWN, SORTED_COLUMN = 100, 99
-"""Priorities of columns that are never omitted: fixed columns and the sorted column."""
+"""Priorities of fixed columns and of the sorted column. These columns are never omitted."""
 COLUMN_TITLES = {"reviewed": "by anyone", "yours": "by you", "date": "folder"}
 
 

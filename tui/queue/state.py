@@ -60,11 +60,11 @@ class FilterHistory:
 
     @property
     def usable_filters(self) -> dict[str, str]:
-        """Saved filters, by name, that are valid and, in blind mode, reveal no verdicts."""
+        """Valid saved filters by name. In blind mode, filters that would reveal verdicts are omitted."""
         return {name: text for name, text in self.saved_filters.items() if not self.find_problem(text)}
 
     def find_problem(self, text: str) -> str:
-        """Return why the filter cannot be used, or an empty string if it can be used."""
+        """Return the reason why the filter cannot be used, or an empty string if it can be used."""
         return saved.find_filter_problem(text, blind=self.blind)
 
     def expand(self, text: str) -> str:
@@ -138,11 +138,13 @@ class QueueState:
     file: str | None = None
     """Name of the opened queue file. None if no queue file is open."""
     items: tuple[int, ...] = ()
-    """Numbers of the selected items, to which filters apply, such as the items of a statistic. Empty for all items."""
+    """Numbers of the selected items, such as the items behind a statistic. Empty if all items are selected. Filters
+    apply to the selected items only."""
 
     @classmethod
     def from_view(cls, view: View, blind: bool = False) -> QueueState:
-        """Return the state that shows a view. The order of the dataset replaces an order that is not available."""
+        """Return the state that shows a view. If the order of the view is not available, the order of the dataset is
+        used."""
         queue = view.queue if view.queue in available_orders(blind, view.queue_file) else "dataset"
         return cls(where=view.where, queue=queue, seed=view.seed, blind=blind, scope=view.runs, file=view.queue_file)
 
@@ -192,7 +194,8 @@ class QueueState:
         return replace(self.view, where=add_terms(self.combined_filter(), FAILING_FILTER, *terms))
 
     def apply_issue(self, where: str) -> None:
-        """Show the item that `where` selects. It is empty if the import issue concerns a file."""
+        """Filter by `where`, which selects the item of an import issue. An empty `where`, of an issue about a file,
+        changes nothing."""
         if where:
             self.apply_filter(where)
 
@@ -226,7 +229,7 @@ class CursorPosition:
     """Number of the item in the store. None if unknown. An import may change the number."""
     line: int = 0
     key: tuple[str, int] | None = None
-    """(id, run number) of the item. Another session finds the item with this key."""
+    """(id, run number) of the item. A later session finds the item by this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +247,7 @@ class ClusterListState:
     unfolded: set[str] = field(default_factory=set)
     terms: tuple[str, ...] = ()
     counts: dict[int, ClusterCounts] = field(default_factory=dict)
-    """Latest counts, by the grouping that `computed_grouping` returns. They are shown until new counts arrive."""
+    """Latest counts by grouping (the value of `computed_grouping`). The list shows them until new counts are read."""
 
 
 @dataclass(slots=True)
@@ -275,7 +278,7 @@ class QueueLevels:
         self.lists = ListStates()
 
     def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Add a level with the previous settings above the current level, unless the settings did not change."""
+        """Save `settings` as a level above the current level, unless they are still the current settings."""
         if settings != self._state.settings:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
@@ -290,7 +293,7 @@ class QueueLevels:
         return level
 
     def clear(self) -> None:
-        """Show all items of the run and drop the levels above that have the same run."""
+        """Show all items of the run, and drop the levels above the current level that show the same run."""
         self._state.apply_filter("")
         self.above = [level for level in self.above if level.settings.run != self._state.run]
 
@@ -301,7 +304,8 @@ def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, 
 
 
 def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPosition]:
-    """Convert the result of `level_to_json` back. Raises: ValueError, TypeError or KeyError if `fields` is invalid."""
+    """Convert the result of `level_to_json` to settings and cursor. Raises: ValueError, TypeError or KeyError if
+    `fields` is invalid."""
     run, item = fields["run"], fields["item"]
     texts = {name: fields[name] for name in ("where", "search", "queue")}
     if not all(isinstance(text, str) for text in texts.values()) or not (run is None or isinstance(run, int)):
@@ -333,7 +337,8 @@ class QueuePosition:
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:
-    """Save the position. `start`: options of the command that opened the app, if they select a queue."""
+    """Save the position. `start`: command options that select the queue. They are compared when the position is
+    loaded."""
     current = QueueLevel(position.settings, position.cursor)
     levels = [
         level_to_json(level.settings, level.cursor) | {"via": level.opened_from}
@@ -346,8 +351,8 @@ def save_position(annotator_state: AnnotatorState, state: QueueState, position: 
 def load_position(
     annotator_state: AnnotatorState, state: QueueState, can_open_file: Callable[[str], bool], start: str = ""
 ) -> QueuePosition | None:
-    """Return the saved position. None if there is none, if its runs, blind mode or options differ, or if a filter is
-    invalid or `can_open_file` is false for the name of a queue file."""
+    """Return the saved position. None if there is none, if it was saved for other runs, another blind mode or other
+    options, if a filter is invalid, or if `can_open_file` is false for a queue file."""
     saved_position = annotator_state.read(POSITIONS_FOLDER)
     if saved_position.get("scope") != list(state.scope) or saved_position.get("blind") is not state.blind:
         return None

@@ -1,4 +1,4 @@
-"""Build the tables of agreement, calibration and conventions. Choosing a row opens the items behind its value.
+"""Build the tables of agreement, calibration and conventions. If the user chooses a row, its items open.
 
 `fcreview.stats.agreement_ratings` and `fcreview.stats.calibration` compute the statistics.
 """
@@ -61,7 +61,7 @@ class FigureRow:
 
     cells: list[StyledText]
     items: tuple[int, ...]
-    """Numbers of the items that open when the row is chosen. Empty if the row opens nothing."""
+    """Numbers of the items that open when the user chooses the row. Empty if no items open."""
     interval: Interval | None = None
     explanation: str = ""
     group: int = 0
@@ -118,7 +118,7 @@ COEFFICIENT_MEANINGS: dict[CoefficientName, str] = {
 
 @dataclass(frozen=True, slots=True)
 class AgreementCell:
-    """Agreement coefficient and the items that it is computed from."""
+    """Agreement coefficient with the items from which it is computed."""
 
     coefficient: AgreementCoefficient
     items: tuple[int, ...]
@@ -135,8 +135,8 @@ def agreement_columns(cells: int) -> list[TextColumn]:
 
 
 def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureRow]:
-    """Return a row for each group, which opens its items, and the rows of its coefficients. A group is one combination
-    of blind or open review, part of the item, and criterion."""
+    """Return the rows of the agreement table: for each group, a row that opens its items and a row for each
+    coefficient. A group is one combination of blind or open review, part of the item, and criterion."""
     separator = f" {symbols().separator} "
     rows: list[FigureRow] = []
     coefficients = [each.coefficient for each in figures]
@@ -156,7 +156,7 @@ def agreement_rows(figures: Sequence[AgreementCell], cells: int) -> list[FigureR
 
 
 def agreement_groups(figures: Iterable[AgreementCell]) -> list[list[AgreementCell]]:
-    """Return the figures of each combination of blind or open review, part of the items, and criterion."""
+    """Group the coefficients by blind or open review, part of the item, and criterion."""
     groups = groupby(figures, lambda each: (each.coefficient.given, group_key(each.coefficient)))
     return [list(members) for _, members in groups]
 
@@ -193,7 +193,7 @@ ERROR_KIND_COLUMNS = [
 
 @dataclass(frozen=True, slots=True)
 class CalibrationGroup:
-    """Calibration of one source on one criterion, and the verdict pairs that it is computed from."""
+    """Calibration of one source on one criterion, with the verdict pairs from which it is computed."""
 
     calibration: Calibration
     pairs: tuple[VerdictPair, ...]
@@ -214,7 +214,8 @@ def calibration_groups(pairs: Iterable[VerdictPair], scope: CalibrationScope) ->
 
 
 def calibration_rows(groups: Sequence[CalibrationGroup]) -> list[FigureRow]:
-    """Return the rows of each group: a row that opens all its items, its confusion matrix, and its measures."""
+    """Return the rows of each group: a row that opens all its items, a row for each cell of its confusion matrix, and
+    its measures."""
     return [replace(row, group=at) for at, group in enumerate(groups) for row in _group_rows(group)]
 
 
@@ -287,7 +288,8 @@ def _unique_items(pairs: Iterable[VerdictPair]) -> tuple[int, ...]:
 
 
 def error_kind_rows(error_groups: Sequence[ErrorGroup]) -> list[FigureRow]:
-    """Return a row for each source, which opens all items with a wrong verdict, and its kinds of error by frequency."""
+    """Return the rows of each source: a row that opens all items with a wrong verdict, and a row for each kind of
+    error, the most frequent first."""
     rows: list[FigureRow] = []
     for names, group in groupby(error_groups, format_source_and_criterion):
         kinds = sorted(group, key=lambda kind: -kind.wrong)
@@ -314,7 +316,8 @@ GAP = 2
 
 
 def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells: int, *, tall: bool) -> list[Line]:
-    """Return the matrix of the row's group and, if they fit beside it, the matrices of groups with the same name."""
+    """Return the confusion matrix of the row's group. If there is room, the matrices of other groups with the same name
+    are shown beside it."""
     here = groups[row.group]
     matrices = [_matrix_lines(here.calibration, row.cell, tall=tall, is_here=True)]
     for group in groups:
@@ -327,8 +330,8 @@ def confusion_matrices(groups: Sequence[CalibrationGroup], row: FigureRow, cells
 
 
 def _matrix_lines(calibration: Calibration, here: ConfusionCell | None, *, tall: bool, is_here: bool) -> list[Line]:
-    """Return a confusion matrix: automatic verdicts downwards, human verdicts to the right, each cell with its count
-    and its share of the human verdict. `here`: cell under the cursor."""
+    """Return a confusion matrix. Each row is an automatic verdict and each column a human verdict. A cell shows its
+    count and its share of the column. `here`: cell under the cursor."""
     values = [value for cell in calibration.cells for value in (cell.automatic, cell.human)]
     values = [True, False] if calibration.binary else sorted({repr(each): each for each in values}.values(), key=_rank)
     texts = [truncate(format_verdict(value, calibration.criterion), LABEL_CELLS) for value in values]
@@ -411,7 +414,8 @@ def convention_columns(cells: int) -> list[TextColumn]:
 
 
 def convention_rows(runs: Sequence[RunConventions], cells: int) -> list[FigureRow]:
-    """Return a heading for each figure of a run, then its conventions. A row opens the items that count differently."""
+    """Return a heading for each figure of a run, then one row for each convention. The row of a convention opens the
+    items that it counts differently."""
     n_columns, separator = len(convention_columns(cells)), f" {symbols().separator} "
     rows: list[FigureRow] = []
     for run in runs:

@@ -57,6 +57,8 @@ _CALLS_TYPE = (
 _COPIED_COLUMNS = [
     *ITEM_COLUMNS, "n_golden", "n_issues", "functions", "question_hash", "extra", "messages", "pairs", "verdicts",
 ]  # fmt: skip
+_UNCHANGED_RUN_COLUMNS = ("benchmark", "generation", "language", "model", "needs_dataset", "title", "tags")
+"""Columns of the table `runs` with the values of the fields of `Run`."""
 
 
 class LoadError(Exception):
@@ -135,10 +137,11 @@ class StoreBuilder:
         if not staged_runs:
             return
         try:
+            load = partial(self._load, staged_runs, omit_invalid)
             if len(staged_runs) == 1:
-                self._retry_with_more_memory(lambda: self._load(staged_runs, omit_invalid))
+                self._retry_with_more_memory(load)
             else:
-                self._load(staged_runs, omit_invalid)
+                load()
         except duckdb.Error as error:
             raise LoadError(error) from error
 
@@ -201,26 +204,18 @@ class StoreBuilder:
         self, run: int, key: str, info: Run, fingerprint: int, n_items: int, sources: Iterable[SourceFile]
     ) -> None:
         """Replace the row of a run in the table `runs`, and its source files."""
-        self._runs.append(
-            {
-                "run": run,
-                "key": key,
-                "benchmark": info.benchmark,
-                "generation": info.generation,
-                "language": info.language,
-                "model": info.model,
-                "path": self._workspace.to_stored_path(info.path),
-                "dataset": self._workspace.to_stored_dataset(info.dataset),
-                "needs_dataset": info.needs_dataset,
-                "title": info.title,
-                "tags": info.tags,
-                "settings": redact_json(info.settings),
-                "official_metrics": redact_json(info.official_metrics),
-                "version": fingerprint,
-                "n_items": n_items,
-                "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            }
-        )
+        row = {
+            "run": run,
+            "key": key,
+            "path": self._workspace.to_stored_path(info.path),
+            "dataset": self._workspace.to_stored_dataset(info.dataset),
+            "settings": redact_json(info.settings),
+            "official_metrics": redact_json(info.official_metrics),
+            "version": fingerprint,
+            "n_items": n_items,
+            "imported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        self._runs.append(row | {name: getattr(info, name) for name in _UNCHANGED_RUN_COLUMNS})
         self.set_sources(run, sources)
 
     def set_sources(self, run: int, sources: Iterable[SourceFile]) -> None:
@@ -328,10 +323,6 @@ class StoreIndex:
     """False if the store, or some of its runs, were written by another user."""
     rebuild_reason: str | None = None
     """Why an existing store is not usable, so that the import replaces it with a new one."""
-
-    @property
-    def next_run_number(self) -> int:
-        return max((stored.run_number for stored in self.runs.values()), default=0) + 1
 
 
 def build_run_key(workspace: Workspace, run: Run) -> str:

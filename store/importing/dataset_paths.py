@@ -34,7 +34,8 @@ class DatasetFolders:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        saved = workspace.files.read_json_object(_file(workspace))
+        self._path = workspace.root / "datasets.json"
+        saved = workspace.files.read_json_object(self._path)
         self._folders = {key: tuple(_parse_folders(value)) for key, value in saved.items()}
         self._changed = False
 
@@ -62,7 +63,7 @@ class DatasetFolders:
     def save(self) -> None:
         """Replace the file atomically if anything changed. Raises: OSError if it cannot be written."""
         if self._changed:
-            self._workspace.files.write_json(_file(self._workspace), self._folders)
+            self._workspace.files.write_json(self._path, self._folders)
             self._changed = False
 
 
@@ -92,10 +93,8 @@ def select_dataset_folders(folders: Sequence[Path], plan: RunPlan) -> tuple[Path
 
 def find_missing_folder(plan: RunPlan, remembered: Sequence[Path]) -> Path | None:
     """Return a remembered folder that is missing, empty (not mounted), or without a dataset that the run needs."""
-    missing = [folder for folder in remembered if not _has_content(folder)]
-    if missing or not remembered:
-        return missing[0] if missing else None
-    return None if plan.data else remembered[0]
+    missing = next((folder for folder in remembered if not _has_content(folder)), None)
+    return missing or (remembered[0] if remembered and not plan.data else None)
 
 
 def find_lost_dataset(
@@ -139,10 +138,6 @@ def _has_content(folder: Path) -> bool:
         return next(folder.iterdir(), None) is not None
     except OSError:
         return False
-
-
-def _file(workspace: Workspace) -> Path:
-    return workspace.root / "datasets.json"
 
 
 def _parse_folders(value: Any) -> Iterator[_RememberedFolder]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import os
 import time
@@ -107,7 +108,7 @@ class ImportPlanner:
     def plan_import(self, plans: Sequence[RunPlan]) -> ImportPlan:
         """Decide which runs to read. A run that occurs twice is planned once."""
         result, keys = ImportPlan(), set()
-        next_run = self._index.next_run_number
+        new_numbers = itertools.count(max((each.run_number for each in self._index.runs.values()), default=0) + 1)
         for plan in plans:
             key = build_run_key(self._workspace, plan.run)
             if key in keys:
@@ -116,8 +117,7 @@ class ImportPlanner:
                 continue
             keys.add(key)
             stored = self._index.runs.get(key)
-            number = stored.run_number if stored else next_run
-            next_run += stored is None
+            number = stored.run_number if stored else next(new_numbers)
             result.summary_rows[number], result.plans[number] = _summary_row(number, plan.run), plan
             self._add_run(result, ReadJob(number, plan, stat_sources(plan, self._workspace.to_stored_path)), stored)
         return result
@@ -187,20 +187,9 @@ def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
 
 
 def _summary_row(number: int, run: Run) -> dict[str, Any]:
-    return {
-        "run": number,
-        "benchmark": run.benchmark,
-        "generation": run.generation,
-        "language": run.language,
-        "model": run.model,
-        "path": run.path,
-        "items": 0,
-        "status": "unchanged",
-        "seconds": 0.0,
-        "dataset": run.dataset,
-        "missing_dataset": None,
-        "issues": 0,
-    }
+    identity = {name: getattr(run, name) for name in ("benchmark", "generation", "language", "model", "path")}
+    counts = {"items": 0, "status": "unchanged", "seconds": 0.0}
+    return {"run": number, **identity, **counts, "dataset": run.dataset, "missing_dataset": None, "issues": 0}
 
 
 _READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -420,39 +409,27 @@ class _Import:
             "issues": (stored.n_issues if stored else 0) + 1,
         }
 
-    def _examined_plans(self) -> list[RunPlan]:
-        skipped = self._plan.skipped_plans
-        return [plan for plan in self.plans if not any(plan is each for each in skipped)]
-
     def _examined_files(self) -> set[str]:
         """Return the examined files. Issues of these files from earlier imports are replaced if they belong to no
         run."""
-        plans = self._examined_plans()
+        skipped = set(map(id, self._plan.skipped_plans))
+        plans = [plan for plan in self.plans if id(plan) not in skipped]
         files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
         return files | {issue["file"] for issue in self._all_issues} | {plan.run.path for plan in plans}
 
 
 @contextlib.contextmanager
 def import_lock(workspace: Workspace) -> Iterator[None]:
-    """Wait until no other import runs in the workspace, and delete the files that a crashed import left."""
+    """Wait until no other import runs in the workspace, and delete the files that a crashed import left.
+
+    Where files cannot be locked, the import that finishes last replaces the store.
+    """
     descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
     try:
-        _lock_file(descriptor)
+        with contextlib.suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # the system releases the lock when the process ends
         for file in [workspace.temporary, *workspace.root.glob(f"{workspace.store.name}.*.tmp*")]:
             workspace.files.remove(file)
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock_file(descriptor: int) -> None:
-    """Acquire the lock, which the system releases when the process ends.
-
-    Where files cannot be locked, the import that finishes last replaces the store.
-    """
-    try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-    except (ImportError, OSError):
-        return

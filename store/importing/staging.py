@@ -243,10 +243,8 @@ def stage_run(
 def read_staged_item(staged: StagedRun, line_number: int) -> dict[str, Any] | None:
     """Read the item in line `line_number` (from 1) of the file `staged.items`. None if the file has no such line."""
     with staged.items.open("rb") as lines:
-        for line in itertools.islice(lines, line_number - 1, line_number):
-            fields_of_item: dict[str, Any] = orjson.loads(line)
-            return fields_of_item
-    return None
+        line = next(itertools.islice(lines, line_number - 1, None), None)
+    return None if line is None else orjson.loads(line)
 
 
 def redact_json(value: dict[str, Any]) -> Any:

@@ -155,11 +155,12 @@ def read_runs(
         n_workers = (os.cpu_count() or 1) if sum(job.size for job in jobs) > MIN_PARALLEL_BYTES else 1
     n_workers = min(n_workers, len(jobs))
     read_job = partial(read_run, workspace, folder, read)
+    report = on_progress or (lambda *_: None)
     try:
         if n_workers > 1:
-            yield from _read_in_workers(read_job, jobs, n_workers, on_progress)
+            yield from _read_in_workers(read_job, jobs, n_workers, report)
         else:
-            yield from _read_in_this_process(read_job, jobs, on_progress)
+            yield from _read_in_this_process(read_job, jobs, report)
     finally:
         _shared_row_caches.pop(folder, None)
         _known_hashes.clear()
@@ -204,27 +205,26 @@ def _infrequent_gc() -> Iterator[None]:
 def _read_in_this_process(
     read_job: Callable[[ReadJob, Callable[[int], None] | None], ReadOutcome],
     jobs: Sequence[ReadJob],
-    on_progress: ImportProgressCallback | None,
+    report: ImportProgressCallback,
 ) -> Iterator[ReadOutcome]:
     total = sum(job.size for job in jobs)
     done = 0
     for job in jobs:
-        report_bytes = None
-        if on_progress is not None:
-            callback, model, base = on_progress, job.plan.run.model, done
-            callback(model, base, total)
-            report_bytes = lambda n, j=job: callback(model, base + min(n, j.size), total)  # noqa: B023, E731 - used before the next iteration
+
+        def report_bytes(n_bytes: int, job: ReadJob = job, done: int = done) -> None:
+            report(job.plan.run.model, done + min(n_bytes, job.size), total)
+
+        report_bytes(0)
         yield read_job(job, report_bytes)
         done += job.size
-        if on_progress is not None:
-            on_progress(job.plan.run.model, done, total)
+        report(job.plan.run.model, done, total)
 
 
 def _read_in_workers(
     read_job: Callable[[ReadJob, None], ReadOutcome],
     jobs: Sequence[ReadJob],
     n_workers: int,
-    on_progress: ImportProgressCallback | None,
+    report: ImportProgressCallback,
 ) -> Iterator[ReadOutcome]:
     total = sum(job.size for job in jobs)
     done = 0
@@ -246,8 +246,7 @@ def _read_in_workers(
                 outcome = ReadOutcome(job, job.plan.run, error=_format_error(error))
             yield outcome
             done += job.size
-            if on_progress is not None:
-                on_progress(job.plan.run.model, done, total)
+            report(job.plan.run.model, done, total)
 
 
 def _can_fork() -> bool:

@@ -92,30 +92,29 @@ def describe_cache_inputs(
 
 def attach_cache(connection: duckdb.DuckDBPyConnection, workspace: Workspace) -> None:
     """Attach the cache as the database `cache`, if this user has written it."""
-    try:
-        stated = workspace.files.read(workspace.decision_cache_code, CODE_BYTES)
-        content = workspace.files.read(workspace.decision_cache)
-        key = load_key()
-        if key is not None and hmac.compare_digest(stated, _compute_code(key, content)):
+    with contextlib.suppress(OSError, duckdb.Error):
+        if _is_written_by_user(workspace, workspace.files.read(workspace.decision_cache)):
             connection.execute(f"ATTACH {quote_literal(workspace.decision_cache)} AS cache (READ_ONLY)")
-    except (OSError, duckdb.Error):
-        return
 
 
 def check_cache(workspace: Workspace) -> str:
     """Describe the state of the cache in words. Empty if there is no cache."""
-    files = workspace.files
     try:
-        content = files.read(workspace.decision_cache)
+        content = workspace.files.read(workspace.decision_cache)
     except FileNotFoundError:
         return ""
     except OSError as error:
         return f"ignored: {error.strerror or error}"
     with contextlib.suppress(OSError):
-        key, stated = load_key(), files.read(workspace.decision_cache_code, CODE_BYTES)
-        if key is not None and hmac.compare_digest(stated, _compute_code(key, content)):
+        if _is_written_by_user(workspace, content):
             return "verified"
     return "not written by this user; ignored and rebuilt when needed"
+
+
+def _is_written_by_user(workspace: Workspace, content: bytes) -> bool:
+    """Return whether the authentication code matches the content of the cache. Raises OSError without a code."""
+    stated, key = workspace.files.read(workspace.decision_cache_code, CODE_BYTES), load_key()
+    return key is not None and hmac.compare_digest(stated, _compute_code(key, content))
 
 
 def _compute_code(key: bytes, content: bytes) -> bytes:

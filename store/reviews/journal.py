@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from sys import intern
 from typing import TYPE_CHECKING, Any
@@ -120,20 +121,17 @@ class Journal:
         Raises JournalError like `append`. If the disk accepted only the first events, these events count, and the
         message states their number.
         """
-        sealed: list[Event] = []
+        sealed: list[tuple[Event, bytes]] = []
 
         def make_lines(previous: str) -> list[bytes]:
-            lines = []
             for event in events:
-                sealed_event, line = seal_event(event, previous)
-                previous = sealed_event.hash
-                sealed.append(sealed_event)
-                lines.append(line)
-            return lines
+                sealed.append(seal_event(event, previous))
+                previous = sealed[-1][0].hash
+            return [line for _, line in sealed]
 
         if events:
             self._write(make_lines)
-        return sealed
+        return [event for event, _ in sealed]
 
     def append_lines(self, lines: Mapping[str, bytes]) -> set[str]:
         """Append lines of another copy of this journal unchanged, except lines that this journal already has.
@@ -191,10 +189,10 @@ class Journal:
             **{name: getattr(annotation, name) for name in ANNOTATION_FIELDS},
         )
 
-    def _write(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
-        """Call `make_lines` with the hash of the last event, append the returned lines, and return them."""
+    def _write(self, make_lines: Callable[[str], list[bytes]]) -> None:
+        """Call `make_lines` with the hash of the last event, and append the returned lines."""
         try:
-            return self._write_locked(make_lines)
+            self._write_locked(make_lines)
         except LineError as error:
             raise JournalError(f"invalid review: {error}") from None
         except _UnconfirmedWriteError as error:
@@ -206,7 +204,7 @@ class Journal:
                 partly = f" (the first {error.saved:,} of {error.total:,} reviews were saved)"
             raise JournalError(f"review not saved in {self.path}: {error.strerror or error}{partly}") from error
 
-    def _write_locked(self, make_lines: Callable[[str], list[bytes]]) -> list[bytes]:
+    def _write_locked(self, make_lines: Callable[[str], list[bytes]]) -> None:
         folder, files = self.path.parent, self._files
         if not folder.is_dir():
             files.make_folder(folder)
@@ -226,7 +224,6 @@ class Journal:
                 _append_and_sync(descriptor, lines, prefix=b"\n" * bool(fragment))
         finally:
             os.close(descriptor)  # releases the lock
-        return lines
 
     def _save_torn_line(self, fragment: bytes) -> None:
         """Copy a line that a crash left incomplete to `reviews/torn/`, unless only its newline is missing."""
@@ -283,15 +280,8 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
 
 
 def _count_complete_lines(lines: Sequence[bytes], n_bytes: int) -> int:
-    """Return the number of complete lines in the first `n_bytes` bytes of the lines. The newline of the last line may
-    be missing."""
-    complete = end = 0
-    for line in lines:
-        end += len(line)
-        if n_bytes < end - 1:
-            break
-        complete += 1
-    return complete
+    """Return the number of lines in the first `n_bytes` bytes of `lines`. The last newline may be missing."""
+    return sum(end - 1 <= n_bytes for end in accumulate(map(len, lines)))
 
 
 def _sync(descriptor: int) -> None:

@@ -274,9 +274,8 @@ class EventIndex:
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         return fold_events(own, self.retracted, prediction_hash, golden_hash, presentation)
 
-    def _individual_events(self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str) -> list[Event]:
-        events = self.events_on(key, prediction_hash, golden_hash)
-        return [event for event in events if event.annotator == annotator and not event.bulk]
+    def _individual_events(self, key: ItemKey, annotator: str, *hashes: str) -> list[Event]:
+        return [event for event in self.events_on(key, *hashes) if event.annotator == annotator and not event.bulk]
 
     def annotators_with_repetition(self, key: ItemKey) -> list[str]:
         """Return the names of the annotators who reviewed the item as a hidden duplicate."""

@@ -51,14 +51,15 @@ class AdjudicationCase:
 
 @dataclass(slots=True)
 class CaseList:
-    """Cases in order of adjudication. Parts come before their item, because resolving them often resolves the item."""
+    """Cases in the order in which they are adjudicated. The cases on parts of an item come before the case on the item,
+    because resolving them often resolves the item."""
 
     cases: list[AdjudicationCase] = field(default_factory=list)
     at: int = 0
 
     @classmethod
     def from_disagreements(cls, found: Iterable[tuple[int, Disagreement]]) -> CaseList:
-        """Create the list from (item number, disagreement) pairs in the order of the items."""
+        """Create the list from (item number, disagreement) pairs. The order of the items is kept."""
         cases = [AdjudicationCase(item, dispute) for item, dispute in found]
         ranks = {item: rank for rank, item in enumerate(dict.fromkeys(case.item for case in cases))}
         return cls(sorted(cases, key=lambda case: (ranks[case.item], case.disagreement.target == ITEM)))
@@ -76,7 +77,7 @@ class CaseList:
         return self.n_resolved == len(self.cases)
 
     def update_item(self, item: int, unresolved: Sequence[Disagreement]) -> None:
-        """Update the cases of an item. New cases go after its other cases."""
+        """Update the cases of an item. New cases are inserted after the existing cases of the item."""
         displayed = self.case
         open_ = {(item, each.target, each.criterion): each for each in unresolved}
         for case in self.cases:
@@ -111,7 +112,7 @@ class CaseList:
 
 
 def case_name(case: AdjudicationCase, detail: ItemDetail) -> str:
-    """Return the name of the case as visible text: `simple_13 · turn 1 call 1 · equivalent`."""
+    """Return the name of the case, sanitized: `simple_13 · turn 1 call 1 · equivalent`."""
     target, criterion = case.disagreement.target, case.disagreement.criterion
     address = [describe_address(target)] if target != ITEM else []
     return sanitize(f" {symbols().separator} ".join([detail.row.id, *address, criterion]))
@@ -187,7 +188,7 @@ class AdjudicationView(Protocol):
         ...
 
     def show_case(self, message: StatusMessage) -> None:
-        """Show the current case of the `Adjudicator`, or that there are no cases."""
+        """Show the current case of the `Adjudicator`. If there are no cases, show a message."""
         ...
 
     def refresh_case(self, message: StatusMessage) -> None:
@@ -210,11 +211,11 @@ class Adjudicator:
         self._runner.queue_action(self._open, SEARCHING)
 
     def refresh_cases(self) -> None:
-        """Read the disagreements again after reviews of others were received. The displayed case does not change."""
+        """Read the disagreements again, because reviews of other annotators were received. The displayed case stays."""
         self._runner.queue_action(self._refresh)
 
     def accept_answer(self, number: int) -> None:
-        """Accept the review with this number, from 1, as the resolution."""
+        """Accept the answer with this number, from 1, as the resolution of the case."""
         case = self.cases.case
         if case is None or number > len(case.disagreement.answers):
             return
@@ -255,14 +256,14 @@ class Adjudicator:
         self._review(note=note)
 
     def undo(self) -> None:
-        """Undo the adjudicator's latest review and show its case."""
+        """Undo the latest review of the adjudicator and show the case of this review."""
         self._runner.queue_action(self._undo)
 
     def step(self, by: int) -> None:
         self._runner.queue_action(partial(self._step, by))
 
     def call_when_done(self, done: Callable[[], Any]) -> None:
-        """Call `done` after all actions that were started earlier have finished."""
+        """Call `done` after all earlier actions have finished."""
 
         async def call_done() -> bool:
             done()

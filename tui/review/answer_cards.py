@@ -1,4 +1,4 @@
-"""Lay out a disagreement: the question, the annotators' answers as cards, and the automatic verdicts."""
+"""Lay out a disagreement: the question, a card with the answer of each annotator, and the automatic verdicts."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def resolution_line(cases: CaseList, annotator: str, cells: int) -> Line:
 def answer_lines(
     case: AdjudicationCase, item: Item, own_review: Opinion | None, size: tuple[int, int], pager_key: str
 ) -> list[Line]:
-    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts, as far as they
-    fit. Names are shown if the case is resolved. `size`: (columns, rows) of the screen."""
+    """Return the answers as cards, the adjudicator's review, the majority and the automatic verdicts. Lines without
+    room are omitted. Annotators are named only if the case is resolved. `size`: (columns, rows) of the screen."""
     cells, height = size
     is_tall = height >= BOX_MIN_ROWS
     rows = height // 2 if is_tall else max(height * 3 // 8, MIN_CARD_ROWS + 3)
@@ -220,7 +220,8 @@ def _automatic_parts(verdict: Verdict, criterion: str) -> list[StyledText]:
 
 SHARED_ORDER = ("accept ", "pass", "fail", "golden wrong", "enter value", "fault", "note", "undo")
 OPTIONAL_HINTS = (("previous", 2), ("unsure", 2), ("next", 2), ("palette", 1), ("golden wrong", 1))
-"""(label, gap) of the hints that may be omitted, in this order, if the line has no room for gaps of `gap` cells."""
+"""Hints that are omitted, in this order, if the line is too short: (label, gap). `gap`: minimum number of blanks
+between hints, in cells."""
 
 
 def adjudication_keys_line(hints: Sequence[tuple[str, str]], cells: int) -> Line:

@@ -27,7 +27,8 @@ COPY_WIDTH = 100
 
 
 def calls_text(detail: ItemDetail, target: str) -> str:
-    """Format the predicted call of the target, else all predicted calls, else the golden calls, as text."""
+    """Format calls as text: the predicted call of the target or, if there is none, its golden call. If the target is
+    not a call, format the predicted calls of the turn or item, or its golden calls if there are none."""
     item, part = detail.item, parse_address(target)
     calls = item.predicted or item.golden
     if part is not None:
@@ -40,7 +41,7 @@ def calls_text(detail: ItemDetail, target: str) -> str:
 
 
 def diff_text(detail: ItemDetail, annotator: str, *, hide_verdicts: bool = False) -> str:
-    """Format the comparison of all calls, or of the response with the golden response, as on screen."""
+    """Format the comparison of golden and predicted calls and of the responses, as on the item screen."""
     options = DisplayOptions(unfold_all=True, hide_verdicts=hide_verdicts, print_hint="in full on the item screen")
     blocks = build_document(detail, annotator, options)
     comparisons = [block for block in blocks if _is_comparison(block.target or "")]
@@ -85,7 +86,8 @@ def _markdown_lines(detail: ItemDetail, annotator: str, diff: str, command: str)
 
 
 def json_text(detail: ItemDetail) -> str:
-    """Format messages, functions, golden and predicted calls as JSON, as input for another model or checker."""
+    """Format the item as JSON, as input for another model or checker: messages, functions, and golden and predicted
+    calls."""
     item, key = detail.item, detail.key
     fields = {
         **key._asdict(),
@@ -104,7 +106,8 @@ def _calls_to_json(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def format_open_command(detail: ItemDetail, folder: Path | None) -> str:
-    """Return the shell command that opens the item. It names `folder` only if the path of the run does not imply it."""
+    """Return the shell command that opens the item. The command names `folder` only if the path of the run does not
+    imply it."""
     path = Path(detail.run.path)
     parts = ["fcreview", "open", str(path), "--item", detail.row.id, "--run", str(detail.row.run)]
     if folder is not None and folder.resolve() not in (path.resolve(), *path.resolve().parents):

@@ -59,18 +59,20 @@ class SearchResult:
 
 @dataclass(slots=True)
 class Cursor:
-    """Cursor in the document of one item at a time. A method that moves the cursor returns False if it cannot move."""
+    """Cursor in the document of the displayed item. A method that moves the cursor returns False if the cursor cannot
+    move."""
 
     detail: ItemDetail
     annotator: str
     blind: bool = False
-    """Whether review is blind: the verdicts of other sources are hidden until this annotator submits a verdict."""
+    """Whether review is blind: the verdicts of other sources are hidden until the annotator records a verdict on the
+    item."""
     options: DisplayOptions = field(default_factory=DisplayOptions)
     blocks: list[Block] = field(init=False)
     index: int = field(init=False)
     in_arguments: bool = False
     last_search: str = ""
-    """Text of the last search, in the displayed item or an earlier item."""
+    """Text of the last search. It is kept when another item is displayed."""
     _last_hit: SearchHit | None = None
 
     def __post_init__(self) -> None:
@@ -87,11 +89,12 @@ class Cursor:
 
     @property
     def target(self) -> str:
-        """Target of a verdict on the block under the cursor."""
+        """Part of the item that a verdict at the cursor applies to."""
         return target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
-        """Show another item. The cursor starts at the call that `suspicions` mention, else at the first failure."""
+        """Show another item. `suspicions`: reasons why its golden answer looks wrong. The cursor starts at the call
+        that they mention, else at the first failure."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
         self.options = replace(self.options, folds={}, docs_call="", suspicions=suspicions)
         self._build("")
@@ -123,7 +126,7 @@ class Cursor:
         return build_document(self.detail, self.annotator, options)
 
     def move_to_target(self, target: str) -> bool:
-        """Move to the block for verdicts on this target, and unfold the block if necessary."""
+        """Move to the block with this verdict target, and unfold the blocks that contain it."""
         folds = dict(self.options.folds)
         if (part := parse_address(target)) is not None:
             folds[turn_address(part.turn)] = False
@@ -138,12 +141,14 @@ class Cursor:
         return True
 
     def has_target(self, target: str) -> bool:
-        """Whether the document has a block for verdicts on this target. The block may be folded."""
+        """Whether the document has a block with this verdict target, even if the block is not shown now because another
+        is folded."""
         is_shown = any(block.target == target for block in self.blocks)
         return is_shown or any(block.target == target for block in self._build_unfolded())
 
     def index_of(self, key: str, default: int | None = None) -> int:
-        """Return the index of the block with this key, else of an enclosing block, else `default` or the start."""
+        """Return the index of the block with this key. If there is none, return the index of an enclosing block, else
+        `default`, else 0."""
         indexes = {block.key: index for index, block in enumerate(self.blocks)}
         while key:
             if key in indexes:
@@ -168,7 +173,8 @@ class Cursor:
         return bool(reachable)
 
     def move_to_difference(self) -> bool:
-        """Move to the decisive step or, from there or without one, to the first difference."""
+        """Move to the decisive step. If there is none, or if the cursor is already there, move to the first
+        difference."""
         index = find_decisive_step(self.blocks)
         if index is None or index == self.index:
             index = first_difference(self.blocks)
@@ -179,7 +185,8 @@ class Cursor:
         return True
 
     def toggle_arguments(self) -> bool:
-        """Move the cursor into the arguments below it, or back out of them. Return False if there are no arguments."""
+        """Move the cursor to the first argument at or below it or, if it is in the arguments, back to the call. Return
+        False if there is no such argument."""
         if self.in_arguments:
             self.in_arguments = False
             self.index = self.index_of(self.block.key.partition("/arg:")[0])
@@ -191,7 +198,8 @@ class Cursor:
         return True
 
     def toggle_fold(self) -> bool:
-        """Fold or unfold the block under the cursor. Return False if it cannot be unfolded in place."""
+        """Fold or unfold the block under the cursor. Return False if the block cannot be folded, or if only the pager
+        shows its text."""
         block = self.block
         if not block.foldable or (block.opens_pager and block.folded):
             return False
@@ -204,8 +212,8 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next choice of function docs. Return the block of the docs, else the block above them. None if the
-        item has no functions."""
+        """Show the next choice of function docs. Return the block to scroll to: the block of the docs, else that of the
+        call. None if the item has no functions."""
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None
@@ -221,7 +229,7 @@ class Cursor:
 
     @property
     def nearest_call_address(self) -> str | None:
-        """Address of the call under the cursor, else of the first call of the turn, else of the item."""
+        """Address of the call under the cursor, else of the first call in the turn or, outside turns, in the item."""
         target = self.target
         part = parse_address(target)
         if part is not None and part.call is None:
@@ -231,7 +239,8 @@ class Cursor:
         return next((call for each in targets if (call := enclosing_call(each))), None)
 
     def search(self, text: str, cells: int, step: int = 1) -> SearchResult | None:
-        """Move to the next (1) or previous (-1) hit, also in folded text, wrapping around."""
+        """Move to the next (1) or previous (-1) search hit, which may be in a folded block. After the last hit,
+        continue at the first."""
         if text != self.last_search:
             self._last_hit = None
         self.last_search = text

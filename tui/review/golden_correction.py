@@ -1,4 +1,4 @@
-"""Check a corrected golden answer while it is typed, and recompute the verdicts on the item in all runs."""
+"""Check a corrected golden answer while the user types it, and recompute the verdicts on the item in all runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JSON_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(:)?|[{}\[\]]')
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """Result of checking a text: the parsed golden answer, or the problem of an invalid text."""
+    """Result of a check: the parsed golden answer if the text is valid, else the problem."""
 
     golden_fix: dict[str, Any] | None
     problem: str = ""
@@ -60,7 +60,8 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position, in characters, of the most deeply nested JSON string that a problem mentions, else 0."""
+    """Return the position, in characters, of the most deeply nested JSON string that the text of the problem contains.
+    0 if there is none."""
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":
@@ -73,7 +74,7 @@ def find_problem_position(problem: str, text: str) -> int:
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Convert a position in characters to (line, column). All numbers count from 0."""
+    """Convert a position in characters to (line, column). Lines, columns and positions count from 0."""
     return text.count("\n", 0, position), position - (text.rfind("\n", 0, position) + 1)
 
 
@@ -85,7 +86,7 @@ class RecheckSummary:
     """Recomputed verdict on the displayed prediction: true for pass, None if it cannot be recomputed."""
     runs_checked: int = 0
     to_pass: int = 0
-    """Number of verdicts that change to pass. `to_fail` is the number that change to fail."""
+    """Number of recomputed verdicts that change to pass. `to_fail` is the number that change to fail."""
     to_fail: int = 0
     runs_left: int = 0
 

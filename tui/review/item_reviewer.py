@@ -1,8 +1,8 @@
 """Review the items of a queue: record reviews of the displayed item and move to the next one.
 
-Actions run in the order in which their keys were pressed. Each applies to the item
-that was on screen at that time. After the verdict on an item is on disk, the next item is shown as soon as no queued
-action applies to the old item.
+Actions run in the order in which their keys were pressed. An action applies to the item that was on screen when its key
+was pressed. After the verdict on an item is on disk, the next item is shown as soon as no queued action applies to the
+reviewed item.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
 
 
 class ItemView(Protocol):
-    """Pane that shows an item, as `ItemReviewer` and the dialogs use it."""
+    """Pane that shows an item. `ItemReviewer` and the dialogs use this interface."""
 
     item_reviewer: ItemReviewer
     text: ItemText
@@ -82,7 +82,7 @@ class ItemView(Protocol):
         ...
 
     def notify_saved(self, item: int | None) -> None:
-        """Notify other widgets that a review of the item is on disk. None stands for reviews of many items."""
+        """Notify other widgets that a review of this item is on disk. `item` is None after a bulk review."""
         ...
 
     def run_coroutine(self, work: Coroutine[Any, Any, None]) -> None:
@@ -90,12 +90,13 @@ class ItemView(Protocol):
         ...
 
     def make_screen(self, view: View, item: int) -> Screen[int]:
-        """Return a screen that shows another item above the current screen."""
+        """Return a screen that shows this item of this view, to be opened above the current screen."""
         ...
 
 
 class ActionRunner:
-    """Runs the actions of a review screen in the session's action queue, and shows errors and delays."""
+    """Runs the actions of a review screen in the session's action queue. Shows errors, and a message if an action is
+    slow."""
 
     def __init__(
         self,
@@ -138,7 +139,7 @@ class ActionRunner:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """Verdict of the annotator that contradicts an automatic verdict."""
+    """The annotator's verdict that contradicts an automatic verdict."""
 
     subject: ReviewSubject
     criterion: str
@@ -158,7 +159,8 @@ class OverrideReasons:
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """Set or clear the last override if the event has a verdict. Ignore all other events and decisive steps."""
+        """If the event has a verdict, set the last override, or clear it if the verdict overrides nothing. Ignore
+        decisive steps."""
         if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
             subject = replace(subject, target=event.target)  # a score may have another target than the cursor
             self.override = Override(subject, event.criterion, event.overrules) if event.overrules else None
@@ -174,7 +176,8 @@ class OverrideReasons:
         return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
 
     def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs for the key line. Digits select no reasons if the item is `scored`."""
+        """Return (key, label) pairs for the key line. On a `scored` item, digits set scores, so the pairs have no
+        reasons."""
         if self.override is None:
             return []
         label = f"why {truncate_middle(self.override.subject.name, NAME_CELLS)}"
@@ -189,7 +192,7 @@ Params = ParamSpec("Params")
 def queued(
     method: Callable[Concatenate[ItemReviewer, Params], Awaitable[bool]],
 ) -> Callable[Concatenate[ItemReviewer, Params], None]:
-    """Decorate a method as an action: a call adds the method to the session's action queue and returns at once."""
+    """Turn a method into an action: a call adds the method to the session's action queue and returns at once."""
 
     def queue(self: ItemReviewer, /, *args: Params.args, **kwargs: Params.kwargs) -> None:
         self.queue_action(lambda: method(self, *args, **kwargs))
@@ -211,20 +214,20 @@ class ItemReviewer:
         self._session, self._prefetcher, self._view, self._key = session, prefetcher, view, key
         self._reviewed_ids: dict[int, str] = {}
         self.newly_reviewed: set[ItemKey] = set()
-        """Keys of the items that had no verdict by the annotator before this pane was opened and have one now."""
+        """Keys of the items that received their first verdict by the annotator since this pane was opened."""
         self._runner = ActionRunner(session, view.show_message, view.run_coroutine)
         self._displayed: DisplayedItem | None = None
         self._is_detail_stale = False
         """Whether a review of the displayed item was written since the item was read."""
         self._pending_item: tuple[int, StatusMessage] | None = None
-        """(number, message) of the item to show after the queued actions on the displayed item."""
+        """(number, message) of the item that is shown after the queued actions on the displayed item."""
         self._requested: RequestedItem | None = None
 
     # -- the displayed item
 
     @property
     def has_item(self) -> bool:
-        """Whether an item was read. Before that, keys do nothing."""
+        """Whether an item was read. Until then, keys do nothing."""
         return self._displayed is not None
 
     @property
@@ -233,7 +236,7 @@ class ItemReviewer:
 
     @property
     def displayed(self) -> DisplayedItem:
-        """The displayed item. Raises RuntimeError before an item was read."""
+        """The displayed item. Raises RuntimeError if no item was read yet."""
         if self._displayed is None:
             raise RuntimeError("no item was read yet")
         return self._displayed
@@ -257,14 +260,14 @@ class ItemReviewer:
         return is_displayed and is_current and self._prefetcher.view == view
 
     def switch_store(self, displayed: DisplayedItem, last_item: int | None) -> None:
-        """Switch to another store. `last_item`: number of the last completed item in the other store."""
+        """Switch to another store. `last_item`: number of the last completed item in that store."""
         self._displayed, self._is_detail_stale, self.last_completed_item = displayed, False, last_item
         self.pace.unreviewed_at_start = None
         self._prefetcher.set_view(displayed.navigator.view)
         self._prefetcher.discard_numbers()
 
     def continue_from(self, other: ItemReviewer) -> None:
-        """Copy the state of `other`, the reviewer of another pane that was closed."""
+        """Copy the state of `other`, which belongs to a pane that was closed."""
         self._displayed, self._is_detail_stale = other._displayed, other._is_detail_stale
         self._pending_item, self._requested = other._pending_item, None
         self.last_completed_item, self.pace, self.direction = other.last_completed_item, other.pace, other.direction
@@ -281,7 +284,8 @@ class ItemReviewer:
         self.queue_action(lambda: self._record(subject, action))
 
     async def _record(self, subject: ReviewSubject, action: RecordAction) -> bool:
-        """Record a review of the latest detail, which an earlier queued review may have changed."""
+        """Record a review. The subject gets the latest detail first, because an earlier queued review may have changed
+        it."""
         is_displayed = subject.item == self.displayed.navigator.item
         subject = replace(subject, detail=await self._latest_detail(subject))
         outcome = await action(subject)
@@ -354,14 +358,15 @@ class ItemReviewer:
         return f"end of the queue, {remaining} unreviewed{key and f'; press {key} for the first'}"
 
     def mark_decisive_step(self, subject: ReviewSubject, message: int) -> None:
-        """Record the message at the cursor, by its number from 1, as the decisive step."""
+        """Record a message as the decisive step. `message`: its number, from 1."""
         if subject.item != self.displayed.navigator.item:
             self._show_message("decisive step not saved: another item was opened", "bad")
         else:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score, or move to its block. Without scores, record an override reason."""
+        """Record a score on the next criterion. If another block shows the criterion, move the cursor to that block
+        instead. On an item without scores, record an override reason."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
             self._show_message("score not saved: another item was opened", "bad")
@@ -380,7 +385,7 @@ class ItemReviewer:
         return await self._record(subject, lambda latest: self.recorder.record_score(latest, value))
 
     def pending_question(self, subject: ReviewSubject) -> PendingQuestion:
-        """Return the question that verdict and score keys answer, which the status line shows."""
+        """Return the question for the status line: what verdict keys and score keys answer."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         is_here = bool(target) and not needs_cursor_move(target, self._view.cursor)
         return replace(subject.question, score_question=f"{describe_address(target)} {criterion}" if is_here else "")
@@ -394,7 +399,7 @@ class ItemReviewer:
 
     @queued
     async def with_last_override(self, ask: Callable[[str], None]) -> bool:
-        """Call `ask` with the name of the last overridden item or part, once queued verdicts are on disk."""
+        """Call `ask` with the name of the last overridden item or part, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
             self._show_message(self.override_reasons.unavailable_message, "warn")
         else:
@@ -416,7 +421,7 @@ class ItemReviewer:
 
     @queued
     async def with_last_item(self, ask: Callable[[ReviewSubject], None]) -> bool:
-        """Call `ask` with the last completed item, once queued verdicts are on disk."""
+        """Call `ask` with the last completed item, after all queued verdicts are on disk."""
         item = self.last_completed_item
         if item is None:
             self._show_message("no item was reviewed yet", "warn")
@@ -426,7 +431,7 @@ class ItemReviewer:
 
     @queued
     async def undo(self) -> bool:
-        """Retract the annotator's latest review and show its item."""
+        """Undo the annotator's latest review and show its item."""
         self.override_reasons.override = None
         outcome = await self.recorder.undo()
         if outcome.undone is None:
@@ -464,7 +469,7 @@ class ItemReviewer:
 
     @queued
     async def start_pace(self) -> bool:
-        """Start to measure the seconds per item, because the user moved from the list to the item."""
+        """Start the time measurement of the pace, because the user moved from the list to the item."""
         await self._session.open_journal()
         self.pace.start(monotonic())
         return True
@@ -525,7 +530,7 @@ class ItemReviewer:
 
     @queued
     async def close_view(self) -> bool:
-        """Close the view after the queued actions have run."""
+        """Close the view after all earlier actions have run. Later actions are dropped."""
         self._session.actions.clear()
         pending, self._pending_item = self._pending_item, None
         self._view.close(pending[0] if pending is not None else self.displayed.navigator.item)
@@ -566,5 +571,5 @@ class ItemReviewer:
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:
-    """Whether a score key moves the cursor to the block of the target, instead of recording a score there."""
+    """Whether a score key moves the cursor to the block of the target, because the cursor is on another target."""
     return target not in (ITEM, cursor.target) and cursor.has_target(target)

@@ -36,7 +36,8 @@ MAX_RUN_NAME_CELLS = 30
 
 
 def other_runs_panel(rows: Sequence[QueueRow], cells: int, free_rows: int) -> list[Line]:
-    """Return a panel with verdict and first difference of the same item in other runs. Empty if there is no room."""
+    """Return a panel with the verdict on the same item in each other run, and its first difference. Empty if there is
+    no room."""
     if not rows or free_rows < MIN_PANEL_ROWS + (len(rows) > 1):
         return []
     names = [sanitize(row.run_name or row.model) for row in rows]
@@ -78,7 +79,8 @@ class RunPrediction:
 
 
 def read_predictions(store: Store, item: int) -> list[RunPrediction]:
-    """Return the predictions of all runs with the item. Equal predictions are adjacent, the most frequent first."""
+    """Return the predictions for this item in all runs. Equal predictions are adjacent, and the most frequent come
+    first."""
     calls_by_item = {each.item: each.calls for each in store.fetch_predictions(item)}
     counts = Counter(calls_by_item.values())
     order = [calls for calls, _ in counts.most_common()]
@@ -88,7 +90,8 @@ def read_predictions(store: Store, item: int) -> list[RunPrediction]:
 
 
 def summarize_predictions(runs: Sequence[RunPrediction]) -> str:
-    """Summarize how the predictions agree: `9 of 12 runs fail · 7 predictions equal`. Hidden verdicts are omitted."""
+    """Summarize the predictions: `9 of 12 runs fail · 7 predictions equal`. Failures are omitted if no verdict is
+    visible."""
     verdicts = [verdict for each in runs if (verdict := automatic_verdict(each.row)) is not None]
     most = max(each.same_count for each in runs)
     summary = f"{most} predictions equal" if most > 1 else "all predictions differ"
@@ -119,7 +122,8 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool 
 
 
 def _prediction_cells(prediction: RunPrediction, is_first: bool, prefix: str, blind: bool) -> list[StyledText]:
-    """Return the cells of a run without the common `prefix`. `is_first`: the first run with its prediction."""
+    """Return the cells of the row of a run. `prefix`: common beginning of the predictions, which is cut. `is_first`:
+    whether this is the first run with its prediction."""
     row, calls = prediction.row, prediction.calls or NO_CALL
     if prefix and calls.startswith(prefix):
         calls = symbols().ellipsis + calls[len(prefix) - PREFIX_TAIL :]

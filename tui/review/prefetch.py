@@ -23,29 +23,30 @@ GONE_ITEM = -1
 
 @dataclass(frozen=True, slots=True)
 class DisplayedItem:
-    """Displayed item with its position in the queue."""
+    """Item on screen, with its position in the queue."""
 
     detail: ItemDetail
     navigator: QueueNavigator
-    """Position in the queue. `navigator.item` is the number of the displayed item, or `GONE_ITEM`."""
+    """Position in the queue. `navigator.item` is the number of the item, or `GONE_ITEM` if the results no longer
+    contain it."""
     other_runs: Sequence[QueueRow] | None = None
-    """Rows of the item in other runs. None if they were not prefetched."""
+    """Rows of the same item in other runs. None if they were not prefetched."""
     suspicions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem:
-    """Request to display the item under the list's cursor in the item pane."""
+    """Request of the list to display the item under its cursor in the item pane."""
 
     item: int
     view: View
     is_reread: bool = False
-    """Whether the list was read again, so that prefetched items are out of date."""
+    """Whether the list was read again. Prefetched items are then out of date."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """Numbers of the items that may be displayed after an item of the queue."""
+    """Numbers of the items that may be displayed after the item `item` of the queue."""
 
     item: int
     next_unreviewed: int | None
@@ -59,16 +60,16 @@ class ItemPrefetcher:
     def __init__(self, session: Session, view: View) -> None:
         self.view = view
         self.prefetches_other_runs = False
-        """Whether the rows of an item in other runs are read too."""
+        """Whether the rows of the same item in other runs are prefetched too."""
         self._session = session
         self._prefetched: dict[int, asyncio.Future[DisplayedItem]] = {}
         self._neighbours: Neighbours | None = None
         self._generation = 0
-        """Number of times that the session switched to another store. Results from an earlier store are dropped."""
+        """Number of times that the session switched to another store. Results from before a switch are dropped."""
         self._numbers: dict[tuple[ItemKey, int], int] = {}
 
     async def read_item(self, item: int, before: DisplayedItem | None = None) -> DisplayedItem:
-        """Return an item, at once if it was prefetched. `before`: the item displayed until now."""
+        """Return an item. If it was prefetched, no query is necessary. `before`: the item displayed until now."""
         view, displayed = self.view, await self._read_prefetched(item)
         if displayed is None:
             displayed = await self._session.query(lambda store: _read_displayed(store, view, item, before))
@@ -91,7 +92,7 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.read_detail(item))
 
     async def prefetch(self, displayed: DisplayedItem, direction: int) -> None:
-        """Read the items that are likely to be displayed next, if possible. `direction`: 1 or -1."""
+        """Read the items that are likely to be displayed next. Errors are ignored. `direction`: 1 or -1."""
         with suppress(Exception):
             generation = self._generation
             neighbours = await self._session.query(
@@ -129,7 +130,8 @@ class ItemPrefetcher:
         self._prefetched, self._neighbours = {}, None
 
     def discard_numbers(self) -> None:
-        """Drop item numbers and the results of running queries, because the session now uses another store."""
+        """Drop all item numbers, and ignore the results of running queries, because the session now uses another
+        store."""
         self._numbers.clear()
         self._generation += 1
 
@@ -146,7 +148,7 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: displayed.navigator.find_neighbour(store, step))
 
     async def find_remaining(self, displayed: DisplayedItem) -> RemainingItems:
-        """Count the other items without a verdict by the annotator, and find the first of them."""
+        """Count the items without a verdict by the annotator, except the displayed item, and find the first of them."""
         return await self._session.query(lambda store: displayed.navigator.find_remaining(store))
 
     async def count_unreviewed(self) -> int:
@@ -157,14 +159,15 @@ class ItemPrefetcher:
         return await self._session.query(lambda store: store.fetch_used_tags())
 
     async def read_other_runs(self, displayed: DisplayedItem) -> Sequence[QueueRow]:
-        """Return the rows of the item in other runs, at once if they were prefetched."""
+        """Return the rows of the same item in other runs. If they were prefetched, no query is necessary."""
         item = displayed.navigator.item
         if displayed.other_runs is None:
             return await self._session.query(lambda store: store.fetch_other_runs(item))
         return displayed.other_runs
 
     async def find_item(self, key: ItemKey, repetition: int = 1) -> int | None:
-        """Return the number of the item with this key, or None. `repetition`: 2 for a hidden duplicate."""
+        """Return the number of the item with this key, or None. `repetition`: 2 for the hidden duplicate of the item,
+        else 1."""
         number = self._numbers.get((key, repetition))
         if number is None:
             number = await self._session.query(lambda store: find_item_number(store, key))
@@ -185,7 +188,8 @@ def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neig
 
 
 def find_item_number(store: Store, key: ItemKey) -> int | None:
-    """Return the number of the item with this key, or None. Several runs may contain its id."""
+    """Return the number of the item with this key, or None. The id alone is not enough, because several runs may
+    contain it."""
     return next((item for item in store.find_items(key.id) if store.read_detail(item).key == key), None)
 
 

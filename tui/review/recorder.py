@@ -1,9 +1,9 @@
 """Record reviews (verdicts, scores, faults, error tags, notes, golden fixes), and undo them.
 
-A verdict key answers the criterion of the automatic verdict on its target. On a call that a judge called equivalent,
-pass and fail mean that the call is equivalent or not. On an argument that a judge called hallucinated, pass means that
-the argument is not hallucinated. On all other targets, pass and fail mean correct and incorrect. A review is on disk
-before its outcome is shown.
+The meaning of pass and fail depends on the automatic verdict on the target. If a judge decided whether a call is
+equivalent to the golden call, pass and fail mean equivalent and not equivalent. If a judge decided whether an argument
+is hallucinated, pass means not hallucinated. In all other cases, pass and fail mean correct and incorrect. A review is
+on disk before its outcome is shown.
 """
 
 from __future__ import annotations
@@ -39,22 +39,25 @@ if TYPE_CHECKING:
 
 
 SOURCE_PRIORITY = ("judge", "official", "rule")
-"""Sources of automatic verdicts by priority. A verdict key answers the first source with a verdict on the target."""
+"""Sources of automatic verdicts, highest priority first. A verdict key confirms or overrides the verdict of the first
+source that has one on the target."""
 GOLDEN_WRONG_PREFIX = "golden wrong, so "
 
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """Target and criterion that the next verdict key answers."""
+    """Target and criterion of the verdict that the next verdict key records."""
 
     target: str = ITEM
     criterion: str = CORRECT
     automatic: Any = None
     score_question: str = ""
-    """Target and criterion that a score key answers, such as `response completeness`. Empty without scores."""
+    """Target and criterion of the score that the next score key records, such as `response completeness`. Empty if the
+    item has no scores."""
 
     def stored_value(self, verdict: Any) -> Any:
-        """Convert pass (True), fail or unsure to the stored value. None if the annotator must choose labels."""
+        """Convert pass (True), fail (False) or unsure to the value that is stored. None if the annotator must choose
+        labels instead."""
         if not decides(verdict):
             return verdict
         if isinstance(self.automatic, list):
@@ -63,7 +66,7 @@ class PendingQuestion:
 
 
 def pending_question(item: Item, target: str) -> PendingQuestion:
-    """Return the question that a verdict key answers on the target."""
+    """Return the target and criterion of the verdict that a verdict key records on the target."""
     if target != ITEM:
         here = [v for v in item.verdicts if v.target == target and is_answerable(v)]
         for source in SOURCE_PRIORITY:
@@ -85,7 +88,11 @@ def is_answerable(verdict: Verdict) -> bool:
 def unanswered_judge_verdicts(
     detail: ItemDetail, annotator: str, answered: Iterable[tuple[str, str]] = ()
 ) -> list[tuple[str, str]]:
-    """Return (target, criterion) of each judge verdict without an answer in `detail` or `answered`, response last."""
+    """Return (target, criterion) of each judge verdict that the annotator has not reviewed. Verdicts on the response
+    come last.
+
+    Reviews in `detail` and the (target, criterion) pairs in `answered` are taken into account.
+    """
     own = {(o.target, o.criterion) for o in detail.opinions if _is_current(o, annotator)} | set(answered)
     judged = [v for v in detail.item.verdicts if v.source == "judge" and _needs_answer(v)]
     left = [each for each in dict.fromkeys((v.target, v.criterion) for v in judged) if each not in own]
@@ -108,7 +115,7 @@ VERDICTS_BY_KEY: dict[str, tuple[Any, Fault | None]] = {
     "golden": (True, "golden"),
     "unsure": (UNSURE, None),
 }
-"""(verdict, fault) of each verdict action. A wrong golden answer means that the prediction was right."""
+"""Verdict and fault that each verdict action records. If the golden answer is wrong, the prediction passes."""
 
 
 KeyLookup = Callable[[str], str]
@@ -117,7 +124,8 @@ KeyLookup = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ReviewSubject:
-    """Item and target on screen when a key was pressed. The review is about them, whatever is shown now."""
+    """Item and target that were on screen when a key was pressed. The review applies to them even if another item is on
+    screen now."""
 
     item: int
     detail: ItemDetail
@@ -125,13 +133,13 @@ class ReviewSubject:
 
     @property
     def question(self) -> PendingQuestion:
-        """Question that a verdict key answers."""
+        """Target and criterion of the verdict that a verdict key records."""
         return pending_question(self.detail.item, self.target)
 
     def annotation(
         self, fault: Fault | None = None, tags: list[str] | None = None, note: str | None = None
     ) -> Annotation:
-        """Return an annotation without a verdict on the pending question."""
+        """Return an annotation without a verdict, on the target and the criterion of `question`."""
         return Annotation(target=self.target, criterion=self.question.criterion, fault=fault, tags=tags, note=note)
 
     @property
@@ -141,7 +149,7 @@ class ReviewSubject:
 
     @property
     def name(self) -> str:
-        """Name of the target or, if the target is the whole item, the id of the item."""
+        """Name of the target. If the target is the whole item, the id of the item."""
         return self.part_name or sanitize(self.detail.row.id)
 
 
@@ -154,11 +162,11 @@ class ReviewOutcome:
     style: str = "good"
     """Style of the message: `good`, `bad` if the action failed, or `warn` if nothing was recorded."""
     completes_item: bool = False
-    """Whether the item has its verdict, so that the next item can be shown."""
+    """Whether the item is now completely reviewed, so that the next item can be shown."""
     event: Event | None = None
     undone: ItemKey | None = None
     repetition: int = 1
-    """2 if the undone review was about a hidden duplicate, else 1."""
+    """2 if the undone review was on a hidden duplicate, else 1."""
     is_bulk: bool = False
 
     @property
@@ -171,16 +179,17 @@ class ReviewOutcome:
 
 
 class ReviewRecorder:
-    """Recorder that writes the input of the annotator to the journal."""
+    """Recorder that writes the annotator's reviews to the journal."""
 
     def __init__(self, session: Session, key: KeyLookup, *, is_judged_queue: bool = False) -> None:
         self._session, self._key = session, key
         self.is_judged_queue = is_judged_queue
-        """Whether an item is complete only when every judge verdict on it is answered."""
+        """Whether an item is complete only after the annotator has reviewed every judge verdict on it."""
         self._last_score: tuple[int, str] | None = None
 
     def find_own_opinion(self, subject: ReviewSubject, criterion: str | None = None) -> Opinion | None:
-        """Return the annotator's current review of the target on `criterion`, or on that of the pending question."""
+        """Return the annotator's review of the target on `criterion`. If `criterion` is None, use the criterion of a
+        verdict key."""
         key = (self._session.annotator, subject.target, criterion or subject.question.criterion)
         return next((o for o in subject.detail.opinions if (o.annotator, o.target, o.criterion) == key), None)
 
@@ -229,7 +238,8 @@ class ReviewRecorder:
         return replace(outcome, subject_name=sanitize(subject.detail.row.id), completes_item=completes)
 
     def next_score(self, subject: ReviewSubject) -> tuple[str, str] | None:
-        """Return (target, criterion) of the first unscored criterion, else the one after the last, if any."""
+        """Return (target, criterion) of the next score: the first criterion without a score. If all have scores, return
+        the criterion after the last recorded one, or the first. None if the item has no scores."""
         criteria = score_criteria(subject.detail)
         names = [criterion for _, criterion in criteria]
         item, last = self._last_score or (None, "")
@@ -277,7 +287,7 @@ class ReviewRecorder:
         return await self._save(subject, subject.annotation(note=note), lambda: "note")
 
     async def record_golden_fix(self, subject: ReviewSubject, fix: dict[str, Any], reason: str | None) -> ReviewOutcome:
-        """Record a corrected golden answer, without a verdict, because the prediction may be wrong too."""
+        """Record a corrected golden answer. No verdict is recorded, because the prediction may be wrong too."""
         item = replace(subject, target=ITEM)
         annotation = Annotation(fault="golden", golden_fix=fix, note=reason)
         return await self._save(
@@ -304,7 +314,8 @@ class ReviewRecorder:
         return ReviewOutcome(text, name, undone=event.key, repetition=repetition, is_bulk=bool(event.bulk))
 
     async def _save(self, subject: ReviewSubject, annotation: Annotation, describe: Callable[[], str]) -> ReviewOutcome:
-        """Write the annotation. `describe` returns the message, once the outcome is known."""
+        """Write the annotation to the journal. `describe` returns its description for the message. It is called after
+        the write."""
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved
@@ -320,7 +331,8 @@ class ReviewRecorder:
 
 
 def score_criteria(detail: ItemDetail) -> list[tuple[str, str]]:
-    """Return (target, criterion) of each score from 0 to 2 on the item, in the benchmark's order."""
+    """Return (target, criterion) of each score from 0 to 2 that the benchmark gave the item, in the benchmark's
+    order."""
     unscored = (CORRECT, DECISIVE_STEP)
     verdicts = detail.item.verdicts
     scored = [(v.target, v.criterion) for v in verdicts if type(v.value) is int and v.criterion not in unscored]
@@ -336,7 +348,7 @@ def verdict_words(value: Any, criterion: str) -> str:
 
 
 def describe_event(event: Event) -> str:
-    """Describe the fields that an event set: `fail, fault: golden, on turn 2 call 1`."""
+    """Describe the fields that an event sets, such as `fail, fault: golden, on turn 2 call 1`."""
     parts = [verdict_words(event.verdict, event.criterion)] if event.verdict is not None else []
     parts += [f"fault: {event.fault}"] if event.fault else []
     parts += [f"tags {sanitize(', '.join(event.tags))}"] if event.tags is not None else []
@@ -352,7 +364,8 @@ def describe_bulk(events: Sequence[Event]) -> str:
 
 
 def _override_text(event: Event) -> str:
-    """Return `, overrides judge gpt-4o` for a verdict on a part. The header shows the verdicts on the whole item."""
+    """Return text such as `, overrides judge gpt-4o` for a verdict on a part of the item. For the whole item, it is
+    empty, because the header shows the verdicts."""
     over = event.overrules
     if over is None or event.target == ITEM or event.verdict is None:
         return ""
@@ -370,18 +383,19 @@ NOT_MEASURED = "Bulk reviews do not count in agreement, calibration or estimates
 
 @dataclass(slots=True)
 class BulkReview:
-    """A bulk review that is being entered."""
+    """A bulk review before it is saved."""
 
     items: Sequence[int]
     rows: Sequence[QueueRow]
     known_tags: Sequence[str] = ()
     verdict_key: str = ""
-    """Key of `VERDICTS_BY_KEY`. Empty before the annotator has given a verdict."""
+    """Key in `VERDICTS_BY_KEY`. Empty until the annotator enters a verdict."""
     fault: Fault | None = None
     tags: list[str] = field(default_factory=list)
 
     def set_verdict(self, key: str) -> None:
-        """Set the verdict. `golden` also sets its fault, and another verdict removes that fault."""
+        """Set the verdict. The key `golden` also sets the fault `golden`. If another verdict replaces it, the fault is
+        removed."""
         fault = VERDICTS_BY_KEY[key][1]
         if fault is not None or self.verdict_key == "golden":
             self.fault = fault
@@ -392,7 +406,7 @@ class BulkReview:
         return Annotation(verdict=VERDICTS_BY_KEY[self.verdict_key][0], fault=self.fault, tags=self.tags or None)
 
     def describe(self) -> str:
-        """Describe the review: `fail, fault: model, tags unit`. Sanitized."""
+        """Return the review as sanitized text, such as `fail, fault: model, tags unit`."""
         parts = [format_verdict(VERDICTS_BY_KEY[self.verdict_key][0], "correct")]
         parts += [f"fault: {self.fault}"] if self.fault else []
         parts += [f"tags {sanitize(', '.join(self.tags))}"] if self.tags else []
@@ -413,7 +427,7 @@ def read_cluster(store: Store, view: View) -> BulkReview:
 
 
 def bulk_item_lines(review: BulkReview, cells: int) -> list[Line]:
-    """Return a line for each shown item: id, effective verdict and first difference."""
+    """Return a line for each of the first items to be reviewed: id, effective verdict and first difference."""
     names = {row.item: (sanitize(row.id), sanitize(row.run_name or row.model)) for row in review.rows}
     has_models = len({model for _, model in names.values()}) > 1
     sizes = [max((display_width(each[at]) for each in names.values()), default=0) for at in (0, 1)]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 BREAK_SECONDS = 180.0
-"""Minimum time between two items, in seconds, that counts as a break. Breaks are not part of the time per item."""
+"""Time between two reviews, in seconds, from which it is a break. Breaks are not part of the time per item."""
 AVERAGED_ITEMS = 50
 
 
@@ -34,7 +34,7 @@ class Pace:
     reviewed_items: set[Hashable] = field(default_factory=set)
     _durations: list[float] = field(default_factory=list)
     _last_time: float | None = None
-    """Time when the last item was completed or the first item was shown, in seconds of a monotonic clock."""
+    """Time when the last review was recorded or the first item was shown, in seconds of a monotonic clock."""
 
     def record_item(self, item: Hashable, now: float) -> None:
         """Count a reviewed item. `now`: time in seconds of a monotonic clock."""
@@ -55,7 +55,8 @@ class Pace:
 
     @property
     def summary(self) -> str:
-        """Progress such as `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first item is reviewed."""
+        """Progress as text, such as `30 reviewed · 1,482 left · 4.1 s/item`. Empty before the first item is
+        reviewed."""
         if not self.reviewed_items:
             return ""
         parts = [f"{len(self.reviewed_items):,} reviewed"]
@@ -106,9 +107,11 @@ def status_line(
     keys: Mapping[str, str] | None = None,
     pace: str = "",
 ) -> Line:
-    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Key hints replace an empty
-    message. `percent`: part of the document above the bottom of the screen. `keys`: first key of each action by action
-    id."""
+    """Return ` saved: fail · live_simple_3-2-1     T verdict on: turn 2 call 1 · 40 %`. Without a message, the line
+    begins with key hints.
+
+    `percent`: percentage of the document that is on screen or above it. `keys`: first key of each action by action id.
+    """
     keys = keys or {}
     target, target_name = question.target, describe_address(question.target)
     target_key = f" {keys['item.target']} " if "item.target" in keys else " "
@@ -187,8 +190,11 @@ MAX_SUMMARY_ITEMS = 5_000
 def summarize_queue(
     store: Store, view: View, reviewed: Mapping[int, str], pace: str, annotator: str, *, blind: bool
 ) -> list[str]:
-    """Return verdicts, pace, and the agreement with others unless review is blind. If the view's filter selects no
-    reviewed items, the `reviewed` items of this session, as {number: id}, are counted."""
+    """Return the lines of the summary: the annotator's verdicts, the pace and, unless review is blind, the agreement
+    with others.
+
+    If the view contains no reviewed items, the summary covers `reviewed`, the items of this session as {number: id}.
+    """
     rows = [row for row in store.fetch_page(view, 0, MAX_SUMMARY_ITEMS) if row.you is not None]
     if not rows and reviewed:
         view = View(f"item:{','.join(map(str, reviewed))}", "dataset")

@@ -1,4 +1,4 @@
-"""Show one disagreement of annotators at a time. One key resolves it."""
+"""Show one disagreement of annotators at a time. The adjudicator resolves it with one key."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ REVIEW_ACTIONS = frozenset({"take", "verdict", "fault", "note", "other", "undo"}
 
 
 class AdjudicationScreen(GuardedScreen[None]):
-    """Screen with the text of the item above the annotators' answers. `Adjudicator` records the reviews."""
+    """Screen with the text of an item above the annotators' answers. `Adjudicator` records the reviews."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(ADJUDICATION_ACTIONS)
     CSS = """
@@ -107,13 +107,14 @@ class AdjudicationScreen(GuardedScreen[None]):
 
     @property
     def idle_keys(self) -> frozenset[str]:
-        """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
+        """Ids of actions that do nothing for this disagreement except show a message. The key line and the help omit
+        them."""
         case = self.adjudicator.cases.case
         passing = case is not None and case.disagreement.criterion in PASS_FAIL_CRITERIA
         return frozenset({"item.target", *(["adjudication.other"] if passing else [])})
 
     def no_key(self, key: str) -> None:
-        """Show the message for a key that has no action on this screen."""
+        """Show a message that the key has no action on this screen."""
         self.show_message(StatusMessage(unavailable_key_message(self.app, key), "warn"))
 
     # -- display
@@ -141,7 +142,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         self.release_keys()
 
     def refresh_case(self, message: StatusMessage) -> None:
-        """Show the same case with its current reviews."""
+        """Show the displayed case with its current reviews."""
         self._message = message
         case, detail, reader = self.adjudicator.cases.case, self.adjudicator.detail, self.text.reader
         if case is not None and detail is not None and isinstance(reader, DisagreementCursor):

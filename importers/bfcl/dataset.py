@@ -1,4 +1,4 @@
-"""Load BFCL datasets: questions, golden answers and function docs, joined to dataset items for all runs.
+"""Load BFCL datasets. A dataset item consists of question, golden answer and function docs. All runs share it.
 
 A dataset folder contains `BFCL_v4_CATEGORY.json` (V1 has other names), the golden answers in `possible_answer/` under
 the same names and, for multi-turn and agentic categories, function docs in `multi_turn_func_doc/`.
@@ -67,7 +67,7 @@ class DatasetItem:
 MAX_LOADED_ITEMS = 10_000
 """Maximum number of items of a dataset that is kept in memory as a whole. No published dataset is larger."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
-"""Number of items of a larger dataset that are kept in memory. Runs use items in order, so more would save nothing."""
+"""Number of items of a larger dataset that are kept in memory. Runs use items in order, so more would not help."""
 _NO_POSITION = (-1, -1, -1)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
 """Function that loads an item by the positions of its question and answer records. Raises KeyError if the files have
@@ -122,7 +122,7 @@ class DatasetItems(Mapping[str, DatasetItem]):
         return self._reload_item(item_id, question, answer if with_answer else None)
 
     def _evict(self) -> None:
-        """Remove the items that were loaded first until the number of items in memory is within the limit."""
+        """Remove the items that were loaded first, until the number of items in memory is within the limit."""
         limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
         while self._reload_item is not None and len(self._loaded) > limit:
             self._loaded.popitem(last=False)
@@ -253,9 +253,9 @@ MAX_CACHED_ITEMS = 20_000
 """If the cached datasets have more different items than this, only `MIN_CACHED_DATASETS` datasets stay in the cache."""
 MIN_CACHED_DATASETS = 64
 _cached_datasets: OrderedDict[tuple[Any, ...], Dataset] = OrderedDict()
-"""Datasets by files, category and file stamps, in order of their last use."""
+"""(dataset files, category, file stamps) -> dataset, in order of last use. See `file_stamp`."""
 _shared_items: WeakValueDictionary[tuple[Any, ...], DatasetItem] = WeakValueDictionary()
-"""Items in memory by file name, category, item id and content. Most versions of a dataset differ in few items."""
+"""Items in memory by file name, category, item id and content, because versions of a dataset have many equal items."""
 _shared_function_docs: WeakValueDictionary[bytes, SharedList[dict[str, Any]]] = WeakValueDictionary()
 
 
@@ -294,7 +294,7 @@ def file_stamp(path: Path) -> tuple[str, int, int]:
 
 
 class _DatasetLoader:
-    """Loads the dataset of a category. Items of a large dataset are loaded again one at a time.
+    """Loads the dataset of a category, and later single items of a large dataset that are no longer in memory.
 
     The loader has no reference to the items, because a cycle would keep them in memory after the cache has dropped the
     dataset.
@@ -330,7 +330,7 @@ class _DatasetLoader:
     def _report_repeated_answers(
         self, dataset: Dataset, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]
     ) -> None:
-        """Add an issue for each id that has more golden answers than questions, if they differ."""
+        """Add an issue for each id with more golden answers than questions, unless its golden answers are equal."""
         for record_id, found in positions.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
             surplus = [self._answer_value(answers[position]) for position in found[n_questions:]]
@@ -389,7 +389,7 @@ class _DatasetLoader:
 
 
 def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:
-    """Return answer records, without values after the first `MAX_LOADED_ITEMS`, and their positions by record id."""
+    """Return answer records and their positions by record id. Only the first `MAX_LOADED_ITEMS` records have values."""
     answers: list[JsonRecord] = []
     positions: dict[str, tuple[int, ...]] = {}
     for record in _read_objects(path, issues) if path is not None else ():
@@ -450,7 +450,7 @@ def repeated_id(record_id: str, occurrence: int) -> str:
 
 
 def _ground_truth_without_key(answer: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a V1 answer record of before 2024-07-24 as golden answer; None for a record of another form."""
+    """Return the golden answer in a V1 answer record from before 2024-07-24. None if the record has another form."""
     calls = {name: values for name, values in answer.items() if name not in ("id", "idx")}
     return calls if calls and all(isinstance(values, dict) for values in calls.values()) else None
 
@@ -467,7 +467,7 @@ def parse_turns(question: Any) -> list[list[dict[str, Any]]]:
 
 
 def make_opening_messages(item: DatasetItem) -> list[Message]:
-    """Return the messages at the start of each turn. An empty turn gets a log message with the functions it reveals."""
+    """Return the messages at the start of each turn. In an empty turn, a log message lists new functions."""
     messages = []
     withheld = item.extra.get("missed_function")
     for number, turn in enumerate(item.turns):

@@ -4,9 +4,9 @@ A run is one model folder with result files of one BFCL version. Its score files
 the opened paths: in the same folder, in `score/MODEL` for `result/MODEL`, in `RUN/score` for `RUN/result` or
 `RUN/*.json`. If only scores were opened, its result files are searched for in the same way.
 
-The dataset must be of the run's own BFCL version. If several different datasets match, fcreview uses the one
-with the most questions and golden answers from the score files, else the newest that fits the results, and reports the
-choice.
+The dataset must be of the run's own BFCL version. If several different datasets match, fcreview uses the one with the
+most questions and golden answers from the score files. If several are equal in this, it uses the one that fits the most
+results, then the newest. An issue reports the choice.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _run_folder(path: Path, version: str) -> Path:
 
 
 def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
-    """Yield a plan for each model folder with results, then for each folder with scores of no such run."""
+    """Yield the plans for model folders with results, then those for folders with scores that no plan contains yet."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
@@ -177,10 +177,10 @@ def _make_plan(
 def _find_counterpart(
     folder: Path, version: str, files: Sequence[ClassifiedFile], peek: Peek
 ) -> tuple[list[ClassifiedFile], list[ImportIssue], bool]:
-    """Find the score files that belong to result files of a model, or the result files that belong to score files.
+    """Find the score files for a model's result files, or the result files for its score files.
 
-    Returns the files, issues, and whether `files` are all files of their kind in the model folder. If they are not,
-    only files of the same categories are returned.
+    Returns the found files, issues, and whether `files` contains all result (or score) files of the model folder. If
+    it does not, only files of the categories in `files` are returned.
     """
     own_kind = files[0].kind
     kind: FileKind = "score" if own_kind == "result" else "result"
@@ -204,7 +204,7 @@ def _find_counterpart(
 
 
 def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
-    """Yield (rank, folder) of folders that may contain a model's files of this kind. A higher rank is more certain."""
+    """Yield (rank, folder) for folders that may contain a model's files of one kind. A higher rank is more certain."""
     yield 5, folder
     if filenames.is_outer_folder(folder):
         for sibling in _subfolders(folder.parent):
@@ -356,13 +356,13 @@ def is_question_file(path: Path, peek: Peek) -> bool:
 
 
 def is_damaged_question_file(path: Path, peek: Peek) -> bool:
-    """Whether a question file has no JSON Lines record. In V1, golden answers must be beside it, too."""
+    """Whether a question file has no record. A file with a V1 name needs a folder `possible_answer` beside it, too."""
     is_v1_name = not path.name.startswith("BFCL_")
     return not isinstance(peek(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
 
 
 def _folders_with_questions(folders: Sequence[Path], version: str, categories: list[str], peek: Peek) -> list[Path]:
-    """Return the folders with usable question files of the categories, or else those with damaged ones."""
+    """Return the folders with usable question files of the categories or, if there are none, with damaged ones."""
     found: dict[Path, bool] = {}
     for folder in folders:
         candidates = (find_dataset_files(folder, version, category) for category in categories)
@@ -374,7 +374,7 @@ def _folders_with_questions(folders: Sequence[Path], version: str, categories: l
 
 
 def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
-    """Yield a folder and its subfolders, because `--data` may name `data/` or a whole checkout."""
+    """Yield a folder and its subfolders. `--data` may name `data/` or a whole checkout."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
     if depth:
@@ -419,7 +419,7 @@ def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list
 
 @lru_cache(maxsize=1024)
 def _hash_file(path: Path, stamp: tuple[str, int, int]) -> bytes:  # noqa: ARG001
-    """Return the hash of a dataset file. Placeholders of API keys, which differ between copies, do not count."""
+    """Return the hash of a dataset file. Placeholders of API keys are ignored, because they differ between copies."""
     digest = hashlib.blake2b(digest_size=16)
     with open_file(path) as file:
         while lines := file.readlines(1 << 20):
@@ -439,7 +439,7 @@ def _has_api_key_hint(text: bytes) -> bool:
 
 
 def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
-    """Sort dataset folders by agreement with the scores, then by fitting results, then by date. Reports the choice."""
+    """Sort dataset folders by matching score entries, then by fitting results, then by date. Reports the choice."""
     if len(folders) < 2:
         return folders
     matches = _count_matching_entries(folders, plan)
@@ -463,7 +463,8 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
 def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
     """Return {dataset folder: (number of results whose id is in the dataset, number of results that name a function)}.
 
-    The second number covers only items that differ between the datasets, and functions of the result's item.
+    The second number covers only items that differ between the datasets. It counts results that contain the name of an
+    available function of their item.
     """
     n_known, n_named = Counter[Path](), Counter[Path]()
     categories: FilesByCategory = plan.importer_data
@@ -500,7 +501,10 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
 
 
 def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return {dataset folder: (number of score entries with its question and golden answer, number compared)}."""
+    """Return {dataset folder: (number of score entries that match the dataset, number of compared score entries)}.
+
+    A score entry matches if the dataset contains its question and golden answer.
+    """
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():
@@ -520,7 +524,7 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
 def _datasets_with_quoted_item(
     datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
 ) -> Iterator[Path]:
-    """Yield the folders of the datasets with the question and golden answer of a score entry, with or without id."""
+    """Yield the folders of the datasets that contain the question and golden answer of a score entry."""
     stated, question = prompt.get("id"), prompt["question"]
     dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None
     compared: dict[int, bool] = {}

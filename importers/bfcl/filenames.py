@@ -113,7 +113,7 @@ def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
 
 
 def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Peek) -> ClassifiedFile | None:
-    """Classify a V1 score file (`CATEGORY_score.json`) or a result file whose name has lost its BFCL version."""
+    """Classify a V1 score file (`CATEGORY_score.json`) or a result file whose name has no BFCL version."""
     if suffix == "_score":
         is_score = _kind_of_record(peek(path)) == "score"
         if category in V1_CATEGORIES or is_score:
@@ -176,7 +176,7 @@ def model_folder(path: Path) -> Path:
 
 
 def outermost_model_folder(path: Path) -> Path:
-    """Return the folder directly in `result/` or `score/`; `model_folder(path)` if there is none or it is a date."""
+    """Return the folder directly in `result/` or `score/`. If it is missing or named by date, return `model_folder`."""
     nearest = model_folder(path)
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
         if is_program_folder(folder):
@@ -194,8 +194,8 @@ def date_in_path(folder: Path) -> str | None:
 def is_early_v1_file(path: Path) -> bool:
     """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its rules.
 
-    No file states a date. A folder name with an earlier date indicates it, or the first published folder names,
-    `result-BFCL` and `score-BFCL`.
+    The files contain no date. If a folder name contains a date, this date is used. Otherwise, files in folders named
+    `result-BFCL` or `score-BFCL`, the first published names, are considered early.
     """
     if date := date_in_path(path.parent):
         return date < "2024-07-15"
@@ -208,7 +208,7 @@ def is_outer_folder(folder: Path) -> bool:
 
 
 def is_program_folder(folder: Path) -> bool:
-    """Whether a folder has a name like `result`, `score` or `result-BFCL`, in which the program looks for models."""
+    """Whether the official program looks for models in a folder of this name, such as `result` or `score-BFCL`."""
     return _PROGRAM_FOLDER.fullmatch(folder.name) is not None
 
 
@@ -255,7 +255,7 @@ def item_number(item_id: str) -> int | None:
 
 
 def to_dataset_id(item_id: str, category: str) -> str:
-    """Return the dataset's id of a result: without the backend, the variant or the configuration that it contains."""
+    """Return the id of the dataset item of a result: the result's id without backend, variant or configuration."""
     for stem in ("memory", "web_search"):
         if category.startswith(stem):
             return stem + item_id.removeprefix(category) if item_id.startswith(category) else item_id
@@ -264,7 +264,7 @@ def to_dataset_id(item_id: str, category: str) -> str:
 
 
 def question_category(category: str) -> str:
-    """Return the category in the name of the question file: backends and variants share one file."""
+    """Return the category in the name of the question file. All backends and variants of a category share one file."""
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category

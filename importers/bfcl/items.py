@@ -94,13 +94,13 @@ DECODER_FIELD = "decoder"
 CHECKER, CHECKER_WITH_ERRATA = "checker", "checker with errata"
 """Values of `Verdict.by` for recomputed verdicts, without and with errata."""
 WHOLE_ITEM_ERRORS = frozenset({"multi_turn:inference_error", "multi_turn:force_terminated"})
-"""Error types of multi-turn items whose cause is not a single call."""
+"""Error types of multi-turn items that are not caused by a single call."""
 KNOWN_FIELDS = frozenset(
     {"id", "idx", "result", "input_token_count", "output_token_count", "latency", "inference_log", "reasoning_content",
      "traceback"}
 )  # fmt: skip
 SHAREABLE_FIELDS = KNOWN_FIELDS - {"traceback", "inference_log"}
-"""Fields that a result record may have if the content of its item is reused for items of other runs."""
+"""If a result record has only these fields, items of other runs can share the content of its item."""
 _item_values = attrgetter(*(each.name for each in fields(Item)))
 
 
@@ -304,7 +304,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 
 def _add_decisive_step(item: Item) -> None:
-    """Add the decisive step of a failed multi-turn item: in the failing turn, or where a stopped item began to loop."""
+    """Add the decisive step of a failed multi-turn item: in the failing turn or, after forced termination, a loop."""
     if item.extra.failing_turn is not None:
         only_effect = item.error_type == "multi_turn:instance_state_mismatch"
         add_decisive_call(item, item.extra.failing_turn, only_effect=only_effect)

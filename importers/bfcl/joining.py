@@ -34,9 +34,9 @@ class Results:
     records: dict[str, tuple[Path, JsonRecord]] = field(default_factory=dict)
     """Item id -> file and record, in dataset order."""
     repeated_ids: dict[str, list[str]] = field(default_factory=dict)
-    """Record id of several items -> their item ids."""
+    """Record id that several items share -> ids of these items."""
     replaced: dict[str, int] = field(default_factory=dict)
-    """Item id -> number of earlier records that a later one with the same id replaces."""
+    """Item id -> number of its records that were replaced by a later record with the same id."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     def read_record(self, item_id: str) -> dict[str, Any] | None:
@@ -68,7 +68,7 @@ def load_results(
             results.records[item_id] = found[0]
         else:
             _add_repeated(results, item_id, found, dataset or Dataset(), all_scored=all_scored)
-    # The numbers in the ids are the order of the dataset. Ids without a number are last.
+    # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number come last.
     numbers = {item_id: filenames.item_number(item_id) for item_id in results.records}
     ordered = sorted(numbers.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
     results.records = {item_id: results.records[item_id] for item_id, _ in ordered}
@@ -76,7 +76,7 @@ def load_results(
 
 
 def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (stated id, record) of every valid line, and add the issues. Records of large files have no value."""
+    """Return (id in the record, record) for every valid line, and add issues. Large files: `record.value` is None."""
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0
@@ -119,7 +119,7 @@ def _item_id(stated: Any, position: int, first_index: int, category: str) -> str
 def _add_repeated(
     results: Results, item_id: str, found: Sequence[tuple[Path, JsonRecord]], dataset: Dataset, *, all_scored: bool
 ) -> None:
-    """Add records with the same id: each as an item of its own, or only the last record, with an issue."""
+    """Add records with the same id as separate items. If that is not possible, add the last record, and issues."""
     values = [_record_value(*each) for each in found]
     replies = [value.get("result") if isinstance(value, dict) else None for value in values]
     item_ids = split_repeated_id(item_id, replies, dataset, all_scored=all_scored)
@@ -144,7 +144,7 @@ API_KEY = re.compile(
 
 
 def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
-    """Whether a dataset's question and one quoted in a score entry have equal user messages at the end of each turn.
+    """Whether a question in a dataset and a quoted question have the same last user message in each turn.
 
     System messages are ignored, because runners add their own. A turn that is empty in the dataset matches any turn:
     the runner adds a message that reveals functions.
@@ -159,7 +159,7 @@ def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
 
 
 def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[DatasetItem]:
-    """Yield the items that may have this question, so that a question without an id is not compared with all items."""
+    """Yield the items that may have this question. An index avoids a comparison with all items."""
     if dataset.ids_by_question is None:
         dataset.ids_by_question = {}
         for item_id, item in dataset.items.items():
@@ -170,7 +170,7 @@ def find_items_with_question(dataset: Dataset, question: Any) -> Iterator[Datase
 
 
 def _question_key(turns: list[list[dict[str, Any]]]) -> tuple[str, ...] | None:
-    """Return a key that equal questions share; None for a question that may equal any other question."""
+    """Return a key that is equal for equal questions. None for a question that may equal any other question."""
     messages = _last_user_messages(turns)
     return tuple(map(mask_api_keys, messages)) if all(messages) else None
 
@@ -245,7 +245,7 @@ dataset order."""
 
 
 def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[int]:
-    """Return the position of each reply's item, so that most replies contain a function name of their item."""
+    """Return the position of the item for each reply, such that the most replies name a function of their item."""
     positions = range(len(replies))
     if len(replies) != len(items) or len(replies) > MAX_PERMUTED_REPLIES:
         return list(positions)

@@ -156,7 +156,7 @@ def item_weighted_group(name: str, parts: Sequence[CategoryGroup], rates: RatesB
 
 
 def mean_without_parts(name: str, parts: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Return the mean of groups as a group without parts, because its parts are listed in other groups."""
+    """Return a group with the mean of `parts`. It has no parts itself, because other groups list them."""
     rate = mean_rate([part.rate for part in parts])
     return CategoryGroup(name, rate, note=missing_note(rate.missing))
 
@@ -389,7 +389,7 @@ class StepTimes:
 
 
 def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Return tokens, cost in dollars and latency in seconds, if the files contain them. Verdicts have no influence."""
+    """Return tokens, cost in dollars and latency in seconds, if the files contain them. Verdicts are not used."""
     used = [row for row in rows if row.category not in UNSCORED_CATEGORIES]
     times = _step_times(tuple(row.seconds for row in used))
     tokens_in, tokens_out = sum(row.tokens_in or 0 for row in used), sum(row.tokens_out or 0 for row in used)
@@ -409,7 +409,10 @@ def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metri
 
 @lru_cache(maxsize=1)  # all sources of a run have the same latencies and are computed one after the other
 def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Compute the times from the latencies, in seconds, of the steps of each row. None if no step has a latency."""
+    """Compute latency statistics over the steps of all rows. `seconds_by_row` has the latencies of each row.
+
+    Returns None if no step has a latency.
+    """
     seconds = sorted(filter(None, chain.from_iterable(seconds_by_row)))
     if not seconds:
         return None

@@ -1,7 +1,7 @@
 """Read BFCL runs: join results, scores and dataset of each category, and yield items.
 
-Items are never joined by id alone if there is content to compare. If a failing score entry contains another question or
-golden answer than the dataset, the item gets the one in the score entry, and an issue.
+If possible, records are joined not only by id but also by content. If the question or golden answer in a failing score
+entry differs from the dataset, the item gets the one in the score entry, and an issue.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _load_score_file(
 
     def ids_by_position() -> dict[int, str]:
         numbers = {item_id: filenames.item_number(item_id) for item_id in found.records or dataset.items}
-        # In reverse order, so that the first of several ids with the same number is kept.
+        # If several ids have the same number, the reverse order keeps the first one.
         return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
 
     select_item = partial(_select_repeated_item, found=found, dataset=dataset)
@@ -226,7 +226,7 @@ def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: joining
 
 
 def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
-    """Compare the number of results with the score file's header. If there are more, it is unknown which passed."""
+    """Compare the numbers of results and scored items. If there are more results, it is unknown which ones passed."""
     category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
     category.knows_passes = scored.is_complete
     total, records, name = scored.n_scored, category.results.records, category.context.category
@@ -248,7 +248,7 @@ def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
 
 
 def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None:
-    """Do not use the dataset if at least two, and more than half, of the questions in the score entries differ from it.
+    """Ignore the dataset if at least two, and more than half, of the questions in the score entries differ from it.
 
     If fewer questions differ, only the items with these questions are imported without the dataset.
     """
@@ -269,7 +269,7 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
 def _read_item(
     category: JoinedCategory, item_id: str, entry: scores.ScoreEntry | None, corrector: GoldenCorrector
 ) -> Item:
-    """Read an item from its result record. Malformed records give an item with an issue."""
+    """Read an item from its result record. A malformed record becomes an item with an issue."""
     path, record = category.results.records[item_id]
     issues: list[ImportIssue] = []
     dataset_item = choose_dataset_item(category, item_id, entry, str(path), record.line, issues)

@@ -22,7 +22,7 @@ _TURN = re.compile(r"\bfor turn (\d+)")
 IdsByPosition = Callable[[], dict[int, str]]
 """Function that returns a mapping from 0-based position in the dataset to item id."""
 SelectItem = Callable[[str, dict[str, Any]], str]
-"""Function that returns the item id of an entry, given the entry's id, which several items may have, and its record."""
+"""Function that returns the item id of an entry from the id in the file, which may be ambiguous, and the record."""
 
 
 @dataclass(slots=True)
@@ -163,13 +163,13 @@ def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> Non
 
 
 def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many further entries have another question, or belong to one of `n_replaced` replaced results."""
+    """Return how many further entries belong to another record: with another question, or of a replaced result."""
     n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
     return max(n_other_questions, min(n_replaced, len(further)))
 
 
 def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
-    """Return the item id that an entry states or quotes, else that of its position; None if it has no valid id."""
+    """Return the item id from the id of an entry, its quoted question or its position. None without a valid id."""
     if isinstance(entry.id, str):
         return entry.id or None
     if not is_integer(entry.id):

@@ -43,7 +43,7 @@ class Trajectory:
 def build_trajectory(
     record: dict[str, Any], opening: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
-    """Build the trajectory from the inference log or, if there is none, from `opening` and `result`."""
+    """Build the trajectory from the inference log. Without a log, use the messages `opening` and `result`."""
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
         found = _build_from_log(log, decode, functions)
@@ -134,7 +134,7 @@ def _add_step(
 
 
 def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
-    """Return the texts in a reply. Native calls are shown as calls and give no message."""
+    """Return the texts in a reply as messages. Native calls are omitted, because they are shown as calls."""
     parts = [raw] if isinstance(raw, str) else raw if isinstance(raw, list) else []
     return [Message(turn, step, "assistant", part) for part in parts if isinstance(part, str) and part]
 
@@ -208,7 +208,7 @@ def _build_from_result(result: Any, opening: Sequence[Message], decode: DecodeSt
 
 
 def _add_reasoning(content: Any, found: Trajectory) -> None:
-    """Add `reasoning_content`, `[turn][step]`, before the messages of each step, unless the log contained it."""
+    """Insert `reasoning_content[turn][step]` before the messages of each step, unless there is reasoning already."""
     messages = found.messages
     if not isinstance(content, list) or any(message.name == "reasoning" for message in messages):
         return
@@ -221,7 +221,7 @@ def _add_reasoning(content: Any, found: Trajectory) -> None:
 
 
 def single_turn_messages(record: dict[str, Any], opening: list[Message]) -> list[Message]:
-    """Return the messages of a single-turn record. If the reply has no text, this is the shared list `opening`."""
+    """Return the messages of a single-turn record. If the reply adds no message, return the list `opening` itself."""
     result = record["result"]
     added: list[Message] = []
     if record.get("reasoning_content"):

@@ -108,7 +108,7 @@ def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) ->
 
 
 def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
-    """Return the spread of the configurations' accuracies in percentage points, see `format_sensitivity_metrics`."""
+    """Return range, variance and standard deviation of the configurations' accuracies, in percentage points."""
     values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:
         return {}
@@ -150,7 +150,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem)
 
 
 def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
-    """Return the record id or position, from 1, for a new entry, in the form of the existing entries."""
+    """Return the id of a new entry: a record id or, if existing entries have positions, the position counted from 1."""
     known = [entry.id for entry in (category.scores.failing if category.scores else {}).values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.item_number(item_id)
@@ -160,7 +160,7 @@ def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
 
 
 def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
-    """Return the question record of a dataset item in the form of score entries; None if the files have no record."""
+    """Return the question record of a dataset item, as score entries quote it. None if the files have no record."""
     for dataset_files in files.dataset_files:
         question = _read_questions(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(dataset_id)
         if question is not None:
@@ -184,7 +184,7 @@ def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
 
 
 def _record_id(category: str, position: int, record: JsonObject) -> str:
-    """Return the id of a dataset record. A record without one is identified by its position."""
+    """Return the id of a dataset record. If it has no id, make one from category and position."""
     stated = record.get("id")
     return stated if isinstance(stated, str) else f"{category}_{position}"
 
@@ -292,7 +292,7 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:
 
 
 def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
-    """Return the recomputed verdict with another golden answer; None if the category is not recomputed."""
+    """Return the recomputed verdict with another golden answer; None if the category has no recomputed verdicts."""
     if not isinstance(record, dict):
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)

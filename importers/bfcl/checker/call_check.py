@@ -37,7 +37,7 @@ Mismatch = tuple[str, str]
 
 
 def check_object(value: dict[str, Any], alternatives: list[Any], v1: bool) -> Mismatch | None:
-    """Check an object, which must match one of the golden alternatives. Returns the mismatch with the last one."""
+    """Check that an object matches a golden alternative. If none matches, return the mismatch with the last one."""
     mismatch: Mismatch | None = ("dict_checker:unclear", "the golden answer accepts no object here")
     for golden in alternatives:
         if golden == "":
@@ -49,7 +49,7 @@ def check_object(value: dict[str, Any], alternatives: list[Any], v1: bool) -> Mi
 
 
 def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    """Check the fields of an object. A missing field is reported in preference to a wrong one."""
+    """Check the fields of an object. Missing fields are checked first."""
     if type(golden) is not dict:
         return "value_error:dict_key", f"{shorten(value)} is not {shorten(golden)}"
     for key, accepted in golden.items():
@@ -65,7 +65,7 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
 
 
 def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    """Check the fields by the rules of V1: their number must be equal, and a golden field may be an object."""
+    """Check an object by the rules of V1. It must have as many fields as the golden object, which may be nested."""
     if type(golden) is not dict or type(value) is not dict:
         return "value_error:dict_items", f"{shorten(value)} is not {shorten(golden)}"
     if len(value) != len(golden):
@@ -90,7 +90,7 @@ def _is_accepted(field: Any, accepted: Any) -> bool:
 
 
 def check_objects(values: list[Any], alternatives: list[Any], v1: bool) -> Mismatch | None:
-    """Check a list of objects, all of which must match one golden alternative in order."""
+    """Check that a list of objects matches one of the golden lists, element by element."""
     mismatch: Mismatch | None = ("list_dict_checker:unclear", "the golden answer accepts no list here")
     for golden in alternatives:
         if not isinstance(golden, (list, str)):
@@ -142,7 +142,7 @@ def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch |
 
 
 def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
-    """Check one argument. A value that an equivalence rule accepts passes, too."""
+    """Check one argument by the official rules. A value also passes if an equivalence rule accepts it."""
     mismatch = check_value(parameter, value, v1)
     if mismatch is not None and parameter.equivalence_rules and is_accepted_by_rule(parameter, value):
         return None
@@ -156,7 +156,7 @@ def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
 
 
 def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
-    """Whether all elements have the declared type or the type of the first element of one golden list."""
+    """Whether, for one golden list, every element has the declared type or the type of the first golden element."""
     for accepted in parameter.accepted:
         if type(accepted) is not list:
             return True
@@ -185,7 +185,7 @@ CHECK_BY_TYPE: dict[type, Callable[[ExpectedArgument, Any, bool], Mismatch | Non
     list: _check_list,
     dict: lambda parameter, value, v1: check_object(value, parameter.accepted, v1),
 }
-"""Python type -> check of a value of the declared type. Values of other types are compared for equality."""
+"""Python type -> function that compares a value with the golden values. Other types are compared by `==`."""
 
 
 def _not_accepted_message(value: Any, accepted: Any) -> str:
@@ -202,7 +202,7 @@ WRONG_NAME = f"{SIMPLE_CHECKER}:wrong_func_name"
 
 
 class CallFailure(NamedTuple):
-    """The first error of a reply, in the order of checks in the official program."""
+    """First error of a reply. The checks have the same order as in the official program."""
 
     error_type: str
     function: str | None
@@ -243,7 +243,7 @@ def _argument_failure(error: str, golden: ExpectedCall, argument: str, message: 
 def check_single_call(
     golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool, checker: str
 ) -> CallFailure | None:
-    """Check a reply that must be exactly one call. `checker` is the prefix of the error type."""
+    """Check a reply that must be exactly one call. `checker` is the prefix of the error type if it is not."""
     if len(calls) != 1:
         message = f"{_count_calls(len(calls))}, but 1 was expected"
         return CallFailure(f"{checker}:wrong_count", golden[0].name, None, message)
@@ -255,8 +255,8 @@ def check_unordered_calls(
 ) -> CallFailure | None:
     """Check calls in any order.
 
-    Each golden call takes the first remaining call that passes, without backtracking: it may take a call that a later
-    golden call needs.
+    As in the official program, each golden call is matched with the first unmatched call that passes. There is no
+    backtracking, so a later golden call may find that the only call that would pass is already matched.
     """
     if len(calls) != len(golden):
         message = f"{_count_calls(len(calls))}, but {len(golden)} were expected"
@@ -287,7 +287,7 @@ def _count_calls(number: int) -> str:
 
 
 def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool, *, failed: bool) -> list[CallPair]:
-    """Pair golden with predicted calls as the checker compares them. A `failed` reply gets schema differences too."""
+    """Pair golden with predicted calls. If the reply `failed`, violations of the function docs are listed too."""
     converted, expected = predicted, None
     if language_of_category(category) != "python":
         expected = _expected_calls(item, category, v1)
@@ -319,7 +319,7 @@ def _expected_calls(item: DatasetItem, category: str, v1: bool) -> list[Expected
 
 
 def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
-    """Return the call with Java or JavaScript source text converted to values; the call itself if nothing changes."""
+    """Return the call with arguments converted from Java or JavaScript source text. Returns `call` if none changes."""
     golden = next((each for each in expected if call.name in (each.name, each.flat_name)), None)
     if golden is None or not call.arguments:
         return call
@@ -334,7 +334,7 @@ def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
 
 
 def _apply_checker(pair: CallPair, golden: ExpectedCall, call: Call, values: dict[str, Any], v1: bool) -> None:
-    """Change the differences of a pair to agree with the checker. `values` are the converted arguments."""
+    """Make the differences of a pair agree with the checker. `values` are the arguments converted from source text."""
     if call.name not in (golden.name, golden.flat_name):
         return
     by_argument: dict[str, list[ArgumentDiff]] = {}
@@ -355,7 +355,7 @@ def _apply_checker(pair: CallPair, golden: ExpectedCall, call: Call, values: dic
 def _compare_argument(
     parameter: ExpectedArgument, name: str, value: tuple[Any, Any], differences: list[ArgumentDiff], v1: bool
 ) -> list[ArgumentDiff]:
-    """Return the differences of one argument. `value` is its value before and after the conversion."""
+    """Return the differences of one argument. `value` is (source text, converted value), or the same value twice."""
     raw, converted = value
     path, is_converted = child_path("", name), raw is not converted
     try:
@@ -377,7 +377,7 @@ def _compare_argument(
 
 
 def _add_schema_differences(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
-    """Add arguments that only the function doc or only the golden answer has, which the official checker fails."""
+    """Add missing required arguments and undeclared arguments. They fail even if the golden answer agrees with them."""
     reason = "required by the function, but not by the golden answer"
     found = [ArgumentDiff(child_path("", name), "-", reason) for name in golden.required if name not in arguments]
     reason = "in the golden answer, but not a parameter of the function"

@@ -34,7 +34,7 @@ NOT_RECOMPUTED_NOTES = {
 
 @lru_cache(maxsize=1024)
 def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
-    """Return (rule of a category, reason why no verdict is recomputed). The reason is None except for "unscored".
+    """Return (rule of a category, reason why no verdict is recomputed). Only the rule "unscored" has a reason.
 
     As in the official `eval_runner.py`, the rule depends on parts of the category's name, tested in a fixed order.
     """
@@ -60,14 +60,14 @@ DisplayCalls = list[tuple[str, dict[str, Any] | None]]
 JSON_SCALARS = frozenset({str, int, bool, type(None)})
 NO_CALL = "relevance_error:decoder_failed"
 MAX_CACHED = 8
-"""Number of different replies to one item that are cached."""
+"""Maximum number of different replies to one item that are cached."""
 MAX_CACHE_KEY = 4096
 """Longest reply that is cached, in characters."""
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """Recomputed verdict on the calls of a reply. Replies with equal calls have the same object."""
+    """Recomputed verdict on the calls of a reply. Replies with equal calls share one object."""
 
     calls: DisplayCalls | None
     """Decoded calls; None if the reply could not be decoded."""
@@ -78,7 +78,7 @@ class Evaluation:
     function: str | None = None
     argument: str | None = None
     note: str | None = None
-    """Reason for a missing verdict."""
+    """Reason why there is no verdict."""
     predicted: list[Call] | None = None
     """`calls` converted for display. `evaluate_reply` sets this attribute and `pairs`."""
     pairs: list[CallPair] = field(default_factory=list)
@@ -126,7 +126,7 @@ def evaluate(
 
 
 def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling) -> Evaluation:
-    """Check calls that another program has decoded by the rules of V4. Never raises for bad content."""
+    """Check calls by the rules of V4 after another program decoded them. Never raises for bad content."""
     return _apply_rule(calls, spelling, item, category, v1=False)
 
 
@@ -214,7 +214,7 @@ def _evaluate_undecodable(error: Undecodable | WrongFormat, item: DatasetItem, c
 
 
 def _to_json_calls(calls: Any) -> Any:
-    """Replace values that JSON cannot hold, such as NaN and bytes, by text. Plain calls are returned unchanged."""
+    """Replace values that JSON does not have, such as NaN and bytes, by text. Other calls are returned unchanged."""
     if all(arguments is None or (type(arguments) is dict and _is_json(arguments)) for _, arguments in calls):
         return calls
     return [(name, to_plain_json(arguments) if type(arguments) is dict else None) for name, arguments in calls]
@@ -251,7 +251,7 @@ class EvaluatedReply:
     predicted: list[Call]
     pairs: list[CallPair]
     is_cached: bool = False
-    """Whether later equal replies get this object."""
+    """Whether the object is in the cache, so that records with an equal reply use it too."""
     items: dict[tuple[str, str, bool | None], Item] = field(default_factory=dict)
     """(item id, score file name, official verdict) -> first item with this reply. Set by `items.build_item`."""
 
@@ -268,7 +268,7 @@ def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: Evaluati
 
 
 def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tuple[str, bool, Any] | None:
-    """Return a key that is equal for equal replies; None for replies that are large or hardly ever repeat."""
+    """Return the cache key, equal for equal replies. None for replies that are not cached, such as long ones."""
     result = record["result"]
     if record.get("reasoning_content") or settings.config is not None:
         return None
@@ -310,7 +310,7 @@ def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> 
 
 
 def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
-    """Whether an undecodable reply names an available function, or is a list or object that is not only text."""
+    """Whether an undecodable reply is text with an available function name, or a list with other parts than text."""
     if isinstance(result, str):
         names = function_names(item.functions) - {""}
         return any(name in result or name.replace(".", "_") in result for name in names)

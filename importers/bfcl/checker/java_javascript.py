@@ -48,7 +48,7 @@ PUT = re.compile(r'put\("([^\n]*?)",\s*([^)\n]*)\)')
 ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
 ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}
 BETWEEN_ROWS = re.compile(r"\]\s*,\s*\[")
-"""Separator of rows, the only part of a list of rows that may contain a newline."""
+"""Separator of two rows in a list of rows. Only the separators may contain newlines."""
 NEW_ARRAY = re.compile(r"new\s+Array\(")
 
 
@@ -104,7 +104,7 @@ def _parse_scientific(text: str) -> Any:
 
 
 def _parse_suffixed(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
-    """Remove a suffix letter from the text and return the result of `parse`. Other text is returned unchanged."""
+    """Parse the text before one of the letters `suffixes`. Text without such a letter is returned unchanged."""
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text
@@ -120,13 +120,13 @@ def _guess_number(text: str) -> Any:
 
 
 def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
-    """Return the text of at least `min_length` characters from `start` to `closing` on the same line, or None."""
+    """Return the text from `start` to `closing`, of at least `min_length` characters; None if it has a newline."""
     end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 
 
 def _text_after(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
-    """Return the text between a match of `head` and the next `closing`. See `_text_until`."""
+    """Return the text between a match of `head` and the next `closing`; None if it is not on one line."""
     matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
     return next((inside for inside in matches if inside is not None), None)
 

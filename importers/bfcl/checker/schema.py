@@ -49,14 +49,14 @@ def normalise_list(values: Any) -> list[Any]:
 
 
 def _is_same_name(golden: str, predicted: str) -> bool:
-    """Whether the names are equal. Most native APIs forbid dots: models see `math.factorial` as `math_factorial`."""
+    """Whether two function names are equal. `math_factorial` equals `math.factorial`: most native APIs forbid dots."""
     return golden == predicted or golden.replace(".", "_") == predicted
 
 
 COMPARISON_RULES = ComparisonRules(
     normalise=normalise_string, int_is_float=True, tuple_is_list=True, is_same_name=_is_same_name
 )
-"""BFCL's normalisation for the call diff on the item screen."""
+"""Rules by which the call diff compares values as BFCL does."""
 
 
 def shorten(value: Any) -> str:
@@ -65,7 +65,7 @@ def shorten(value: Any) -> str:
 
 
 def list_accepted(accepted: Any) -> str:
-    """List the first five accepted values for a message. The mark `""` for an optional argument is omitted."""
+    """List the first five accepted values for a message. `""`, which marks an optional argument, is omitted."""
     values = accepted if isinstance(accepted, list) else [accepted]
     texts = [shorten(value) for value in values if value != ""]
     if len(texts) > 5:
@@ -118,7 +118,7 @@ LANGUAGE_RULES: dict[str, tuple[dict[str, type], tuple[str, ...], Callable[..., 
     "java": (JAVA_TYPES, ("Array", "ArrayList"), convert_java),
     "javascript": (JAVASCRIPT_TYPES, ("array",), convert_javascript),
 }
-"""Language -> Python types, declared types whose elements are checked too, and the conversion of source text."""
+"""Language -> (Python type of each declared type, declared types with checked elements, converter of source text)."""
 
 
 class UncheckableItem(ValueError):
@@ -138,7 +138,7 @@ class ExpectedArgument:
     golden_type: type | None
     """Type of the first accepted value that is not `""`; None if there is none."""
     is_variable: bool
-    """Whether the golden answer counts as the name of a variable, because its type is not the declared type."""
+    """Whether the golden value is treated as the name of a variable, because its type is not the declared type."""
     passes_if_equal: bool
     """Whether a value of the expected type that is in `accepted` passes without further checks."""
     convert: Callable[[str], Any] | None
@@ -170,7 +170,7 @@ class ExpectedCall:
     parameters: dict[str, ExpectedArgument]
     """Parameters in both the function doc and the golden answer. Any other argument is unexpected."""
     not_omittable: tuple[str, ...]
-    """Parameters in the golden answer that it does not mark as optional."""
+    """Golden parameters that neither `""` in the golden answer nor an equivalence rule makes optional."""
     undeclared: tuple[str, ...] = ()
     """Parameters in the golden answer that the function doc does not declare."""
     has_function_doc: bool = True

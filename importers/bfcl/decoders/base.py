@@ -46,7 +46,7 @@ class WrongFormat(ValueError):
 
 
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
-    """Return the pairs as calls. Raises WrongFormat if a name is not a string or arguments are not an object."""
+    """Validate (name, arguments) pairs: names must be strings and arguments objects. Raises WrongFormat otherwise."""
     pairs = list(found)
     for name, arguments in pairs:
         if type(arguments) is not dict or type(name) is not str:
@@ -64,7 +64,7 @@ def check_size(text: str) -> None:
         raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
 
 
-# orjson reads integers beyond 64 bits as floats; the standard library keeps them.
+# orjson reads integers beyond 64 bits as floats; the standard library reads them as integers.
 has_long_number = re.compile(r"[0-9]{19}").search
 
 

@@ -1,6 +1,7 @@
-"""Decode call syntax, `[f(a=1), g(b='x')]`. Each family of models has its own clean-up of the reply.
+"""Decode call syntax, `[f(a=1), g(b='x')]`.
 
-The cleaned text is then parsed by the rules of the BFCL version or, in Java and JavaScript categories, of the language.
+The reply is first cleaned up, in a way that depends on the model. The cleaned text is then parsed by the rules of the
+BFCL version or, in Java and JavaScript categories, of the language.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def require_text(result: Any) -> str:
 
 
 def parse_source_calls(text: str, context: DecoderContext) -> Calls:
-    """Parse calls in the language of the category. The official program cuts the ends of Java and JavaScript text."""
+    """Parse calls in the category's language. The first and last characters of Java and JavaScript text are ignored."""
     if context.language == "python":
         return parse_calls(text, context.version)
     return parse_source(text[1:-1], context.language)

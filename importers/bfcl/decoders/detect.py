@@ -1,8 +1,8 @@
 """Choose the decoder for a run: the one given by the user, the one listed for the model, or the best fit.
 
-If the model's decoder is not certain, the files of the run decide. A failing score entry contains the reply and states
-whether the official program could decode it, so the right decoder has the same outcomes. Without scores, fcreview
-chooses the decoder that finds calls in the most replies.
+If the model's decoder is not certain, fcreview tries several decoders on the run's replies. A failing score entry
+contains the reply and states whether the official program could decode it. fcreview chooses the decoder that agrees
+with the most score entries. Without scores, it chooses the decoder that finds calls in the most replies.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GOOD_SHARE = 0.9
 """If the first guess finds calls in more than this share of the replies, no other decoder is tried."""
 
 NAMED_PARAMETER = re.compile(r"\bparameter '([^']*)'")
-"""Name of the first parameter with an error, in a message of the official program."""
+"""Matches the name of the parameter in an error message of the official program."""
 
 Outcome = Literal["calls", "no calls", "failed", "wrong format"]
 OUTCOME_BY_ERROR: dict[str, Outcome] = {
@@ -69,7 +69,11 @@ class DecoderScore:
         return DecoderScore(decoder, n_agreements, n_with_calls)
 
     def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
-        """Whether the decoder has more agreements, or as many and over `factor` times as many replies with calls."""
+        """Whether the decoder fits better than `other`.
+
+        It must agree with more score entries. If both agree with equally many, it must find calls in more than
+        `factor` times as many replies.
+        """
         if self.n_agreements != other.n_agreements:
             return self.n_agreements > other.n_agreements
         return self.n_with_calls > factor * other.n_with_calls
@@ -169,8 +173,8 @@ def select_category_decoder(
     """Return the decoder for one category of a run.
 
     Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
-    verdicts on calls with non-string arguments show whether the scored decoder did this. Without such verdicts, the
-    folder names of the files decide.
+    verdicts on calls with non-string arguments show whether the official program used such a decoder. Without such
+    verdicts, the decoder is chosen by the names of the folders.
     """
     early = early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):

@@ -22,7 +22,7 @@ def decode_fc(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_gemini_v1(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_fc`. Any other `result` counts as a list of one element."""
+    """Decode like `decode_fc`, but treat a `result` that is not a list as the only element of a list."""
     return decode_fc(result if type(result) is list else [result], context)
 
 
@@ -43,7 +43,7 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_list(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_gemini`, except that text is an error in V4 and no call in earlier versions."""
+    """Decode like `decode_gemini`. A `result` that is not a list is an error in V4 and empty in earlier versions."""
     if type(result) is list:
         return decode_gemini(result, context)
     if context.version == "V4":
@@ -52,7 +52,7 @@ def decode_list(result: Any, context: DecoderContext) -> Calls:
 
 
 def decode_strict_list(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_list`, except that an element that is not an object is an error."""
+    """Decode like `decode_list`, but raise Undecodable if an element is not an object."""
     if type(result) is list and any(type(call) is not dict for call in result):
         raise Undecodable(NOT_A_LIST)
     return decode_list(result, context)
@@ -73,7 +73,7 @@ def decode_named_arguments(result: Any, context: DecoderContext) -> Calls:  # no
 
 
 def decode_any_list(result: list[Any]) -> Calls:
-    """Decode a list in any of the forms above, for unknown models."""
+    """Decode a list of native calls in any supported form, for unknown models."""
     calls: list[tuple[Any, Any]] = []
     for call in result:
         if type(call) is dict and "tool_name" in call and "parameters" in call:

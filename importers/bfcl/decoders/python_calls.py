@@ -166,8 +166,8 @@ def clean_prompt_text(text: str) -> str:
 def parse_calls(text: str, version: str = "V4") -> Calls:
     """Parse `[f(a=1), ...]` as one Python expression. Raises Undecodable and WrongFormat.
 
-    From V2 on, one call needs no brackets and a call needs no keyword arguments. V2 and V3 remove brackets and quotes
-    at both ends, so a newline between two calls is a syntax error.
+    In V1, a single call needs brackets, and every call needs keyword arguments. Later versions require neither. V2 and
+    V3 remove brackets and quotes at both ends, so a newline between two calls is a syntax error.
     """
     v1, stripped = version == "V1", version in ("V2", "V3")
     listed = text

@@ -97,13 +97,13 @@ def decoder_for_model(model: str, version: str) -> tuple[Decoder, bool]:
 
 
 def find_decoder(name: str, version: str) -> Decoder | None:
-    """Return the decoder with a name, in upper or lower case, that a user gave. None if it does not exist."""
+    """Return the decoder with this name, in upper or lower case. None if it does not exist."""
     name = name.upper()
     return DECODERS_BY_NAME.get("HERMES1" if (name, version) == ("HERMES", "V1") else name)
 
 
 def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
-    """Return the variant of a decoder until the middle of July 2024. It differs only for native decoders of V1."""
+    """Return the decoder that was used until the middle of July 2024. Only native decoders of V1 were different."""
     stringified = version == "V1" and decoder.name in NATIVE_V1_DECODERS
     return replace(decoder, stringifies_arguments=True) if stringified else decoder
 

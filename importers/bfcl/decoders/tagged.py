@@ -110,7 +110,7 @@ FENCE_START, FENCE_END = re.compile(r"\s*`*\s*(?:python\b)?\s*"), re.compile(r"\
 
 
 def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode Python calls, one a line, between `<|tool_call_start|>` and `<|tool_call_end|>`."""
+    """Decode Python calls, one per line, between `<|tool_call_start|>` and `<|tool_call_end|>`."""
     text = require_text(result)
     if THOUGHT in text and THOUGHT_END in text:
         text = text.rpartition(THOUGHT_END)[2]
@@ -153,7 +153,7 @@ def decode_hermes(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode a function name on the first line, even an empty one, and JSON arguments on the second."""
+    """Decode a function name, which may be empty, on the first line and JSON arguments on the second line."""
     lines = require_text(result).split("\n")
     if len(lines) < 2:
         raise WrongFormat("no second line with arguments")
@@ -280,7 +280,7 @@ def decode_json_format(text: str) -> Calls:
 
 
 def decode_xml_format(text: str, *, verbose: bool) -> Calls:
-    """Decode `<functions><function name=...>` with typed parameters, whose values are attributes if `verbose`."""
+    """Decode `<functions><function name=...>` with typed parameters. If `verbose`, their values are XML attributes."""
     inside = find_blocks(text, "<functions>", "</functions>")
     if not inside:
         raise Undecodable("no <functions>...</functions> in the text")

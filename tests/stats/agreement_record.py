@@ -1,7 +1,10 @@
-"""Writes `recorded.json`: random tables of labels and what independent programs make of them.
+"""Write `recorded.json`: random tables of labels and the coefficients that independent programs compute for them.
 
-irrCAC pins an old numpy, so these programs are not among the development requirements. To record anew, in an
-environment of its own:  pip install irrCAC==0.4.4 scikit-learn==1.9.1  and  python record.py > recorded.json
+irrCAC pins an old numpy, so these programs are not among the development requirements. To update the
+file, run in a separate environment:
+
+    pip install irrCAC==0.4.4 scikit-learn==1.9.1
+    python agreement_record.py > recorded.json
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from sklearn.metrics import cohen_kappa_score
 TABLES = 24
 
 
-def table(draw: random.Random) -> tuple[int, list[list[int | None]]]:
-    """(categories, units x annotators); every other table has missing labels, and every unit one label at least."""
+def draw_table(draw: random.Random) -> tuple[int, list[list[int | None]]]:
+    """Return (categories, units x annotators). Some tables have missing labels; each unit has at least one label."""
     categories, annotators = draw.choice([2, 2, 3, 4]), draw.choice([2, 3, 4])
     missing = draw.choice([0.0, 0.3])
     units = []
@@ -33,12 +36,12 @@ def table(draw: random.Random) -> tuple[int, list[list[int | None]]]:
     return categories, units
 
 
-def recorded(draw: random.Random) -> dict[str, Any]:
-    categories, units = table(draw)
+def record_coefficients(draw: random.Random) -> dict[str, Any]:
+    categories, units = draw_table(draw)
     frame = pd.DataFrame(units, dtype="float")
 
-    def irrcac(coefficient: str, what: pd.DataFrame = frame) -> float:
-        found = getattr(CAC(what, categories=list(range(categories)), digits=15), coefficient)()
+    def compute_irrcac(coefficient: str, table: pd.DataFrame = frame) -> float:
+        found = getattr(CAC(table, categories=list(range(categories)), digits=15), coefficient)()
         return float(found["est"]["coefficient_value"])
 
     pairs = []
@@ -46,13 +49,18 @@ def recorded(draw: random.Random) -> dict[str, Any]:
         for other in range(one + 1, frame.shape[1]):
             both = frame[[one, other]].dropna()
             kappa = float(cohen_kappa_score(both[one].astype(int), both[other].astype(int)))
-            pairs.append({"pair": [one, other], "sklearn": kappa, "irrcac": irrcac("conger", both)})
-    found = {"categories": categories, "units": units, "ac1": irrcac("gwet"), "alpha": irrcac("krippendorff")}
+            pairs.append({"pair": [one, other], "sklearn": kappa, "irrcac": compute_irrcac("conger", both)})
+    found = {
+        "categories": categories,
+        "units": units,
+        "ac1": compute_irrcac("gwet"),
+        "alpha": compute_irrcac("krippendorff"),
+    }
     if not frame.isna().any(axis=None):
-        found["fleiss"] = irrcac("fleiss")
+        found["fleiss"] = compute_irrcac("fleiss")
     return {**found, "cohen": pairs}
 
 
 if __name__ == "__main__":
-    made = [recorded(random.Random(seed)) for seed in range(TABLES)]
-    print("[\n" + ",\n".join(json.dumps(each) for each in made) + "\n]")
+    records = [record_coefficients(random.Random(seed)) for seed in range(TABLES)]
+    print("[\n" + ",\n".join(json.dumps(each) for each in records) + "\n]")

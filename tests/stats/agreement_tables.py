@@ -1,4 +1,4 @@
-"""Ratings from tables of labels: a row a unit, a column an annotator, None where there is no label."""
+"""Ratings from tables of labels, with one row per unit, one column per annotator and None for a missing label."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEY = ItemKey("acebench", "v1", "en", "maple", "normal", "n_0")
 Units = Sequence[Sequence[Any]]
 
 
-def ratings(units: Units, criterion: str = "kind", key: ItemKey = KEY) -> list[Rating]:
+def make_ratings(units: Units, criterion: str = "kind", key: ItemKey = KEY) -> list[Rating]:
     return [
         Rating(item, key, "item", criterion, NAMES[at], value)
         for item, unit in enumerate(units)
@@ -24,28 +24,28 @@ def ratings(units: Units, criterion: str = "kind", key: ItemKey = KEY) -> list[R
     ]
 
 
-def figures(units: Units, criterion: str = "kind") -> dict[str, AgreementCoefficient]:
-    """By metric, those of pairs with their names: `alpha`, `cohen alice bob`."""
-    found = compute_agreement(ratings(units, criterion), ["overall"], "all")
-    return {name_of(each): each for each in found}
+def compute_coefficients(units: Units, criterion: str = "kind") -> dict[str, AgreementCoefficient]:
+    """Return the coefficients by metric, such as `alpha`. Those of pairs include the names: `cohen alice bob`."""
+    found = compute_agreement(make_ratings(units, criterion), ["overall"], "all")
+    return {coefficient_name(each): each for each in found}
 
 
-def name_of(figure: AgreementCoefficient) -> str:
-    pair = figure.metric == "cohen" or (figure.metric == "percent" and len(figure.annotators) == 2)
-    return " ".join([figure.metric, *(figure.annotators if pair else ())])
+def coefficient_name(coefficient: AgreementCoefficient) -> str:
+    pair = coefficient.metric == "cohen" or (coefficient.metric == "percent" and len(coefficient.annotators) == 2)
+    return " ".join([coefficient.metric, *(coefficient.annotators if pair else ())])
 
 
-def made_up(
+def make_label_table(
     seed: int, values: Sequence[Any], annotators: int, missing: float = 0.0, units: int = 25
 ) -> list[list[Any]]:
-    """Annotators who mostly say what is true; the first values are the more common ones."""
+    """Return random labels of annotators who are right in at least 70 % of cases. The first values are more common."""
     draw = random.Random(seed)
 
-    def unit() -> list[Any]:
+    def draw_unit() -> list[Any]:
         true = values[min(draw.randrange(len(values)), draw.randrange(len(values)))]
         return [
             None if draw.random() < missing else true if draw.random() < 0.7 else draw.choice(values)
             for _ in range(annotators)
         ]
 
-    return [unit() for _ in range(units)]
+    return [draw_unit() for _ in range(units)]

@@ -1,4 +1,4 @@
-"""Outcomes made by hand."""
+"""Item outcomes for comparisons of runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from fcreview.stats.run_comparison import ItemOutcome, QuestionKey
 
 
-def outcome(name: str, verdict: bool | None, **fields: Any) -> ItemOutcome:
+def make_outcome(name: str, verdict: bool | None, **fields: Any) -> ItemOutcome:
     place = QuestionKey("bfcl", fields.pop("generation", "V1"), "en", fields.pop("category", "simple"), name)
     usual: dict[str, Any] = {
         "item": 0,
@@ -21,7 +21,7 @@ def outcome(name: str, verdict: bool | None, **fields: Any) -> ItemOutcome:
     return ItemOutcome(question_key=place, verdict=verdict, **usual | fields)
 
 
-def run(verdicts: str, **fields: Any) -> list[ItemOutcome]:
-    """`run("PF.")`: items 0, 1 and 2, the first passing, the second failing, the third without a verdict."""
-    words = {"P": True, "F": False, ".": None}
-    return [outcome(str(at), words[verdict], **fields) for at, verdict in enumerate(verdicts)]
+def make_outcomes(letters: str, **fields: Any) -> list[ItemOutcome]:
+    """Return outcomes of items 0, 1, ...: `make_outcomes("PF.")` has a pass, a fail and an item without a verdict."""
+    verdicts_by_letter = {"P": True, "F": False, ".": None}
+    return [make_outcome(str(at), verdicts_by_letter[letter], **fields) for at, letter in enumerate(letters)]

@@ -1,4 +1,4 @@
-"""Intervals: the same every time, as wide as drawing units one by one makes them, and right about as often as said."""
+"""Bootstrap intervals are reproducible, equal to intervals from single draws, and have the stated coverage."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ import pytest
 from fcreview.stats import agreement
 from fcreview.stats.agreement import compute_agreement
 from fcreview.stats.agreement_ratings import Rating
-from tests.stats.agreement_tables import figures, made_up, ratings
+from tests.stats.agreement_tables import compute_coefficients, make_label_table, make_ratings
 
-pytestmark = pytest.mark.slow  # thousands of draws each
+pytestmark = pytest.mark.slow  # Each test draws thousands of samples.
 
 METRICS = ("percent", "fleiss", "alpha", "ac1", "cohen alice bob")
 
 
-def test_intervals_are_the_same_every_time_and_in_any_order_of_ratings() -> None:
-    said = ratings(made_up(3, [True, False], annotators=3, missing=0.2), "correct")
-    found = list(compute_agreement(said, ["overall"], "all"))
-    assert found == list(compute_agreement(said, ["overall"], "all"))
-    random.Random(1).shuffle(said)
-    assert found == list(compute_agreement(said, ["overall"], "all"))
-    for figure in found:
-        assert figure.low is not None and figure.value is not None and figure.high is not None
-        assert figure.low < figure.value < figure.high
+def test_intervals_do_not_depend_on_order_of_ratings() -> None:
+    labels = make_ratings(make_label_table(3, [True, False], annotators=3, missing=0.2), "correct")
+    found = list(compute_agreement(labels, ["overall"], "all"))
+    assert found == list(compute_agreement(labels, ["overall"], "all"))
+    random.Random(1).shuffle(labels)
+    assert found == list(compute_agreement(labels, ["overall"], "all"))
+    for coefficient in found:
+        assert coefficient.low is not None and coefficient.value is not None and coefficient.high is not None
+        assert coefficient.low < coefficient.value < coefficient.high
 
 
-def test_another_seed_draws_others_and_the_parts_drawn_at_a_time_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    units = made_up(3, [True, False], annotators=3)
-    found = figures(units)
+def test_intervals_depend_on_seed_but_not_on_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    units = make_label_table(3, [True, False], annotators=3)
+    found = compute_coefficients(units)
     monkeypatch.setattr(agreement, "_MAX_WEIGHTS", 50)
-    assert figures(units) == found
+    assert compute_coefficients(units) == found
     share = np.array([0.0, 1.0])
     times = np.array([30, 70])
 
-    def seeded(seed: int) -> agreement.BootstrapEstimate:
+    def bootstrap_with(seed: int) -> agreement.BootstrapEstimate:
         return agreement.bootstrap(times, [lambda weights: weights @ share / weights.sum(1)], seed=seed)[0]
 
-    assert seeded(1) == seeded(1) != seeded(2)
+    assert bootstrap_with(1) == bootstrap_with(1) != bootstrap_with(2)
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_intervals_are_those_of_drawing_units_one_by_one(missing: float) -> None:
-    units = made_up(5, ["a", "b", "c"], annotators=3, missing=missing, units=60)
-    found = figures(units)
+def test_intervals_equal_those_of_single_draws(missing: float) -> None:
+    units = make_label_table(5, ["a", "b", "c"], annotators=3, missing=missing, units=60)
+    found = compute_coefficients(units)
     draw = random.Random(0)
-    compared = [metric for metric in METRICS if metric != "fleiss" or not missing]  # its number of labels is kept
+    compared = [
+        metric for metric in METRICS if metric != "fleiss" or not missing
+    ]  # Fleiss' kappa keeps its number of labels per unit.
     drawn: dict[str, list[float]] = {metric: [] for metric in compared}
     for _ in range(400):
-        again = plain_values([draw.choice(units) for _ in units])
+        again = compute_values([draw.choice(units) for _ in units])
         for metric in compared:
             drawn[metric].append(again[metric])
     for metric in compared:
@@ -64,45 +66,45 @@ def test_intervals_are_those_of_drawing_units_one_by_one(missing: float) -> None
         assert found[metric].high == pytest.approx(high, abs=width / 6), metric
 
 
-def plain_values(units: Sequence[Sequence[Any]]) -> dict[str, float]:
-    """The values alone: one resample is enough where intervals are not looked at."""
+def compute_values(units: Sequence[Sequence[Any]]) -> dict[str, float]:
+    """Return the values without intervals, from a single resample."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(agreement.bootstrap, "__defaults__", (1, 0))
-        return {name: figure.value or 0.0 for name, figure in figures(units).items()}
+        return {name: coefficient.value or 0.0 for name, coefficient in compute_coefficients(units).items()}
 
 
 @pytest.mark.sweep
-def test_ninety_five_in_a_hundred_intervals_hold_the_truth() -> None:
-    """Two annotators who each say what is true with 85 %, of a truth that is 60 % true: kappa and AC1 by hand."""
+def test_intervals_contain_the_true_value_95_percent_of_the_time() -> None:
+    """Two annotators are right in 85 % of cases, and 60 % of true values are True. The truth is computed by hand."""
     right, true = 0.85, 0.6
     agree = right**2 + (1 - right) ** 2
-    says = true * right + (1 - true) * (1 - right)
-    chance = says**2 + (1 - says) ** 2
+    p_true = true * right + (1 - true) * (1 - right)
+    chance = p_true**2 + (1 - p_true) ** 2
     truth = {"cohen alice bob": (agree - chance) / (1 - chance), "percent": agree}
-    truth["ac1"] = (agree - (1 - chance)) / chance  # two categories: by chance 2 p (1 - p)
-    truth["alpha"] = truth["cohen alice bob"]  # both use the categories alike
+    truth["ac1"] = (agree - (1 - chance)) / chance  # Chance agreement of AC1 for two categories is 2 p (1 - p).
+    truth["alpha"] = truth["cohen alice bob"]  # Both annotators use the categories equally often.
     hits = dict.fromkeys(truth, 0)
     draw, rounds = random.Random(7), 300
     for _ in range(rounds):
-        found = figures([annotated(draw, right, true) for _ in range(120)], "correct")
+        found = compute_coefficients([draw_labels(draw, right, true) for _ in range(120)], "correct")
         for metric, value in truth.items():
-            figure = found[metric if metric in found else "percent alice bob"]
-            assert figure.low is not None and figure.high is not None
-            hits[metric] += figure.low <= value <= figure.high
+            coefficient = found[metric if metric in found else "percent alice bob"]
+            assert coefficient.low is not None and coefficient.high is not None
+            hits[metric] += coefficient.low <= value <= coefficient.high
     for metric, count in hits.items():
         assert 0.90 <= count / rounds <= 0.985, metric
 
 
-def annotated(draw: random.Random, right: float, true: float) -> list[bool]:
+def draw_labels(draw: random.Random, right: float, true: float) -> list[bool]:
     truth = draw.random() < true
     return [truth if draw.random() < right else not truth for _ in range(2)]
 
 
-def test_ten_thousand_labels_and_a_thousand_resamples_take_less_than_two_seconds() -> None:
-    units = made_up(1, [True, False], annotators=3, units=3334)
-    said: list[Rating] = ratings(units, "correct")
-    assert len(said) > 10_000
+def test_ten_thousand_labels_take_less_than_two_seconds() -> None:
+    units = make_label_table(1, [True, False], annotators=3, units=3334)
+    labels: list[Rating] = make_ratings(units, "correct")
+    assert len(labels) > 10_000
     started = time.perf_counter()
-    found = list(compute_agreement(said, ["overall"], "all"))
+    found = list(compute_agreement(labels, ["overall"], "all"))
     assert time.perf_counter() - started < 2
-    assert all(figure.high is not None for figure in found)
+    assert all(coefficient.high is not None for coefficient in found)

@@ -1,6 +1,6 @@
-"""Every coefficient equals what independent libraries make of the same labels, to 1e-9.
+"""Every coefficient equals the results of independent libraries to 1e-9.
 
-Called here: `krippendorff`, `nltk`, `statsmodels`. Recorded in `recorded.json`, see `record.py`: irrCAC, scikit-learn.
+The tests call `krippendorff`, `nltk` and `statsmodels`. `agreement_record.py` recorded irrCAC and scikit-learn.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from tests.oracles import (
     nltk_masi_distance,
     to_table,
 )
-from tests.stats.agreement_tables import NAMES, figures, made_up
+from tests.stats.agreement_tables import NAMES, compute_coefficients, make_label_table
 
 RECORDED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "recorded.json").read_text())
 LETTERS = "abcd"
 SETS = [["a"], ["b", "c"], ["a", "b"], ["c"], ["a", "b", "c"], []]
 
 
-def close(value: float | None, expected: float) -> bool:
+def is_close(value: float | None, expected: float) -> bool:
     return value is not None and abs(value - expected) < 1e-9
 
 
-def lettered(recorded: dict[str, Any]) -> list[list[str | None]]:
+def to_letters(recorded: dict[str, Any]) -> list[list[str | None]]:
     return [[None if each is None else LETTERS[each] for each in unit] for unit in recorded["units"]]
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=range(len(RECORDED)))
-def test_figures_are_those_of_the_recorded_programs(recorded: dict[str, Any]) -> None:
-    found = figures(lettered(recorded))
-    assert close(found["ac1"].value, recorded["ac1"])
-    assert close(found["alpha"].value, recorded["alpha"])
+def test_coefficients_equal_recorded_results(recorded: dict[str, Any]) -> None:
+    found = compute_coefficients(to_letters(recorded))
+    assert is_close(found["ac1"].value, recorded["ac1"])
+    assert is_close(found["alpha"].value, recorded["alpha"])
     if "fleiss" in recorded:
-        assert close(found["fleiss"].value, recorded["fleiss"])
+        assert is_close(found["fleiss"].value, recorded["fleiss"])
     for pair in recorded["cohen"]:
         cohen = found[" ".join(["cohen", *(NAMES[at] for at in pair["pair"])])]
-        assert close(cohen.value, pair["sklearn"])
-        assert close(cohen.value, pair["irrcac"])
+        assert is_close(cohen.value, pair["sklearn"])
+        assert is_close(cohen.value, pair["irrcac"])
 
 
-def test_the_recorded_tables_are_worth_comparing() -> None:
+def test_recorded_tables_cover_all_kinds_of_data() -> None:
     assert len(RECORDED) >= 20
     for recorded in RECORDED:
         used = {each for unit in recorded["units"] for each in unit} - {None}
@@ -62,76 +62,80 @@ def test_the_recorded_tables_are_worth_comparing() -> None:
     assert sum(any(None in unit for unit in recorded["units"]) for recorded in RECORDED) >= 8
 
 
-def task(units: list[list[Any]], distance: Any = binary_distance) -> Any:
-    said = [
+def make_task(units: list[list[Any]], distance: Any = binary_distance) -> Any:
+    labels = [
         (NAMES[at], number, frozenset(value) if isinstance(value, list) else value)
         for number, unit in enumerate(units)
         for at, value in enumerate(unit)
         if value is not None
     ]
-    return AnnotationTask(said, distance)
+    return AnnotationTask(labels, distance)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_complete_tables_are_as_nltk_says(seed: int) -> None:
-    units = made_up(seed, LETTERS[: 2 + seed % 3], annotators=2 + seed % 3)
-    found, oracle = figures(units), task(units)
-    assert close(found["fleiss"].value, oracle.pi())
-    assert close(found["alpha"].value, oracle.alpha())
-    pairs = [figure for figure in found.values() if figure.metric == "cohen"]
-    for figure in pairs:
-        assert close(figure.value, oracle.kappa_pairwise(*figure.annotators))
-    shares = [figure for figure in found.values() if figure.metric == "percent"]
-    for figure in shares:
-        own = [oracle.Ao(*pair.annotators) for pair in pairs if set(pair.annotators) <= set(figure.annotators)]
-        assert close(figure.value, sum(own) / len(own))
+def test_complete_tables_equal_nltk(seed: int) -> None:
+    units = make_label_table(seed, LETTERS[: 2 + seed % 3], annotators=2 + seed % 3)
+    found, oracle = compute_coefficients(units), make_task(units)
+    assert is_close(found["fleiss"].value, oracle.pi())
+    assert is_close(found["alpha"].value, oracle.alpha())
+    pairs = [coefficient for coefficient in found.values() if coefficient.metric == "cohen"]
+    for coefficient in pairs:
+        assert is_close(coefficient.value, oracle.kappa_pairwise(*coefficient.annotators))
+    shares = [coefficient for coefficient in found.values() if coefficient.metric == "percent"]
+    for coefficient in shares:
+        own = [oracle.Ao(*pair.annotators) for pair in pairs if set(pair.annotators) <= set(coefficient.annotators)]
+        assert is_close(coefficient.value, sum(own) / len(own))
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_kappas_are_as_statsmodels_says(seed: int) -> None:
-    """Cohen's also where labels are missing: of the units that both labelled."""
+def test_kappas_equal_statsmodels(seed: int) -> None:
+    """With missing labels, Cohen's kappa uses the units that both annotators labelled."""
     size = 2 + seed % 3
-    complete = made_up(seed, LETTERS[:size], annotators=2 + seed % 3)
+    complete = make_label_table(seed, LETTERS[:size], annotators=2 + seed % 3)
     numbers = np.array([[LETTERS.index(each) for each in unit] for unit in complete])
-    assert close(figures(complete)["fleiss"].value, fleiss_kappa(aggregate_raters(numbers, n_cat=size)[0]))
-    some = made_up(seed, LETTERS[:size], annotators=3, missing=0.2)
-    pairs = [figure for figure in figures(some).values() if figure.metric == "cohen"]
+    assert is_close(
+        compute_coefficients(complete)["fleiss"].value, fleiss_kappa(aggregate_raters(numbers, n_cat=size)[0])
+    )
+    incomplete = make_label_table(seed, LETTERS[:size], annotators=3, missing=0.2)
+    pairs = [coefficient for coefficient in compute_coefficients(incomplete).values() if coefficient.metric == "cohen"]
     assert len(pairs) == 3
-    for figure in pairs:
-        one, other = (NAMES.index(name) for name in figure.annotators)
-        both = [(LETTERS.index(unit[one]), LETTERS.index(unit[other])) for unit in some if unit[one] and unit[other]]
+    for coefficient in pairs:
+        one, other = (NAMES.index(name) for name in coefficient.annotators)
+        both = [
+            (LETTERS.index(unit[one]), LETTERS.index(unit[other])) for unit in incomplete if unit[one] and unit[other]
+        ]
         oracle = cohens_kappa(to_table(np.array(both), bins=size)[0], return_results=False)
-        assert close(figure.value, oracle)
+        assert is_close(coefficient.value, oracle)
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_alpha_of_sets_is_as_nltk_and_krippendorff_say(seed: int) -> None:
-    units = made_up(seed, SETS, annotators=3, missing=0.2)
-    found = figures(units, "dialog_act")["alpha"]
+def test_alpha_of_sets_equals_nltk_and_krippendorff(seed: int) -> None:
+    units = make_label_table(seed, SETS, annotators=3, missing=0.2)
+    found = compute_coefficients(units, "dialog_act")["alpha"]
     assert found.level == "masi"
 
-    def distance(one: frozenset[str], other: frozenset[str]) -> float:
+    def set_distance(one: frozenset[str], other: frozenset[str]) -> float:
         return float(nltk_masi_distance(one, other)) if one | other else 0.0
 
-    assert close(found.value, task(units, distance).alpha())
+    assert is_close(found.value, make_task(units, set_distance).alpha())
     counts = np.array([[unit.count(each) for each in SETS] for unit in units])
     between = masi_distance([frozenset(each) for each in SETS])
     oracle = krippendorff.alpha(
         value_counts=counts, level_of_measurement=lambda v1, v2, i1, i2, n_v, dtype: between[i1, i2]
     )
-    assert close(found.value, oracle)
+    assert is_close(found.value, oracle)
 
 
-def test_the_distance_of_sets_is_nltks() -> None:
+def test_set_distance_equals_nltk() -> None:
     sets = [frozenset(each) for each in [*SETS, ["d", "e"], ["b", "d"]]]
     between = masi_distance(sets)
     for at, one in enumerate(sets):
         for to, other in enumerate(sets):
             expected = nltk_masi_distance(one, other) if one | other else 0.0
-            assert close(float(between[at, to]), expected)
+            assert is_close(float(between[at, to]), expected)
 
 
-def test_passonneaus_degrees() -> None:
+def test_set_distance_follows_passonneau() -> None:
     between = masi_distance([frozenset("ab"), frozenset("ab"), frozenset("a"), frozenset("bc"), frozenset("cd")])
     assert between[0].tolist() == pytest.approx([0, 0, 1 - 1 / 2 * 2 / 3, 1 - 1 / 3 * 1 / 3, 1])
 
@@ -141,20 +145,20 @@ _CELL = st.one_of(st.none(), st.integers(0, 2))
 
 @pytest.mark.sweep
 @given(st.lists(st.tuples(_CELL, _CELL, _CELL), min_size=2, max_size=20))
-def test_alpha_of_any_table_is_as_krippendorff_says(units: list[tuple[int | None, ...]]) -> None:
+def test_alpha_of_random_tables_equals_krippendorff(units: list[tuple[int | None, ...]]) -> None:
     matrix = np.array([[np.nan if each is None else each for each in unit] for unit in units], dtype=float).T
     paired = [[each for each in unit if each is not None] for unit in units]
-    assume(len({each for unit in paired if len(unit) > 1 for each in unit}) > 1)  # else it is not defined
+    assume(len({each for unit in paired if len(unit) > 1 for each in unit}) > 1)  # otherwise alpha is undefined
     ordinal = krippendorff.alpha(matrix, level_of_measurement="ordinal", value_domain=[0, 1, 2])
-    found = figures(units, "completeness")["alpha"]
+    found = compute_coefficients(units, "completeness")["alpha"]
     assert found.level == "ordinal"
-    assert close(found.value, ordinal)
-    lettered = [[None if each is None else LETTERS[each] for each in unit] for unit in units]
+    assert is_close(found.value, ordinal)
+    letters = [[None if each is None else LETTERS[each] for each in unit] for unit in units]
     nominal = krippendorff.alpha(matrix, level_of_measurement="nominal")
-    assert close(figures(lettered)["alpha"].value, nominal)
+    assert is_close(compute_coefficients(letters)["alpha"].value, nominal)
 
 
-def test_krippendorffs_own_example() -> None:
+def test_krippendorff_published_example() -> None:
     """Computing Krippendorff's alpha-reliability (Krippendorff 2011), section C: 0.743 nominal, 0.815 ordinal."""
     observers = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
@@ -163,5 +167,8 @@ def test_krippendorffs_own_example() -> None:
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
     ]
     units = list(zip(*observers, strict=True))
-    assert round(figures(units)["alpha"].value or 0, 3) == 0.815
-    assert round(figures([[each and str(each) for each in unit] for unit in units])["alpha"].value or 0, 3) == 0.743
+    assert round(compute_coefficients(units)["alpha"].value or 0, 3) == 0.815
+    assert (
+        round(compute_coefficients([[each and str(each) for each in unit] for unit in units])["alpha"].value or 0, 3)
+        == 0.743
+    )

@@ -1,4 +1,4 @@
-"""Figures of other answers than pass and fail: an interval only where a sample was asked, and one that holds."""
+"""Metrics of scores and lists have an interval only after a sample was reviewed, with the stated coverage."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ N = 300
 SOFT = "soft_score"
 
 
-def figures(rows: Sequence[ScoredItem]) -> list[Metric]:
-    """A pass rate, the mean score, the mean product of two after each other, and something else."""
+def compute_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
+    """Return a pass rate, the mean score, the mean product of pairs of scores, and an unrelated metric."""
     scores = np.array([float(row.values[SOFT]) for row in rows])
     products = scores.reshape(-1, 2).prod(axis=1)
     return [
@@ -37,15 +37,15 @@ def figures(rows: Sequence[ScoredItem]) -> list[Metric]:
     ]
 
 
-def scores(seed: int, n: int = N) -> tuple[list[float], list[float]]:
-    """(the benchmark's, people's): they differ on an item in five, and then in either direction."""
+def make_scores(seed: int, n: int = N) -> tuple[list[float], list[float]]:
+    """Return benchmark and human scores, which differ for up to a fifth of the items, in both directions."""
     generator = np.random.default_rng(seed)
     people = generator.choice([0.0, 0.3, 0.6, 0.9, 1.0], n, p=[0.2, 0.1, 0.1, 0.1, 0.5])
     own = np.where(generator.random(n) < 0.2, generator.permutation(people), people)
     return own.tolist(), people.tolist()
 
 
-def asked_of(
+def make_answers(
     people: Sequence[Any], places: Sequence[int], *, random: bool = True, criterion: str = SOFT
 ) -> CriterionAnswers:
     chosen = set(places)
@@ -54,12 +54,12 @@ def asked_of(
     return CriterionAnswers(criterion, settled, flags, [flag and random for flag in flags], [False] * len(people))
 
 
-def run_of(
-    own: Sequence[float], people: Sequence[float], places: Sequence[int], asked: Sequence[CriterionAnswers] = ()
+def make_input(
+    own: Sequence[float], people: Sequence[float], places: Sequence[int], answers: Sequence[CriterionAnswers] = ()
 ) -> EstimationInput:
-    """Verdicts of the items at these places were confirmed, as those of a random sample."""
+    """Return the input where the verdicts of a random sample, at these places, are confirmed."""
     rows = [ScoredItem(f"i{at}", "calls", None, score > 0, values={SOFT: score}) for at, score in enumerate(own)]
-    known = {at: people[at] for each in asked for at, flag in enumerate(each.is_reviewed) if flag}
+    known = {at: people[at] for each in answers for at, flag in enumerate(each.is_reviewed) if flag}
     after = [
         replace(row, values={SOFT: known[at]}, overrides={("item", SOFT): known[at]}) if at in known else row
         for at, row in enumerate(rows)
@@ -67,25 +67,26 @@ def run_of(
     standings = [ItemStatus("calls", row.valid, None, ("",), len(places) / len(rows)) for row in rows]
     for at in places:
         standings[at] = replace(standings[at], human=rows[at].valid, is_random=True, is_sample_reviewed=True)
-    return EstimationInput(rows, after, standings, figures, asked)
+    return EstimationInput(rows, after, standings, compute_metrics, answers)
 
 
-def found(run: EstimationInput) -> dict[str, MetricEstimate]:
+def estimate(run: EstimationInput) -> dict[str, MetricEstimate]:
     return {one.name: one for one in estimate_metrics(run, half_width=2.0)}
 
 
-def sample(many: int, seed: int = 0) -> list[int]:
+def draw_sample(many: int, seed: int = 0) -> list[int]:
     chosen: list[int] = np.random.default_rng([9, seed]).choice(N, many, replace=False).tolist()
     return chosen
 
 
 @pytest.mark.sweep
-def test_a_sample_that_was_asked_makes_an_interval_of_scores_and_of_their_products() -> None:
-    own, people = scores(1)
-    places = sample(80)
-    one = found(run_of(own, people, places, [asked_of(people, places)]))
+def test_reviewed_scores_give_intervals_for_scores_and_products() -> None:
+    own, people = make_scores(1)
+    places = draw_sample(80)
+    one = estimate(make_input(own, people, places, [make_answers(people, places)]))
     truth = {
-        each.name: each.value for each in figures([ScoredItem("", "", None, None, values={SOFT: v}) for v in people])
+        each.name: each.value
+        for each in compute_metrics([ScoredItem("", "", None, None, values={SOFT: v}) for v in people])
     }
     for name in ("soft", "chains"):
         each, value = one[name], truth[name]
@@ -97,44 +98,48 @@ def test_a_sample_that_was_asked_makes_an_interval_of_scores_and_of_their_produc
 
 
 @pytest.mark.sweep
-def test_a_sample_that_was_only_asked_whether_items_pass_says_so() -> None:
-    own, people = scores(2)
-    for each in (found(run_of(own, people, sample(40)))[name] for name in ("soft", "chains")):
+def test_reviews_of_verdicts_only_give_no_interval_for_scores() -> None:
+    own, people = make_scores(2)
+    for each in (estimate(make_input(own, people, draw_sample(40)))[name] for name in ("soft", "chains")):
         assert each.low is None and each.method == "not asked" and each.corrected == each.automatic
         assert SOFT in explain_method(each.method, each.criteria)
-    assert found(run_of(own, people, []))["soft"].method == "known only"
+    assert estimate(make_input(own, people, []))["soft"].method == "known only"
 
 
-def test_who_says_a_score_only_where_it_is_wrong_makes_no_interval() -> None:
-    """What was said of some items of the sample was chosen: those that nobody scored may all be right."""
-    own, people = scores(3)
-    places = sample(80)
+def test_reviews_of_wrong_scores_only_give_no_interval() -> None:
+    """The reviewed items were selected by their error, so the other items may all be right."""
+    own, people = make_scores(3)
+    places = draw_sample(80)
     wrong = [at for at in places if own[at] != people[at]]
-    one = found(run_of(own, people, places, [asked_of(people, wrong)]))["soft"]
+    one = estimate(make_input(own, people, places, [make_answers(people, wrong)]))["soft"]
     assert 0 < len(wrong) < 80 and one.low is None and one.method == "not asked"
-    picked = found(run_of(own, people, [], [asked_of(people, wrong, random=False)]))["soft"]
+    picked = estimate(make_input(own, people, [], [make_answers(people, wrong, random=False)]))["soft"]
     assert picked.low is None and picked.method == "known only" and picked.n_known == len(wrong)
 
 
-def test_scores_that_are_all_known_have_no_width() -> None:
-    own, people = scores(4)
-    one = found(run_of(own, people, [], [asked_of(people, range(N), random=False)]))["soft"]
+def test_fully_reviewed_scores_have_zero_width_interval() -> None:
+    own, people = make_scores(4)
+    one = estimate(make_input(own, people, [], [make_answers(people, range(N), random=False)]))["soft"]
     assert one.method == "all known" and one.low == one.high == one.corrected == pytest.approx(np.mean(people))
 
 
-def drawn(own: Sequence[Any], people: Sequence[Any], criterion: str, places: Sequence[int]) -> list[dict[int, Any]]:
+def draw_answers(
+    own: Sequence[Any], people: Sequence[Any], criterion: str, places: Sequence[int]
+) -> list[dict[int, Any]]:
     rows = [ScoredItem(f"i{at}", "c", None, True, values={criterion: value}) for at, value in enumerate(own)]
     standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
-    answers = AnswerModel(rows, standings, asked_of(people, places, criterion=criterion))
+    answers = AnswerModel(rows, standings, make_answers(people, places, criterion=criterion))
     assert answers.is_sampled
     return [dict(each) for each in answers.iter_draws(200)]
 
 
-def test_answers_stay_on_their_scale_and_known_items_are_never_drawn() -> None:
+def test_draws_stay_on_their_scale_and_exclude_reviewed_items() -> None:
     places = range(0, 100, 4)
-    zero_to_two = drawn([0, 1, 2, 2] * 25, [1, 1, 2, 0] * 25, "completeness", places)
-    labels = drawn([["agent_other"]] * 100, [["agent_other"], ["agent_reject_request"]] * 50, "dialog_act", range(40))
-    names = drawn([["a"], []] * 50, [["a"], ["b", "c"]] * 50, "hallucinated", range(40))
+    zero_to_two = draw_answers([0, 1, 2, 2] * 25, [1, 1, 2, 0] * 25, "completeness", places)
+    labels = draw_answers(
+        [["agent_other"]] * 100, [["agent_other"], ["agent_reject_request"]] * 50, "dialog_act", range(40)
+    )
+    names = draw_answers([["a"], []] * 50, [["a"], ["b", "c"]] * 50, "hallucinated", range(40))
     assert {value for each in zero_to_two for value in each.values()} <= {0, 1, 2}
     assert {at for each in zero_to_two for at in each}.isdisjoint(places)
     assert {label for each in labels for value in each.values() for label in value} > {"agent_reject_request"}
@@ -142,14 +147,14 @@ def test_answers_stay_on_their_scale_and_known_items_are_never_drawn() -> None:
     assert {("b", "c")} < of_none <= {("a",), ("b", "c"), (PLACEHOLDER_NAME,)}
 
 
-def test_where_no_error_was_seen_yet_one_is_drawn_as_people_answer_elsewhere() -> None:
-    """A 1 that is wrong is mostly a 0 where people say nothing but 0 and 1; not a half, which moves a mean less."""
+def test_unseen_errors_are_drawn_from_common_answers() -> None:
+    """If all reviews are 0 or 1, a wrong 1 is mostly drawn as 0, which changes a mean more than 0.5 would."""
     own = [1.0, 0.0] * 300
-    values = [value for each in drawn(own, own, SOFT, range(60)) for at, value in each.items() if at % 2 == 0]
+    values = [value for each in draw_answers(own, own, SOFT, range(60)) for at, value in each.items() if at % 2 == 0]
     assert np.mean(np.array(values) == 0.0) > 0.9 and any(0 < value < 1 for value in values)
 
 
-def test_items_are_told_apart_by_what_the_rest_of_their_chain_says() -> None:
+def test_cells_depend_on_other_items_of_the_chain() -> None:
     chains = ["one", "two", "two", "three", "three", "three", None]
     own = [0.0, 0.5, 0.0, 1.0, 0.4, 1.0, 1.0]
     rows = [
@@ -160,17 +165,17 @@ def test_items_are_told_apart_by_what_the_rest_of_their_chain_says() -> None:
     ]
     assert describe_chain_contexts(rows, own) == ["", "others are 0", *["others count"] * 4, ""]
     standings = [ItemStatus("c", True, None, ("",), 0.1) for _ in rows]
-    names = AnswerModel(rows, standings, asked_of(own, range(0, 7, 2))).population.cell_keys
+    names = AnswerModel(rows, standings, make_answers(own, range(0, 7, 2))).population.cell_keys
     assert {(name.automatic, name.context) for name in names} == {
         ("least", ""), ("high", "others are 0"), ("least", "others count"),
         ("most", "others count"), ("low", "others count"), ("most", ""),
     }  # fmt: skip
 
 
-def test_other_answers_are_drawn_as_often_as_people_gave_them() -> None:
-    """Of answers 1.0 that do not stand people make 0.25 three times as often as 0.75."""
+def test_answers_are_drawn_as_often_as_reviewed() -> None:
+    """Annotators change 1.0 to 0.25 three times as often as to 0.75."""
     own, people = [1.0] * 2000, ([1.0] * 4 + [0.25] * 3 + [0.75]) * 250
-    draws = drawn(own, people, SOFT, range(1000))
+    draws = draw_answers(own, people, SOFT, range(1000))
     changed = np.array([len(each) for each in draws])
     means = np.array([np.mean(list(each.values())) for each in draws])
     assert abs(changed.mean() / 1000 - 0.5) < 0.01
@@ -178,9 +183,7 @@ def test_other_answers_are_drawn_as_often_as_people_gave_them() -> None:
 
 
 @pytest.mark.parametrize(("variance", "reviewed", "left"), [(0.001, 60, 440), (0.004, 30, 170)])
-def test_needed_is_where_the_variance_of_a_mean_over_what_is_left_is_small_enough(
-    variance: float, reviewed: int, left: int
-) -> None:
+def test_needed_reviews_reach_the_target_variance(variance: float, reviewed: int, left: int) -> None:
     further = count_needed_uniform_reviews(variance, reviewed, left, 0.04)
     assert further is not None and 0 < further <= left
     then = [variance * (reviewed / (reviewed + more)) * ((left - more) / left) for more in (further - 1, further)]
@@ -193,19 +196,21 @@ def test_needed_is_where_the_variance_of_a_mean_over_what_is_left_is_small_enoug
 
 
 @pytest.mark.sweep
-def test_the_intervals_hold_as_often_as_they_say() -> None:
-    held, rounds = np.zeros(2), 60
+def test_intervals_have_the_stated_coverage() -> None:
+    hits, rounds = np.zeros(2), 60
     for at in range(rounds):
-        own, people = map(np.array, scores(at))
-        places = sample(60, at)
-        run = run_of(own.tolist(), people.tolist(), places)
-        answers = AnswerModel(run.automatic_items, run.statuses, asked_of(people.tolist(), places))
+        own, people = map(np.array, make_scores(at))
+        places = draw_sample(60, at)
+        run = make_input(own.tolist(), people.tolist(), places)
+        answers = AnswerModel(run.automatic_items, run.statuses, make_answers(people.tolist(), places))
         known = own.copy()
         known[places] = people[places]
-        made = np.tile(known, (300, 1))
-        for row, others in zip(made, answers.iter_draws(300, at), strict=True):
+        draws = np.tile(known, (300, 1))
+        for row, others in zip(draws, answers.iter_draws(300, at), strict=True):
             row[list(others)] = list(others.values())
-        for which, value in enumerate((lambda of: of.mean(axis=1), lambda of: (of[:, ::2] * of[:, 1::2]).mean(axis=1))):
-            low, high = np.percentile(value(made), UNEVEN_INTERVAL_PERCENTILES)
-            held[which] += low <= value(people[np.newaxis])[0] <= high
-    assert (held / rounds >= 0.92).all(), held
+        for which, value in enumerate(
+            (lambda draw: draw.mean(axis=1), lambda draw: (draw[:, ::2] * draw[:, 1::2]).mean(axis=1))
+        ):
+            low, high = np.percentile(value(draws), UNEVEN_INTERVAL_PERCENTILES)
+            hits[which] += low <= value(people[np.newaxis])[0] <= high
+    assert (hits / rounds >= 0.92).all(), hits

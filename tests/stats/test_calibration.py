@@ -1,4 +1,4 @@
-"""Calibration: confusion matrices, figures with intervals, and the kinds of cases that a source gets wrong."""
+"""Calibration computes confusion matrices, measures with intervals, and groups of errors for each source."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ from fcreview.stats.calibration import (
 )
 
 
-def case(item: int, said: Any, settled: Any, **fields: Any) -> VerdictPair:
+def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:
     known: dict[str, Any] = {"source": "rule", "judge": None, "criterion": "correct", "is_random": False}
     where: dict[str, Any] = {"benchmark": "bfcl", "category": "simple"}
-    return VerdictPair(item=item, automatic=said, human=settled, **(known | where | fields))
+    return VerdictPair(item=item, automatic=automatic, human=human, **(known | where | fields))
 
 
 @given(counts=st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any))
-def test_the_figures_of_a_confusion_matrix(counts: list[int]) -> None:
+def test_measures_of_a_confusion_matrix(counts: list[int]) -> None:
     tp, fp, fn, tn = counts
     rates = {rate.metric: rate for rate in compute_binary_measures(counts)}
 
-    def share(part: int, whole: int) -> Any:
+    def expected_rate(part: int, whole: int) -> Any:
         return None if whole == 0 else pytest.approx(part / whole, abs=1e-9)
 
-    assert rates["tpr"].value == share(tp, tp + fn) and rates["tnr"].value == share(tn, tn + fp)
-    assert rates["precision"].value == share(tp, tp + fp) and rates["f1"].value == share(2 * tp, 2 * tp + fp + fn)
+    assert rates["tpr"].value == expected_rate(tp, tp + fn) and rates["tnr"].value == expected_rate(tn, tn + fp)
+    assert rates["precision"].value == expected_rate(tp, tp + fp) and rates["f1"].value == expected_rate(
+        2 * tp, 2 * tp + fp + fn
+    )
     assert rates["agreement"].n == sum(counts)
     for rate in rates.values():
         if rate.value is not None and rate.low is not None and rate.high is not None:
             assert rate.low - 1e-9 <= rate.value <= rate.high + 1e-9 or rate.interval == "bootstrap"
 
 
-def test_sources_judges_and_criteria_do_not_mix() -> None:
+def test_sources_judges_and_criteria_are_separate() -> None:
     cases = [
-        case(1, True, True),
-        case(1, False, True, source="judge", judge="oak"),
-        case(1, True, True, source="judge", judge="elm"),
-        case(2, 1, 2.0, source="judge", judge="elm", criterion="completeness"),
+        make_pair(1, True, True),
+        make_pair(1, False, True, source="judge", judge="oak"),
+        make_pair(1, True, True, source="judge", judge="elm"),
+        make_pair(2, 1, 2.0, source="judge", judge="elm", criterion="completeness"),
     ]
     groups = list(compute_calibrations(cases, ("overall",)))
     assert [(g.source, g.judge, g.criterion, g.n) for g in groups] == [
@@ -55,17 +57,17 @@ def test_sources_judges_and_criteria_do_not_mix() -> None:
     assert groups[0].rates[0].value == 0.0 and not groups[0].binary
 
 
-def test_a_number_is_the_same_number_however_it_is_written() -> None:
+def test_integers_equal_floats() -> None:
     (group,) = compute_calibrations(
-        [case(1, 1, 1.0, criterion="completeness"), case(2, 1.0, 1, criterion="completeness")], ("overall",)
+        [make_pair(1, 1, 1.0, criterion="completeness"), make_pair(2, 1.0, 1, criterion="completeness")], ("overall",)
     )
     assert group.rates[0].value == 1.0
 
 
-def test_each_scope_has_its_groups_and_leaves_out_what_has_none() -> None:
+def test_each_scope_omits_items_without_a_group() -> None:
     cases = [
-        case(1, True, False, category="live", error="value_error", function="f", tier="rule tier"),
-        case(2, True, True, category="simple"),
+        make_pair(1, True, False, category="live", error="value_error", function="f", tier="rule tier"),
+        make_pair(2, True, True, category="simple"),
     ]
     found = {scope: [g.name for g in compute_calibrations(cases, (scope,))] for scope in CALIBRATION_SCOPES}
     assert found == {
@@ -74,8 +76,8 @@ def test_each_scope_has_its_groups_and_leaves_out_what_has_none() -> None:
     }  # fmt: skip
 
 
-def test_how_reviews_were_chosen_is_said() -> None:
-    by_hand, random = case(1, True, True), case(2, True, False, is_random=True)
+def test_result_states_how_items_were_selected() -> None:
+    by_hand, random = make_pair(1, True, True), make_pair(2, True, False, is_random=True)
     chosen = [
         next(iter(compute_calibrations(cases, ("overall",)))).chosen
         for cases in ([by_hand], [random], [by_hand, random])
@@ -83,12 +85,12 @@ def test_how_reviews_were_chosen_is_said() -> None:
     assert chosen == ["by hand", "random", "both"]
 
 
-def test_wrong_cases_by_kind_with_how_often_the_source_says_so() -> None:
+def test_error_groups_count_wrong_and_all_items() -> None:
     cases = [
-        case(1, False, True, error="value_error"),
-        case(2, False, True, error="value_error"),
-        case(3, False, False, error="value_error"),
-        case(4, True, True, error="type_error"),
+        make_pair(1, False, True, error="value_error"),
+        make_pair(2, False, True, error="value_error"),
+        make_pair(3, False, False, error="value_error"),
+        make_pair(4, True, True, error="type_error"),
     ]
     kinds = [
         (kind.by, kind.name, kind.automatic, kind.human, kind.wrong, kind.of, kind.items)

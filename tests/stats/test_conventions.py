@@ -1,4 +1,4 @@
-"""Figures of one run by the conventions of each tool. Every expected value is computed by hand."""
+"""Metrics of one run by the conventions of each tool. Every expected value is computed by hand."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def find_row(rows: list[ConventionRow], figure: str, convention: str) -> Convent
     return next(row for row in rows if row.figure == figure and convention in row.convention)
 
 
-def test_one_success_makes_all() -> None:
-    """Tasks whose trials are all infrastructure errors vanish from the denominator of tau2-bench."""
+def test_one_success_in_all_trials() -> None:
+    """tau2-bench omits tasks whose trials are all infrastructure errors from the denominator."""
     trials = [Trial("a0", "a", True), Trial("b0", "b", False, "not run"), Trial("c0", "c", False, "not run")]
     rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=1))
     own, harbor = find_row(rows, "accuracy", "tau2-bench"), find_row(rows, "accuracy", "Harbor")
@@ -23,7 +23,7 @@ def test_one_success_makes_all() -> None:
     assert (spread.low, spread.high) == (pytest.approx(1 / 3), 1.0)
 
 
-def test_one_short_task_lowers_k_for_all() -> None:
+def test_task_with_fewest_trials_limits_k() -> None:
     trials = [Trial(f"a{n}", "a", True) for n in range(2)] + [
         Trial("b0", "b", True),
         Trial("b1", "b", False, "not run"),
@@ -35,7 +35,7 @@ def test_one_short_task_lowers_k_for_all() -> None:
     assert (planned.value, planned.items) == (0.5, ("b1",))
 
 
-def test_errors_are_failures_or_left_out() -> None:
+def test_errors_are_failures_or_omitted() -> None:
     trials = [Trial("a0", "a", True), Trial("a1", "a", False, "error"), Trial("b0", "b", False)]
     rows = compare_conventions(TrialTable(trials, "tau-bench v1"))
     assert find_row(rows, "accuracy", "tau-bench v1").value == pytest.approx(1 / 3)
@@ -44,7 +44,7 @@ def test_errors_are_failures_or_left_out() -> None:
     assert find_row(rows, "pass^1", "tau-bench v1").value == pytest.approx((1 / 2 + 0 / 2) / 2)
 
 
-def test_accuracy_is_a_mean_over_trials_or_over_tasks() -> None:
+def test_accuracy_is_a_mean_over_trials_or_tasks() -> None:
     trials = [Trial(f"a{n}", "a", True) for n in range(3)] + [Trial("b0", "b", False)]
     rows = compare_conventions(TrialTable(trials, "Inspect"))
     by_task, by_trial = find_row(rows, "accuracy", "Inspect"), find_row(rows, "accuracy", "Harbor")
@@ -52,7 +52,7 @@ def test_accuracy_is_a_mean_over_trials_or_over_tasks() -> None:
     assert by_trial.items == ("b0",), "the item of the task with fewer trials than others"
 
 
-def test_missing_trials_count_by_the_file_or_as_planned() -> None:
+def test_missing_trials_use_actual_or_planned_count() -> None:
     trials = [Trial("a0", "a", True), Trial("a1", "a", False), Trial("b0", "b", True)]
     rows = compare_conventions(TrialTable(trials, "tau-bench v1", planned=4))
     assert find_row(rows, "pass^1", "tau-bench v1").value == pytest.approx((1 / 2 + 1 / 2) / 2)
@@ -64,18 +64,18 @@ def test_missing_trials_count_by_the_file_or_as_planned() -> None:
     assert [row.n for row in planned] == [8] * 3
 
 
-def test_more_trials_than_planned_do_not_raise_k() -> None:
+def test_extra_trials_do_not_raise_k() -> None:
     trials = [Trial(f"{task}{n}", task, True) for task in "ab" for n in range(3)]
     rows = compare_conventions(TrialTable(trials, "tau2-bench", planned=2))
     assert {row.figure for row in rows} == {"accuracy", "pass^1", "pass^2", "pass@2"}
 
 
-def test_a_tool_without_repeats_has_no_convention_for_them() -> None:
+def test_tool_without_repeats_has_no_convention() -> None:
     trials = [Trial("a0", "a", True), Trial("a1", "a", False)]
     assert not any("BFCL" in row.convention for row in compare_conventions(TrialTable(trials, "Inspect")))
 
 
-def test_conventions_that_agree_are_one_row() -> None:
+def test_equal_conventions_share_a_row() -> None:
     rows = compare_conventions(TrialTable([Trial("a0", "a", True), Trial("b0", "b", False)], "Inspect"))
     assert [(row.figure, row.convention, row.value) for row in rows] == [("accuracy", "Inspect and all others", 0.5)]
     assert compare_conventions(TrialTable([], "Inspect"))[0].value is None

@@ -1,5 +1,4 @@
-"""Intervals and posteriors are those of scipy and statsmodels: in closed form to 1e-9, drawn ones as near as drawing
-comes."""
+"""Intervals and posteriors equal those of SciPy and statsmodels: to 1e-9 in closed form, approximately if drawn."""
 
 from __future__ import annotations
 
@@ -14,18 +13,18 @@ from fcreview.stats.posterior import Cells, draw_posterior
 from tests.oracles import beta, betabinom, betaln, binomtest, kstest, normal_quantile, proportion_confint
 
 
-def cells(*rows: tuple[int, int, int, int]) -> Cells:
-    """(pool, reviewed, passed, left)"""
+def make_cells(*rows: tuple[int, int, int, int]) -> Cells:
+    """Return cells from rows of (pool, reviewed, passed, left)."""
     columns = [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
     return Cells(*columns, np.full(len(rows), 0.1))
 
 
-def test_a_normal_interval_is_as_wide_as_scipy_says() -> None:
+def test_normal_quantile_equals_scipy() -> None:
     assert normal_quantile((1 + CONFIDENCE_LEVEL) / 2) == pytest.approx(NORMAL_QUANTILE, abs=1e-12)
 
 
 @given(n=st.integers(1, 5000), part=st.floats(0, 1))
-def test_wilson_is_that_of_scipy_and_statsmodels(n: int, part: float) -> None:
+def test_wilson_interval_equals_scipy_and_statsmodels(n: int, part: float) -> None:
     passed = round(n * part)
     found = binomtest(passed, n).proportion_ci(method="wilson")
     assert wilson_interval(passed, n) == pytest.approx((found.low, found.high), abs=1e-9)
@@ -33,10 +32,8 @@ def test_wilson_is_that_of_scipy_and_statsmodels(n: int, part: float) -> None:
 
 
 @given(first=st.floats(0.01, 900), second=st.floats(0.01, 900), reviewed=st.integers(0, 300), part=st.floats(0, 1))
-def test_the_evidence_of_a_cell_is_scipys_beta_binomial(
-    first: float, second: float, reviewed: int, part: float
-) -> None:
-    """But for how many orders the passes may come in, which no prior has a part in."""
+def test_evidence_of_a_cell_equals_beta_binomial(first: float, second: float, reviewed: int, part: float) -> None:
+    """The evidence omits the binomial coefficient, which does not depend on the prior."""
     passed = round(reviewed * part)
     (found,) = posterior._log_evidence(
         np.array([first]), np.array([second]), np.array([reviewed]), np.array([passed])
@@ -46,20 +43,20 @@ def test_the_evidence_of_a_cell_is_scipys_beta_binomial(
 
 
 @pytest.mark.parametrize(("reviewed", "passed"), [(20, 3), (1, 0), (50, 50), (200, 87)])
-def test_rates_of_a_cell_have_jeffreys_interval(reviewed: int, passed: int) -> None:
-    """Of a population without end, where the remainder adds nothing: statsmodels' Jeffreys interval is its middle."""
+def test_rates_of_a_cell_have_the_jeffreys_interval(reviewed: int, passed: int) -> None:
+    """The population is so large that the rate of the remaining items equals the posterior rate."""
     left = 10**9
-    rates = draw_posterior(cells((0, reviewed, passed, left)), 20_000, 5).passes[:, 0] / left
+    rates = draw_posterior(make_cells((0, reviewed, passed, left)), 20_000, 5).passes[:, 0] / left
     assert kstest(rates, beta(passed + 0.5, reviewed - passed + 0.5).cdf).pvalue > 0.001
     low, high = proportion_confint(passed, reviewed, method="jeffreys")
     assert np.percentile(rates, (2.5, 97.5)) == pytest.approx((low, high), abs=0.02 * (high - low) + 1e-6)
 
 
 @pytest.mark.parametrize(("reviewed", "passed", "left"), [(20, 3, 400), (1, 0, 50), (200, 199, 5)])
-def test_what_is_left_of_a_cell_is_scipys_beta_binomial(reviewed: int, passed: int, left: int) -> None:
-    passes = draw_posterior(cells((0, reviewed, passed, left)), 40_000).passes[:, 0]
+def test_remaining_passes_of_a_cell_equal_beta_binomial(reviewed: int, passed: int, left: int) -> None:
+    passes = draw_posterior(make_cells((0, reviewed, passed, left)), 40_000).passes[:, 0]
     exact = betabinom(left, passed + 0.5, reviewed - passed + 0.5)
     share = np.bincount(passes, minlength=left + 1) / len(passes)
     assert (
         np.abs(share.cumsum() - exact.cdf(np.arange(left + 1))).max() < 1.95 / len(passes) ** 0.5
-    )  # Kolmogorov, 0.1 %
+    )  # Kolmogorov-Smirnov test at the 0.1 % level

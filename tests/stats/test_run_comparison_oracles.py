@@ -1,4 +1,4 @@
-"""McNemar's test, the paired interval and Mann and Whitney's U are those of scipy and statsmodels, to 1e-9."""
+"""McNemar's test, the paired interval and the Mann-Whitney U equal those of SciPy and statsmodels to 1e-9."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLIPS = st.integers(0, 400)
 
 
 @given(only_a=FLIPS, only_b=FLIPS, same=st.integers(0, 50))
-def test_mcnemars_p_is_that_of_scipy_and_statsmodels(only_a: int, only_b: int, same: int) -> None:
+def test_mcnemar_p_equals_scipy_and_statsmodels(only_a: int, only_b: int, same: int) -> None:
     assume(only_a + only_b)
     found = mcnemar_p_value(only_a, only_b)
     assert found == pytest.approx(binomtest(only_a, only_a + only_b).pvalue, abs=1e-9)
@@ -22,7 +22,7 @@ def test_mcnemars_p_is_that_of_scipy_and_statsmodels(only_a: int, only_b: int, s
 
 
 @given(only_a=st.integers(0, 40), only_b=st.integers(0, 40), same=st.integers(1, 200))
-def test_the_paired_interval_ends_where_scipy_finds_the_root(only_a: int, only_b: int, same: int) -> None:
+def test_paired_interval_equals_roots_of_scipy(only_a: int, only_b: int, same: int) -> None:
     n = only_a + only_b + same
     value = (only_a - only_b) / n
     for end, outside, rejects in zip(
@@ -33,7 +33,7 @@ def test_the_paired_interval_ends_where_scipy_finds_the_root(only_a: int, only_b
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_upset_is_scipys_u_as_a_standard_score(passing: list[float], failing: list[float]) -> None:
+def test_upset_score_is_standardized_u_of_scipy(passing: list[float], failing: list[float]) -> None:
     n, m = len(passing), len(failing)
     u = mannwhitneyu(failing, passing, method="asymptotic").statistic
     assert compute_upset_score(sorted(passing), failing) == pytest.approx(

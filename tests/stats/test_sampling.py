@@ -1,4 +1,4 @@
-"""What is drawn, how likely that was, and who gets what."""
+"""Samples are stratified and reproducible, and shares of annotators overlap as requested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sizes = st.dictionaries(st.text(max_size=3), st.integers(1, 400), min_size=1, ma
 
 
 @given(sizes, st.data())
-def test_every_stratum_gets_its_proportion_and_one_at_least(sizes: dict[str, int], data: st.DataObject) -> None:
+def test_each_stratum_gets_its_proportion_and_at_least_one_item(sizes: dict[str, int], data: st.DataObject) -> None:
     total = data.draw(st.integers(len(sizes), sum(sizes.values())))
     strata = allocate_proportionally(sizes, total)
     assert {stratum.name: stratum.size for stratum in strata} == sizes
@@ -37,27 +37,27 @@ def test_every_stratum_gets_its_proportion_and_one_at_least(sizes: dict[str, int
             assert abs(stratum.drawn - quota) < 1
 
 
-def test_proportions_are_kept_where_they_are_whole() -> None:
+def test_whole_proportions_are_exact() -> None:
     drawn = {stratum.name: stratum.drawn for stratum in allocate_proportionally({"a": 60, "b": 30, "c": 10}, 10)}
     assert drawn == {"a": 6, "b": 3, "c": 1}
     assert [each.drawn for each in allocate_proportionally({"a": 97, "b": 2, "c": 1}, 10)] == [8, 1, 1]
 
 
-def test_what_cannot_be_drawn_is_said() -> None:
+def test_impossible_samples_are_errors() -> None:
     with pytest.raises(SamplingError, match="4 of 3 matching items"):
         allocate_proportionally({"a": 3}, 4)
     with pytest.raises(SamplingError, match="2 items from 3 strata"):
         allocate_proportionally({"a": 3, "b": 3, "c": 3}, 2)
 
 
-def test_the_same_seed_draws_the_same_whatever_the_order_and_another_seed_another() -> None:
+def test_sample_depends_on_seed_but_not_on_order() -> None:
     population = {f"item {number}": "ab"[number % 7 == 0] for number in range(100)}
     backwards = dict(reversed(population.items()))
     assert draw_stratified_sample(population, 20, 7) == draw_stratified_sample(backwards, 20, 7)
     assert draw_stratified_sample(population, 20, 7) != draw_stratified_sample(population, 20, 8)
 
 
-def test_inclusion_probabilities_are_those_that_many_draws_have() -> None:
+def test_inclusion_probabilities_equal_observed_frequencies() -> None:
     population = {f"{number}": "large" if number < 30 else "small" for number in range(36)}
     times = 3000
     seen = Counter(item for seed in range(times) for item in draw_stratified_sample(population, 9, seed).items)
@@ -68,19 +68,19 @@ def test_inclusion_probabilities_are_those_that_many_draws_have() -> None:
         assert abs(seen[item] / times - expected) < 5 * (expected * (1 - expected) / times) ** 0.5
 
 
-def test_uniform_is_one_stratum() -> None:
+def test_uniform_sample_has_one_stratum() -> None:
     drawn = draw_stratified_sample(dict.fromkeys("abcdefghij", UNSTRATIFIED), 4, 1)
     assert [(stratum.size, stratum.drawn, stratum.probability) for stratum in drawn.strata] == [(10, 4, 0.4)]
 
 
-def items(count: int) -> list[str]:
+def make_items(count: int) -> list[str]:
     return [f"item {number}" for number in range(count)]
 
 
-def test_the_overlap_is_in_every_share_and_every_other_item_in_one() -> None:
+def test_all_shares_contain_the_overlap_and_one_share_each_other_item() -> None:
     sharing = ShareOptions(["a", "b", "c"], overlap=50, repeats=10, seed=7)
-    overlap = draw_overlap(items(200), sharing)
-    shares = assign_shares(items(200), overlap, sharing)
+    overlap = draw_overlap(make_items(200), sharing)
+    shares = assign_shares(make_items(200), overlap, sharing)
     assert len(overlap) == 50
     owners = Counter(item for share in shares for item in set(share.order))
     assert {item for item, owner in owners.items() if owner == 3} == overlap
@@ -89,24 +89,24 @@ def test_the_overlap_is_in_every_share_and_every_other_item_in_one() -> None:
     assert [len(share.order) for share in shares] == [110, 110, 110]
 
 
-def test_a_repeat_comes_long_after_its_first_time() -> None:
+def test_repeats_come_long_after_the_first_occurrence() -> None:
     sharing = ShareOptions(["a", "b"], overlap=30, repeats=8, seed=3)
-    for share in assign_shares(items(90), draw_overlap(items(90), sharing), sharing):
+    for share in assign_shares(make_items(90), draw_overlap(make_items(90), sharing), sharing):
         assert len(share.repeats) == 8
         for place in share.repeats:
             assert share.order.index(share.order[place]) + 60 // 3 <= place
         assert Counter(share.order).most_common(1)[0][1] == 2
 
 
-def test_everybody_has_an_order_of_their_own() -> None:
+def test_each_share_has_its_own_order() -> None:
     sharing = ShareOptions(["a", "b"], overlap=40)
-    one, other = assign_shares(items(40), draw_overlap(items(40), sharing), sharing)
+    one, other = assign_shares(make_items(40), draw_overlap(make_items(40), sharing), sharing)
     assert sorted(one.order) == sorted(other.order)
     assert one.order != other.order
 
 
-def test_too_many_repeats_and_too_large_an_overlap_are_said() -> None:
+def test_too_many_repeats_or_overlap_items_are_errors() -> None:
     with pytest.raises(SamplingError, match="at most 2"):
-        assign_shares(items(6), set(), ShareOptions(["a"], repeats=3))
+        assign_shares(make_items(6), set(), ShareOptions(["a"], repeats=3))
     with pytest.raises(SamplingError, match="overlap, 7, exceeds"):
-        draw_overlap(items(6), ShareOptions(["a"], overlap=7))
+        draw_overlap(make_items(6), ShareOptions(["a"], overlap=7))

@@ -11,7 +11,7 @@ import pytest
 from fcreview.cli.commands.compare import print_matrix_items
 from fcreview.stats.run_comparison import build_run_matrix
 from tests.cli.conftest import ANSWERS, ERRORS, Cli, write_two
-from tests.stats.comparison_cases import run
+from tests.stats.comparison_cases import make_outcomes
 
 
 @pytest.mark.sweep
@@ -147,7 +147,7 @@ def test_invalid_comparison_is_reported(
 
 @pytest.mark.parametrize(("runs", "marks"), [(60, 60), (61, 40), (300, 40)])
 def test_matrix_marks_best_and_weakest_of_many_runs(capsys: pytest.CaptureFixture[str], runs: int, marks: int) -> None:
-    found = build_run_matrix([run("F" if at % 3 else "P") for at in range(runs)])
+    found = build_run_matrix([make_outcomes("F" if at % 3 else "P") for at in range(runs)])
     print_matrix_items("hardest items first", found.items, 5)
     heading, _, item = capsys.readouterr().out.split("\n")[1:4]
     assert item.count("✓") + item.count("✗") == marks

@@ -1,5 +1,5 @@
-"""Find evidence in the golden answers: conflicts with the function docs, deviations from other items of the dataset,
-and failing answers whose differences from the golden answer do not matter."""
+"""Find reasons to suspect a golden answer: conflicts with the function docs, deviations from other items of the
+dataset, and failing answers whose differences from the golden answer may not matter."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
 
 
 def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find failing answers that may be right because all their differences have an explanation."""
+    """Find failing answers that may be right, because every difference from the golden answer has an explanation."""
     runs_of: defaultdict[str, list[int]] = defaultdict(list)
     examples: dict[str, AnswerDifference] = {}
     explained_runs: list[int] = []
     explanations_of: dict[int, list[str]] = {}
-    """`id` of a list of differences -> explanations of the differences. Equal answers share the list."""
+    """`id()` of a list of differences -> their explanations. Answers with equal differences can share one list."""
     for answer, differences in evidence.differences:
         if id(differences) not in explanations_of:
             explanations_of[id(differences)] = _explain_all(evidence, index, differences)
@@ -62,7 +62,7 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
 def _explain_all(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
-    """Explain each difference. Returns an empty list if one has no explanation."""
+    """Return an explanation of each difference. The list is empty if a difference has no explanation."""
     explanations = []
     for difference in differences:
         explanation = explain_difference(evidence, index, difference)
@@ -75,7 +75,8 @@ def _explain_all(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter, as text to append to its label. Returns None without an explanation."""
+    """Explain why a difference may not matter. The text continues the label of the difference. Returns None if there is
+    no explanation."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -100,12 +101,12 @@ def explain_difference(
 
 
 def list_accepted_values(golden: Any) -> list[Any]:
-    """Return the values that a golden argument accepts; a plain value accepts itself."""
+    """Return the values that a golden argument accepts: the accepted values, or a single plain value."""
     return golden.any_of if isinstance(golden, AcceptedValues) else [golden]
 
 
 def is_documented_default(value: Any, default: Any) -> bool:
-    """Whether a value is the documented default, which may be text from a description."""
+    """Whether a value has the same meaning as the documented default. The default may be text from a description."""
     if type(value) is type(default) and value == default:
         return True
     if isinstance(value, bool) or isinstance(default, bool):
@@ -121,7 +122,7 @@ def is_documented_default(value: Any, default: Any) -> bool:
 _SAME_DEFAULT = (CASE_DIFFERS, SAME_NUMBER, SINGLE_VALUE, SAME_WORDS, SAME_UNIT)
 _IDENTIFIER = re.compile(r"[A-Za-z_$][\w$.]{2,}")
 MAX_BRACKET_TEXT = 100
-"""Maximum length, in characters, of texts in which brackets must match. Longer texts are prose."""
+"""Maximum length, in characters, of texts that are checked for unmatched brackets. Longer texts are probably prose."""
 PARTIAL_STRENGTH = 0.5
 
 
@@ -177,7 +178,8 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find undocumented arguments, required arguments that may be omitted, and values of the wrong type."""
+    """Find arguments that the function docs do not list, required arguments that the golden answer allows omitting, and
+    values that conflict with the function docs."""
     parameter, values = argument.parameter, argument.accept.any_of
     if parameter is None:
         text = f"golden answer has {argument.name}, which the function docs of {argument.call.name} do not list"
@@ -197,12 +199,13 @@ def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _is_variable_name(value: Any, parameter: Parameter) -> bool:
-    """Whether a value is an identifier although the docs require a list or an object, as in questions about code."""
+    """Whether a value is an identifier in place of a list or an object. Questions about code contain such values."""
     return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 
 def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """Describe a conflict of a golden value with the function docs, starting with a verb. None without a conflict."""
+    """Describe how a golden value conflicts with the function docs: `is "x", which is not a documented value`. Returns
+    None if there is no conflict."""
     if value in ("", None):
         return None
     json_type = json_type_of(value)
@@ -223,7 +226,7 @@ def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
 
 
 def json_type_of(value: Any) -> str:
-    """Return the type of a golden value as a value of `JSON_TYPES`, or `null`."""
+    """Return the JSON type of a golden value: one of the values of `JSON_TYPES`, or `null`."""
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (dict, GoldenObject)):
@@ -232,7 +235,8 @@ def json_type_of(value: Any) -> str:
 
 
 def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
-    """Whether a type conforms to the documented one. Floats without a fraction are also integers."""
+    """Whether the function docs allow a value of this type. Null is always allowed, and a float without a fraction is
+    also an integer."""
     if json_type in (documented, "null"):
         return True
     if documented == "number":
@@ -266,8 +270,8 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find damaged strings, and accepted strings that are different parts of a third one: `Boston` and `MA` of `Boston,
-    MA`."""
+    """Find damaged strings. Also find two accepted strings that are different parts of a third accepted string:
+    `Boston` and `MA` are parts of `Boston, MA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -302,17 +306,17 @@ def _is_damaged(text: str) -> bool:
 
 
 MIN_OTHER_ITEMS = 3
-"""Minimum number of other items that must agree before a deviating item is suspect."""
+"""Minimum number of other items that must agree, so that a deviating item is suspect."""
 MAJORITY = 0.75
-"""Minimum share, 0 to 1, of items with the same argument that must agree before another item is suspect."""
+"""Minimum share, from 0 to 1, of the items with an argument that must agree, so that a deviating item is suspect."""
 
 
 @dataclass(slots=True)
 class ArgumentUsage:
-    """How golden answers use one argument of one function. Each item counts once."""
+    """How golden answers use one argument of one function. An item is counted once for each value."""
 
     optional: Counter[bool] = field(default_factory=Counter)
-    """True (the argument may be omitted) or False -> number of items."""
+    """Whether the argument may be omitted -> number of items."""
     types: Counter[str] = field(default_factory=Counter)
     """JSON type of the first accepted value -> number of items."""
 
@@ -320,13 +324,16 @@ class ArgumentUsage:
 class GoldenAnswerIndex:
     def __init__(self, questions: Iterable[AuditedQuestion]) -> None:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
-        """(function, argument) -> how golden answers use it."""
+        """(function, argument) -> usage in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, normalized value) -> {other normalized value that is accepted with it: id of an item}."""
+        """(argument, normalized string) -> {normalized string that the same golden argument accepts: id of the
+        item}."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
-        """Question and functions -> {canonical golden answer: key of an item}, without items of conversations."""
+        """Question and functions -> {canonical golden answer: key of an item}. Questions of conversations are
+        excluded."""
         self._content_of_question: dict[QuestionKey, tuple[tuple[str, ...], str]] = {}
-        """Key of an item -> (question and functions, canonical golden answer), for comparable questions."""
+        """Key of an item -> (question and functions, canonical golden answer). Questions of conversations are
+        excluded."""
         for question in questions:
             self._add(question)
 
@@ -337,7 +344,7 @@ class GoldenAnswerIndex:
                 if isinstance(accept, AcceptedValues):
                     self._count_usage(call.name, name, accept, counted)
                     self._index_strings(question.key.id, name, accept)
-        # In a conversation, the same words may belong to a different step.
+        # Questions of a conversation are excluded, because the same words can have a different meaning at a later step.
         is_comparable = question.golden and question.is_self_contained and question.group is None
         if is_comparable and (text := normalize_text(question.text)):
             content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
@@ -364,7 +371,8 @@ class GoldenAnswerIndex:
                     self._accepted_with[name, one].setdefault(other, item)
 
     def find_item_accepting_both(self, name: str, accepted: Iterable[Any], predicted: Any) -> str | None:
-        """Return the id of an item that accepts both strings for an argument of this name, or None."""
+        """Return the id of an item whose argument of this name accepts both the predicted string and an accepted
+        string. Returns None if there is no such item."""
         if not isinstance(predicted, str):
             return None
         for value in accepted:
@@ -383,7 +391,8 @@ class GoldenAnswerIndex:
 
 
 def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find arguments that other items treat differently, and equal questions with different golden answers."""
+    """Find arguments that the golden answers of other items use differently, and items with the same question but a
+    different golden answer."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():

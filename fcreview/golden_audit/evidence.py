@@ -1,10 +1,9 @@
-"""Collect the evidence about one question for all checks of the audit: model families, values with the same meaning,
-and weights of runs.
+"""Collect the evidence about one question that all checks of the golden audit use.
 
-The weight of a run is the information content, in bits, of a failure of this run: log2(1 / share of failures in the
-category). It is 3.3 bits for a run that passes 90 %, 1 bit for one that passes 50 %, and almost 0 for one that always
-fails. The weight is divided by the number of runs of the same model family, so that a family has the mean weight of its
-members.
+The evidence includes the weights of runs. The weight of a run is the information content, in bits, of a failure of this
+run: log2(1 / share of failures in the category). It is 3.3 bits for a run that passes 90 % of the items, 1 bit for a
+run that passes 50 %, and almost 0 bits for a run that always fails. The weight is divided by the number of runs of the
+same model family, so that a family with many runs does not weigh more than a family with one run.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ _MAKERS = ("meta", "open", "openai", "anthropic", "google", "nvidia", "databrick
 
 @lru_cache(1 << 12)
 def find_model_family(model: str) -> str:
-    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. The name of an unknown family is the first word
-    that does not name the company: `functionary` for `meetkai/functionary-small`."""
+    """Return the family of a model: `gpt` for `gpt-4o-2024-08-06-FC`. If the family is unknown, return the first word
+    of the name that is not the name of a company: `functionary` for `meetkai/functionary-small`."""
     name = re.split(r"[/_]", model.lower(), maxsplit=1)[-1]
     word = next((word for word in _WORD.findall(name) if word not in _MAKERS), None)
     if word is None:
@@ -77,10 +76,11 @@ _MONTH_NAME_DATE = re.compile(
 _FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
-"""Number of nested list levels that are compared element by element."""
+"""Maximum number of nested lists whose elements are compared one by one."""
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
-"""Maximum length, in characters, of texts that are compared in all forms."""
+"""Maximum length, in characters, of texts that are compared by all of `_TEXT_FORMS`. In longer texts, fcreview ignores
+only case, spaces and punctuation."""
 CASE_DIFFERS = "only case, spaces or punctuation differ"
 SAME_NUMBER = "same number in another notation"
 SAME_UNIT = "same unit, written differently"
@@ -89,8 +89,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two different values may mean the same, or return None. `depth`: number of lists around the
-    values."""
+    """Describe why two different values may have the same meaning. Returns None if they probably have not. `depth` is
+    the number of lists that contain the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):
@@ -113,7 +113,8 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def parse_number(value: Any) -> float | None:
-    """Convert a number or a numeric string to a float: `5`, `"1,000"`, `"$5"`, `"5%"` (0.05). None for other values."""
+    """Convert a number or a numeric string to a float: `5`, `"1,000"`, `"$5"`, `"5%"` (0.05). Returns None for any
+    other value."""
     if isinstance(value, bool):
         return None
     try:
@@ -145,7 +146,8 @@ def _canonical_number(text: str) -> str | None:
 
 
 def normalize_formula(text: str) -> str | None:
-    """Return a formula in one notation, the same for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`; None for other texts."""
+    """Return a formula in one notation, which is equal for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`. Returns None if
+    the text is not a formula."""
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
     body = _FUNCTION_PREFIX.sub("", text.lower())
@@ -164,7 +166,8 @@ def _canonical_unit(text: str) -> str | None:
 
 
 def to_iso_date(text: str) -> str | None:
-    """Convert a date to `2020-01-31`; None for other texts. In ambiguous dates, the month comes first."""
+    """Convert a date to `2020-01-31`. In ambiguous dates such as `3/4/2020`, the first number is the month. Returns
+    None if the text is not a date."""
     text = text.strip().lower()
     if found := _ISO_DATE.match(text):
         return "-".join(part.zfill(2) for part in found.groups())
@@ -194,11 +197,13 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""(description, function): the description applies to two texts with the same result of the function."""
+"""(description, function) pairs. If the function returns the same result for two texts, the description explains how
+the texts differ."""
 
 
 def is_short_for(short: str, long: str) -> bool:
-    """Whether a text is a part or the initials of another: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
+    """Whether a text is a part of another text or consists of its initials: `CA` of `San Francisco, CA`, `NYC` of `New
+    York City`."""
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
     if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
@@ -208,7 +213,7 @@ def is_short_for(short: str, long: str) -> bool:
 
 
 def is_initials(short: str, long: str) -> bool:
-    """Whether a text consists of the initials of another: `ny` of `New York`."""
+    """Whether a text consists of the initials of another text: `ny` of `New York`."""
     words = re.findall(r"\w+", long.lower())
     return len(words) > 1 and normalize_text(short) == "".join(word[0] for word in words)
 
@@ -244,10 +249,11 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
     return description or "same elements in another order"
 
 
-def _share_differences(
+def _merge_equal_differences(
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], bits: Mapping[int, float]
 ) -> list[SharedDifference]:
-    """Return each difference once, with the sorted runs that have it and a weight in `bits`."""
+    """Return each difference once, with the sorted numbers of the runs that have it. Only runs in `bits` are
+    included."""
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, found in differences:
@@ -261,7 +267,7 @@ def _share_differences(
 
 
 ABSENT_RUN_BITS = 3.0
-"""Weight, in bits, added to the total of all runs, so that a single failing run is not unanimous."""
+"""Weight, in bits, that is added to the total weight, so that the share of a single run is less than 1."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +277,7 @@ class RunWeights:
     run_profiles: Mapping[int, RunProfile]
 
     def compute_share(self, runs: Iterable[int]) -> float:
-        """Return the weight of these runs divided by the total weight, from 0 to below 1."""
+        """Return the share of these runs in the total weight, at least 0 and less than 1."""
         return sum(self.bits.get(run, 0.0) for run in runs) / (self._total + ABSENT_RUN_BITS)
 
     @cached_property
@@ -290,7 +296,7 @@ class RunWeigher:
         self._run_profiles = run_profiles
         self._families = {run: profile.family for run, profile in run_profiles.items()}
         self._failure_bits: dict[str, dict[int, float]] = {}
-        """Category -> run -> information content of a failure, in bits."""
+        """Category -> number of a run -> information content of a failure, in bits."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
         """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
@@ -318,7 +324,8 @@ def compute_failure_bits(pass_rate: float) -> float:
 
 
 def smooth_rate(passed: int, known: int) -> float:
-    """Return the pass rate with one more passing and one more failing item, which moves it towards 1/2."""
+    """Return the pass rate, computed with one additional passing item and one additional failing item. This moves the
+    rate towards 1/2."""
     return (passed + 1) / (known + 2)
 
 
@@ -351,13 +358,13 @@ class QuestionEvidence:
     run_weights: RunWeights
     function_schemas: Sequence[FunctionSchema]
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]]
-    """Readable failing answers, each with the differences from the golden answer. Differences that also occur in a
-    passing answer are excluded. Answers without any other difference are excluded too."""
+    """Readable failing answers, each with its differences from the golden answer. Differences that also occur in a
+    passing answer are omitted. If no difference remains, the answer is omitted too."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
-    """`AnswerDifference.match_key` of the differences of passing answers."""
+    """`AnswerDifference.match_key` of each difference that occurs in a passing answer."""
     golden_arguments: Sequence[GoldenArgument]
-    """Arguments of golden calls whose function docs list parameters."""
+    """Arguments of the golden calls to functions whose docs list parameters."""
 
     def find_parameter(self, function: str, argument: str) -> Parameter | None:
         schema = find_schema(function, self.function_schemas)
@@ -368,8 +375,8 @@ class QuestionEvidence:
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer of these runs. The text names the call if several golden calls have one
-        function."""
+        """Build the alternative answer that these runs gave. If several golden calls have the same function, the text
+        contains the number of the call."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
         text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label
@@ -391,7 +398,7 @@ def collect_evidence(
             remaining[at] = [difference for difference in found if difference.match_key not in passing]
         if remaining[at]:
             differences.append((answer, remaining[at]))
-    shared = _share_differences(differences, weights.bits)
+    shared = _merge_equal_differences(differences, weights.bits)
     schemas = [read_schema(raw) for raw in question.functions]
     arguments = _list_golden_arguments(question.golden, schemas)
     return QuestionEvidence(question, weights, schemas, differences, shared, passing, arguments)
@@ -408,7 +415,7 @@ def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSch
 
 
 def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:
-    """Return a function that parses function docs, each object once."""
+    """Return a function that parses function docs and caches the result for each object."""
     cache: dict[int, tuple[dict[str, Any], FunctionSchema]] = {}
 
     def read_schema(raw: dict[str, Any]) -> FunctionSchema:

@@ -1,5 +1,5 @@
-"""Find golden numbers and names that neither the question nor the function docs mention, and golden strings that do not
-have the format that the function docs state."""
+"""Find golden values that neither the question nor the function docs mention, and golden strings without the format
+that the function docs require."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIGITS = {"yyyy": r"\d{4}", "mm": r"\d{1,2}", "dd": r"\d{1,2}"}
 
 
 def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
-    """Find arguments with no accepted string in the documented format."""
+    """Find arguments that accept strings, but none in the documented format."""
     for argument in evidence.golden_arguments:
         strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
         if not strings or argument.parameter is None or argument.parameter.kind != "string":
@@ -41,14 +41,15 @@ def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
 class DocumentedFormat:
     name: str
     pattern: re.Pattern[str]
-    """Regular expression that matches a part of every string in this format."""
+    """Regular expression that finds a match in every string of this format."""
     strength: float
-    """Strength, from 0 to 1, of the reason if a string does not have the format. The strength is lower for `City,
-    State`, because some cities have no state."""
+    """Strength, from 0 to 1, of a reason based on this format. The strength is lower for `City, State`, because some
+    cities have no state."""
 
 
 def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
-    """Whether the function docs mention the string (`dontcare`, a default), or the string is itself a format."""
+    """Whether the function docs mention the string, such as a default, or the string is itself a format such as
+    `YYYY-MM-DD`."""
     docs = f"{argument.parameter.description} {argument.parameter.default}" if argument.parameter else ""
     return string.casefold() in docs.casefold() or bool(_DATE_FORMAT.search(string)) or "YYYY" in string
 
@@ -77,11 +78,12 @@ OTHER_NUMBER_WORDS = {
 }  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Factors between units that a text and a golden answer may use: percent, thousands, dozens, months, minutes."""
+"""Factors between the unit of a number in a text and the unit of a golden number, such as 100 for percent and 60 for
+minutes."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4
-"""Number of letters by which words are compared, so that `predict` matches `prediction`."""
+"""Number of first letters by which words are compared, so that `predict` matches `prediction`."""
 
 
 def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
@@ -93,8 +95,8 @@ def find_ungrounded_values(evidence: QuestionEvidence) -> list[Reason]:
 
 
 class TextContent:
-    """Numbers and words that a text mentions. `scaled` has the numbers in all units of `UNIT_SCALES`, as strings of 9
-    digits, and `stems` the first `STEM_LENGTH` letters of each word."""
+    """Numbers and words in a text. `scaled` contains every number multiplied by each of `UNIT_SCALES`, as text with up
+    to 9 significant digits. `stems` contains the first `STEM_LENGTH` letters of every word."""
 
     __slots__ = ("numbers", "scaled", "stems", "text")
 
@@ -105,12 +107,13 @@ class TextContent:
         self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
     def has_number(self, value: float) -> bool:
-        """Whether the text contains the number, with any sign and in any unit."""
+        """Whether the text contains the number. The sign is ignored, and the number may be in another unit
+        (`UNIT_SCALES`)."""
         return f"{abs(value):.9g}" in self.scaled
 
     def has_words(self, text: str) -> bool:
-        """Whether the text contains a word of another text. A non-ASCII word matches by any two consecutive letters,
-        because some scripts do not separate words."""
+        """Whether this text contains a word of the given text. For a non-ASCII word, two consecutive letters are
+        enough, because some scripts do not separate words."""
         folded = text.casefold()
         words = _WORD.findall(folded)
         if folded in self.text or not words:
@@ -165,7 +168,8 @@ def _mentions(text: TextContent, leaf: Any) -> bool:
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield numbers and strings up to 8 levels deep. Of several accepted values, only the first counts."""
+    """Yield the numbers and strings that a value contains, up to 8 levels deep. If a nested value has several accepted
+    values, only the first is used."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()

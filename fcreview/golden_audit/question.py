@@ -1,4 +1,5 @@
-"""Define the data of the audit: questions with the answers of all runs, profiles of runs, reasons for suspicion."""
+"""Define the data of the golden audit: questions with the answers of all runs, run profiles, and reasons to suspect the
+benchmark."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from fcreview.stats.run_comparison import QuestionKey
 
 _PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_DIFFERENCES = 30
-"""Maximum number of differences of an answer. An answer with more differences is treated as entirely different."""
+"""Maximum number of differences that are stored for an answer."""
 
 
 @lru_cache(1 << 16)
 def normalize_text(text: str) -> str:
-    """Return the letters and digits of a text in lower case, without accents."""
+    """Return a text in lower case with only its letters, digits and `+<>=%`. Accents are removed."""
     if text.isascii():
         return _PUNCTUATION.sub("", text.lower())
     decomposed = unicodedata.normalize("NFKD", text).casefold()
@@ -33,25 +34,25 @@ def normalize_text(text: str) -> str:
 class AnswerDifference:
     turn: int
     golden_index: int
-    """`Call.index` of the golden call, or -1 for a call that the golden answer does not have."""
+    """`Call.index` of the golden call, or -1 if the predicted call has no golden call."""
     function: str
     path: str
-    """Path of the value in the arguments; empty if whole calls differ."""
+    """Path of the argument or nested value; empty if a call is missing or unexpected, or has another function."""
     state: str
     predicted: Any
     golden: Any
-    """Golden value, as `AcceptedValues` or a plain value, or `NO_VALUE`."""
+    """Golden value: `AcceptedValues`, a plain value, or `NO_VALUE` if there is none."""
 
     @cached_property
     def match_key(self) -> tuple[Any, ...]:
-        """Key that is the same for equal differences of several answers."""
+        """Key that is equal for answers with the same difference."""
         omitted = self.predicted is NO_VALUE
         text = "" if omitted else normalize_text(to_json_text(self.predicted)) or to_json_text(self.predicted)
         return (self.turn, self.golden_index, self.function, self.path, "-" if omitted else "", text)
 
     @property
     def label(self) -> str:
-        """Text for the predicted side of the difference: `unit: "km"`, `without unit`, `no call of f`."""
+        """Description of the predicted value: `unit: "km"`, `without unit`, `no call of f`."""
         if not self.path:
             if self.state == "-":
                 return f"no call of {self.function}"
@@ -62,7 +63,7 @@ class AnswerDifference:
 
     @property
     def golden_label(self) -> str:
-        """Text for the golden side of the difference: `"km" or 2 more`, `no value`."""
+        """Description of the golden value: `"km" or 2 more`, `no value`."""
         accepts_none = isinstance(self.golden, AcceptedValues) and not self.golden.any_of
         return "no value" if self.golden is NO_VALUE or accepts_none else abbreviate_golden(self.golden)
 
@@ -77,7 +78,8 @@ def _format_arguments(arguments: Any) -> str:
 def find_differences(
     golden_calls: Sequence[Call], predicted_calls: Sequence[Call], pairs: Sequence[CallPair]
 ) -> list[AnswerDifference]:
-    """Find the differences that the benchmark's normalisation does not remove, at most `MAX_DIFFERENCES`."""
+    """Find the differences between golden and predicted calls, at most `MAX_DIFFERENCES`. Differences that the
+    benchmark's normalisation removes are omitted."""
     golden = {(call.turn, call.index): call for call in golden_calls}
     predicted = {(call.turn, call.index): call for call in predicted_calls}
     differences: list[AnswerDifference] = []
@@ -128,7 +130,8 @@ class DistinctAnswer:
 
     runs: list[int]
     passed: bool | None
-    """Official verdict, else recomputed verdict, else judge verdict, else None."""
+    """Official verdict. If there is none, the recomputed verdict is used, and then the judge verdict. None if there is
+    no verdict."""
     has_verdict_conflict: bool = False
     is_readable: bool = True
     differences: Sequence[AnswerDifference] = ()
@@ -147,12 +150,12 @@ class AuditedQuestion:
     golden: list[Call]
     functions: list[dict[str, Any]]
     group: str | None = None
-    """Id of the conversation that contains the question; None if the question is not part of a conversation."""
+    """Id of the conversation that contains the question; None if there is none."""
     is_self_contained: bool = True
-    """Whether the question is sufficient for the answer, because the golden calls do not depend on tool results."""
+    """Whether the question contains all values for the golden calls. False if they depend on tool results."""
     answers: list[DistinctAnswer] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)
-    """Fault -> number of items to which annotators assigned it, by agreement or adjudication."""
+    """Fault -> number of items for which annotators agreed on this fault or adjudicated it."""
 
     @property
     def runs(self) -> list[int]:
@@ -172,23 +175,23 @@ class RunProfile:
     model: str
     family: str
     pass_rate: float
-    """Share of passing verdicts, 0 to 1, smoothed (`smooth_rate`). The audit only compares it with other rates."""
+    """Share of passing verdicts, from 0 to 1, smoothed by `smooth_rate`."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
-    """Category -> share of passing verdicts, smoothed."""
+    """Category -> share of passing verdicts, from 0 to 1, smoothed by `smooth_rate`."""
     conflict_rate: float = 0.0
-    """Share of items on which the official and the recomputed verdict differ."""
+    """Share of the run's items, from 0 to 1, on which the official and the recomputed verdict differ."""
     n_passed: int = 0
     n_verdicts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AlternativeAnswer:
-    """An answer that competes with the golden answer."""
+    """An answer that may be right instead of the golden answer."""
 
     answer: str
-    """Unsanitized text of the part that differs: `unit: "km"`, `without mode`."""
+    """Part of the answer that differs from the golden answer, not sanitized: `unit: "km"`, `without mode`."""
     models: tuple[str, ...] = ()
-    """Models that gave the answer; empty if it follows from the golden answer alone."""
+    """Models that gave the answer; empty if the answer is derived from the golden answer."""
     families: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
 
@@ -198,7 +201,7 @@ class Reason:
     """A reason to suspect the golden answer, the question, the function docs or the checker."""
 
     kind: str
-    """Kind of reason, a key of `REASON_CHANCES`."""
+    """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
     strength: float
     text: str
     alternative: AlternativeAnswer | None = None

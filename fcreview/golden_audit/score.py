@@ -1,11 +1,12 @@
-"""Score suspect questions by the reasons found, and by the reviews of questions with each kind of reason.
+"""Compute how likely it is that the benchmark is wrong about a question, for example that its golden answer is wrong.
 
-This module also finds the reasons in the answers of all runs: good runs fail, independent models agree on another
-answer, or stronger runs fail where weaker runs pass. Other modules find the other reasons.
+The score of a question combines all reasons to suspect it. This module finds the reasons that compare runs: good runs
+fail, independent models agree on another answer, stronger runs fail where weaker runs pass, or official and recomputed
+verdicts differ. The modules `consistency` and `grounding` find all other reasons.
 
-Each kind of reason has a prior chance of being right. The prior chance counts as `PRIOR_REVIEWS` reviews, and each
-reviewed question with a reason of that kind adds one review. The review confirms the reason if the fault is golden,
-question or checker, and refutes it if the fault is model.
+Each kind of reason has a prior probability of being right, which has the weight of `PRIOR_REVIEWS` reviews. Each
+reviewed question adds one review to every kind of reason found for it. The review confirms the kind if the fault is
+golden, question or checker, and refutes it if the fault is model.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from fcreview.model.wording import format_count
 MIN_FAMILIES = 2
 """Minimum number of model families that must agree. Models of the same family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of items with conflicting verdicts in a run that fcreview reads correctly."""
+"""Maximum share of a run's items on which the official and the recomputed verdict differ. Conflicts in runs with a
+larger share are ignored, because fcreview may read such a run incorrectly."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
@@ -50,7 +52,7 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Report the failing runs. The strength is their weight divided by the weight of all runs."""
+    """Return the reason that runs fail. Its strength is the share of the failing runs in the weight of all runs."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
     share = evidence.run_weights.compute_share(failing)
     if not share:
@@ -65,7 +67,8 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
-    """Find the difference with the largest weight among those of several model families."""
+    """Return the reason that at least `MIN_FAMILIES` model families have the same difference from the golden answer. If
+    there are several such differences, the one with the largest weight is used."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -85,8 +88,9 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Report as a reason that failing runs are better than passing runs. The strength is 2 p - 1, where p is the
-    probability that a failing run is better than a passing one. Each model family has the same weight."""
+    """Return the reason that failing runs are better than passing runs. A run is better than another if it has a higher
+    pass rate. The strength is 2 p - 1, where p is the probability that a failing run is better than a passing run. The
+    strength is reduced if one side has fewer than three model families. Each model family has the same weight."""
     weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed
@@ -108,12 +112,12 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
-    """Return the weight of all pairs (one, other) in which the first run has the higher rate. The weight of a pair is
-    the product of the weights of both runs. Pairs with equal rates count half. Each run is (rate, weight)."""
+    """Return the total weight of the pairs (one, other) in which the first run has the higher rate. Each run is given
+    as (rate, weight). The weight of a pair is the product of the two weights, and half of it if the rates are equal."""
     ordered = sorted(others)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
-    """Number n -> total weight of the n runs of `others` with the lowest rates."""
+    """Total weight of the n runs of `others` with the lowest rates, at index n."""
     return sum(
         weight * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)]) / 2
         for rate, weight in ones
@@ -121,7 +125,8 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Find conflicting verdicts in runs that have few of them."""
+    """Return the reason that official and recomputed verdicts differ. Only runs in which this is rare are
+    considered."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
     profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
@@ -132,14 +137,15 @@ def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
 
 
 PRIOR_REVIEWS = 4.0
-"""Weight of the prior chance of a kind of reason, as a number of reviews."""
+"""Weight of each probability in `REASON_CHANCES`, as a number of reviews."""
 BENCHMARK_FAULTS = frozenset({"golden", "question", "checker"})
 
 
 def update_chances(
     chances: Mapping[str, float], found: Iterable[tuple[AuditedQuestion, list[Reason]]]
 ) -> dict[str, float]:
-    """Update the chance of each kind of reason: (prior * chance + confirmed) / (prior + confirmed + refuted)."""
+    """Update the probability that each kind of reason is right by the reviews that confirm or refute it: (PRIOR_REVIEWS
+    * prior + confirmed) / (PRIOR_REVIEWS + confirmed + refuted)."""
     confirmed: Counter[str] = Counter()
     refuted: Counter[str] = Counter()
     for question, reasons in found:
@@ -153,8 +159,8 @@ def update_chances(
 
 
 def is_benchmark_at_fault(question: AuditedQuestion) -> bool | None:
-    """Whether annotators decided on a fault of the benchmark for at least one item of the question. False if they
-    decided only on faults of models; None if no fault is decided."""
+    """True if annotators decided on one of `BENCHMARK_FAULTS` for at least one item of the question. False if they
+    decided only on the fault model. None if they decided on neither."""
     if any(question.faults[fault] for fault in BENCHMARK_FAULTS):
         return True
     return False if question.faults["model"] else None
@@ -164,15 +170,15 @@ REASON_CHANCES = {
     "contract": 0.6, "default": 0.5, "loose": 0.4, "notation": 0.4, "omission": 0.4, "siblings": 0.3,
     "ungrounded": 0.25, "agreement": 0.6, "explained": 0.5, "failing": 0.3, "reversed": 0.2, "contradiction": 0.3,
 }  # fmt: skip
-"""Kind of reason -> rough chance that a clear reason of this kind is right: above 1/2 for conflicts with the function
-docs and for agreement of independent models, less for deviations from other items or answers."""
+"""Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""Share of a dataset's items above which a property is a convention, so that its reasons are weakened."""
+"""If a kind of reason applies to more than this share of a dataset's questions, it is probably a convention of the
+dataset. The reasons of this kind are then weakened."""
 MIN_CONVENTION_ITEMS = 20
-"""Minimum number of items with a property for the property to be a convention."""
+"""Minimum number of questions with a kind of reason for the kind to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
-"""Kinds of reasons that follow from golden answers and function docs, without the answers of runs."""
+"""Kinds of reasons about golden answers and function docs. All other kinds are about the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
 FAULT_TEXTS = {
     True: "annotators decided that the benchmark is at fault",
@@ -184,12 +190,13 @@ FAULT_TEXTS = {
 class Suspect:
     question: AuditedQuestion
     score: float
-    """Probability, 0 to 1, that at least one kind of reason is right."""
+    """Probability, from 0 to 1, that at least one of the reasons is right."""
     reasons: Sequence[Reason]
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Alternative answer of the strongest reason with one, or None. Answers of models take precedence."""
+        """Alternative answer from the strongest reason that has one; None if no reason has one. Answers that models
+        gave take precedence."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -199,8 +206,9 @@ def rank_suspects(
     run_profiles: Mapping[int, RunProfile],
     report: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
-    """Score all questions, highest score first; equal scores keep their order. `report` is called with the number of
-    checked questions and of all questions. It may raise to cancel."""
+    """Score all questions and sort them by score, highest first. Questions with equal scores keep their order. Before
+    each question, `report` is called with the number of checked questions and the number of all questions. It may raise
+    an exception to cancel."""
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
@@ -224,7 +232,7 @@ def rank_suspects(
     found = _weaken_conventions(found)
     chances = update_chances(REASON_CHANCES, found)
     suspects = (build_suspect(question, reasons, chances) for question, reasons in found)
-    # Rounding keeps the order of equal scores, whose last digits depend on the order of a sum.
+    # The last digits of equal scores can differ, because they depend on the order of the factors.
     return sorted(suspects, key=lambda suspect: -round(suspect.score, 12))
 
 
@@ -248,8 +256,9 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score: 1 minus the probability that all kinds of reasons are wrong, by the strongest reason of each
-    kind. A fault that annotators decided on moves it halfway to 1 (fault of the benchmark) or 0 (of the model)."""
+    """Compute the score of a question: 1 minus the probability that all reasons are wrong. Only the strongest reason of
+    each kind is used. If annotators decided on a fault, the score is moved halfway to 1 (fault of the benchmark) or to
+    0 (fault of the model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

@@ -1,10 +1,13 @@
 """Pair predicted calls with golden calls so that the total cost of the pairs is lowest.
 
-The cost depends, from the most to the least important, on calls of different functions, arguments that are not
-accepted, and the distance between positions. Every call is in exactly one pair. Calls of different functions are paired
-only if the predicted call replaces the golden one: if their names are similar, or if both sides have equally many calls
-and neither function occurs on the other side. If the model repeats one golden call instead of making another, the
-repeated call is therefore extra and the other golden call is missing.
+A pair costs most if its calls are of different functions, less for each argument that is not accepted, and least for
+the distance between the positions of the calls. Each call is in exactly one pair; a missing or extra call has a pair
+without a partner.
+
+Calls of different functions are paired only if the predicted call replaces the golden call. This is so if the names are
+similar, or if there are as many golden as predicted calls and neither function occurs on the other side. Therefore, if
+the model repeats one golden call instead of making another one, the repeated call is extra and the other golden call is
+missing.
 """
 
 from __future__ import annotations
@@ -33,17 +36,19 @@ from fcreview.model.item import AcceptedValues, Call, CallPair
 
 OTHER_FUNCTION_COST = 1e6
 UNPAIRED_COST = 0.6e6
-"""Cost of an unpaired call in an ordered alignment. Two cost more than a pair of different functions."""
+"""Cost of an unpaired call in an ordered alignment. Two unpaired calls cost more than a pair of different functions."""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor for the argument cost of a pair of different functions. This cost never separates other pairs."""
+"""Factor for the argument cost of a pair of different functions. It makes this cost too small to change how other calls
+are paired."""
 DISTANCE_COST = 1e-5
-"""Cost per position of distance between a predicted call and its golden call."""
+"""Cost of a pair for each position by which its calls are apart."""
 MAX_COMPARED_PAIRS = 3600
-"""Number of possible pairs (60 by 60) above which calls are paired by function and position instead of by cost."""
+"""Maximum number of possible pairs (60 by 60 calls) whose costs are compared. Above it, calls are paired by function
+and position."""
 
 MIN_NAME_SIMILARITY = 0.8
-"""Minimum similarity, from 0 to 1, of function names that count as two spellings of the same name."""
+"""Minimum similarity, from 0 to 1, of two spellings of the same function name."""
 MAX_NAME_LENGTH = 100
 
 IndexPairs = list[tuple[int, int]]
@@ -65,8 +70,9 @@ def align_turns(
 def align(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """Pair the golden and predicted calls of one turn and compare their arguments. Returns pairs in golden order, then
-    calls without a golden call. If `ordered`, partners have the same order on both sides."""
+    """Pair the golden and predicted calls of one turn and compare their arguments. Returns the pairs in golden order,
+    then the extra predicted calls. If `ordered`, pairs do not cross: the calls of the pairs are in the same order on
+    both sides."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
             return [_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
@@ -93,8 +99,9 @@ def _can_replace(
     rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether the calls at (golden, predicted) `indices` have the same function, or the predicted call replaces the
-    golden one. `names` has the function names of both sides. Of very many calls, only equal names are compared."""
+    """Whether a golden and a predicted call may be paired: they have the same function, or the predicted call replaces
+    the golden call. `indices` contains the index of each call, and `names` the function names of each side. If there
+    are more than `MAX_COMPARED_PAIRS` possible pairs, only equal names are compared."""
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
         return True
@@ -108,7 +115,8 @@ def _can_replace(
 
 
 def _has_similar_name(first: str, second: str) -> bool:
-    """Whether names differ only in spelling or qualifier: `get_wether` and `get_weather`, `Maps.find` and `find`."""
+    """Whether two names differ only in spelling or qualifier: `get_wether` and `get_weather`, `Maps.find` and
+    `find`."""
     first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
     if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
         return True
@@ -196,7 +204,7 @@ def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> fl
 
 
 def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
-    """Return the weight of an argument's differences, at most 1, without computing those of scalars."""
+    """Return the weight of an argument's differences, at most 1. Scalar values are not compared in detail."""
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:
@@ -216,10 +224,10 @@ def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
 
 
 def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
-    """Assign a column to each row at the least total cost, for at least as many columns as rows.
+    """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows.
 
     The Hungarian method adds one row at a time and reassigns earlier rows along the cheapest path to a free column.
-    `row_price` and `column_price` are the dual variables; `owner` is the row of a column.
+    `row_price` and `column_price` are the dual variables. `owner` contains the row to which each column is assigned.
     """
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
@@ -255,7 +263,8 @@ def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
 
 
 def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
-    """Return the pairs of least total cost that do not cross. A call without a partner costs `UNPAIRED_COST`."""
+    """Return the pairs with the lowest total cost among those that do not cross. A call without a partner costs
+    `UNPAIRED_COST`."""
     rows, columns = len(costs), len(costs[0])
     best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
     for i in reversed(range(rows)):
@@ -276,7 +285,7 @@ def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
 
 
 def _pair_by_position(golden: Sequence[Call], predicted: Sequence[Call], ordered: bool) -> IndexPairs:
-    """Pair calls of the same function in order, then the rest. If `ordered`, pair by position only."""
+    """Pair calls of the same function in order, then all other calls in order. If `ordered`, pair only by position."""
     if ordered:
         return [(at, at) for at in range(min(len(golden), len(predicted)))]
     unpaired: defaultdict[str, list[int]] = defaultdict(list)

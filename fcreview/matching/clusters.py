@@ -1,6 +1,6 @@
 """Group similar failures into clusters by error type, function, argument, category, pair of values or decisive step.
 
-Names are sanitized when they are formatted here.
+The functions that format names also sanitize them.
 """
 
 from __future__ import annotations
@@ -12,25 +12,33 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import describe_error_type, format_count
 
 GROUPINGS = ("error type", "function", "argument", "category", "value", "decisive step")
-"""Properties to group clusters by, in the order of `Cluster.names`. A grouping is an index in this tuple. `value` means
-the golden and the predicted value at the first difference. `decisive step` means the kind of the guessed step."""
+"""Properties by which clusters can be grouped. A grouping is an index in this tuple, and `Cluster.names` has the same
+order. `value` is the pair of golden and predicted value at the first difference, `decisive step` the kind of the
+guessed step."""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
     (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
 )  # fmt: skip
-"""For each of `GROUPINGS`, the two other groupings that subdivide its groups."""
+"""For each grouping, the two other groupings by which its groups are subdivided."""
 VALUE_ARROW = " -> "
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
 UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no value differs)", "(not known)")
-"""For each of `GROUPINGS`, the title of the group whose clusters have no name in that grouping."""
+"""For each grouping, the title of the group whose clusters have no name in the grouping."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures that share error type, function and argument; or category or decisive step, error type and function; or
-    the values, function and argument. All other properties are empty."""
+    """Failures with common properties, depending on the grouping:
+
+    * error type, function and argument
+    * category, error type and function
+    * decisive step, error type and function
+    * golden and predicted value, function and argument
+
+    All other properties are empty.
+    """
 
     error_type: str
     function: str | None
@@ -41,8 +49,8 @@ class Cluster:
     where: str
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
-    """For each property in `names`, a filter term such as `error:value_error:string`; empty for a property that the
-    failures do not share. A term by itself selects the items of all clusters with the same name."""
+    """Filter term for each property in `names`, such as `error:value_error:string`. The term is empty if the failures
+    do not share the property. A term alone selects the items of all clusters with the same name."""
 
     difference: str = ""
     step_reason: str = ""
@@ -51,7 +59,7 @@ class Cluster:
     golden: str | None = None
     predicted: str | None = None
     decisive_step: str | None = None
-    """Kind of decisive step that all items of the cluster have; None if the cluster is not grouped by decisive step."""
+    """Kind of the decisive step of all items in the cluster; None if the cluster is not grouped by decisive step."""
     n_decisive: int = 0
     """Number of items with a guessed decisive step."""
     first_item: int | None = None
@@ -63,12 +71,13 @@ class Cluster:
 
     @property
     def description(self) -> str:
-        """What the cluster's first item has in common with the others: its decisive step, or its first difference."""
+        """Reason for the decisive step of the cluster's first item. If the cluster is not grouped by decisive step, the
+        first difference of this item."""
         return self.step_reason or self.difference
 
     @property
     def _values(self) -> str | None:
-        """Golden and predicted value as one name, such as `"km" -> "kilometers"`; None if the cluster has neither."""
+        """Golden and predicted value as one name, such as `"km" -> "kilometers"`; None if the cluster has no values."""
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden
@@ -89,12 +98,13 @@ class ClusterGroup:
 
     @property
     def example_cluster(self) -> Cluster | None:
-        """The largest cluster whose first item has an example text, or None if no cluster has one."""
+        """The largest cluster that has a description, or None if no cluster has one."""
         return max((each for each in self.clusters if each.description), key=lambda each: each.count, default=None)
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGroup]:
-    """Group clusters and sort the groups by number of items. A group of clusters without a value comes last."""
+    """Group clusters by name and sort the groups by number of items, largest first. In the grouping by value, the group
+    without a name comes last."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
         key = cluster.terms[grouping], cluster.names[grouping]
@@ -103,7 +113,7 @@ def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGr
 
 
 def computed_grouping(grouping: int) -> int:
-    """Return the grouping whose clusters a grouping uses. The first three groupings use the same clusters."""
+    """Return the grouping for which clusters must be computed. The first three groupings use the same clusters."""
     return grouping if grouping in (BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP) else BY_ERROR_TYPE
 
 
@@ -112,12 +122,13 @@ def select_named_clusters(clusters: Iterable[Cluster], grouping: int) -> list[Cl
 
 
 def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> str:
-    """Format the names of a cluster in the subdivisions of the grouping: `get_weather · city`."""
+    """Format a cluster by its names in the two subdivisions of a grouping: `get_weather · city`."""
     return f" {separator} ".join(sanitize(name) for each in SUBDIVISIONS[grouping] if (name := cluster.names[each]))
 
 
 def group_by_shared_name(clusters: Iterable[Cluster], grouping: int) -> dict[str, list[Cluster]]:
-    """Group clusters by name, and return only names of several clusters, such as an argument of several functions."""
+    """Group clusters by name. Only names that several clusters share are returned, such as an argument that several
+    functions have."""
     return {name: found for name, found in _group_by_name(clusters, grouping).items() if name and len(found) > 1}
 
 
@@ -129,9 +140,9 @@ def _group_by_name(clusters: Iterable[Cluster], grouping: int) -> dict[str | Non
 
 
 def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -> str:
-    """Describe where most items of a group fail: `100 irrelevance_error:decoder_success · 86 functions` for an error
-    type, `23 get_weather · city` for a function with one argument, `9 city · 5 functions` for a more frequent argument
-    of several functions. `40 functions` means that no two items share a name."""
+    """Describe the largest subdivision of a group: `100 irrelevance_error:decoder_success · 86 functions` for an error
+    type, `23 get_weather · city` for a function with one argument, or `9 city · 5 functions` for an argument of several
+    functions. If no two items share a name, only count the names: `40 functions`."""
     outer, inner = SUBDIVISIONS[grouping]
     informative = select_named_clusters(group.clusters, grouping)
     if len(informative) == 1:
@@ -148,8 +159,8 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
 
 
 def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
-    """Return the number of items in clusters that have the same name in `grouping`, and a text with this name. The text
-    ends with the name of the clusters in the grouping `other`, or with the number of names if there are several."""
+    """Count the items of clusters that have the same name in `grouping`. Returns the count and a text. The text
+    contains this name, and the clusters' name in the grouping `other` or, if there are several, their number."""
     name = clusters[0].names[grouping]
     others = {cluster.names[other] for cluster in clusters}
     parts = [sanitize(name) if name else ""]
@@ -161,7 +172,8 @@ def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separ
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:
-    """Draw a share as a bar of up to `cells` terminal cells, in eighths. Only 0 has no bar."""
+    """Draw the share `number / total` as a bar of up to `cells` terminal cells, rounded to eighths of a cell. The bar
+    is empty only if the share is 0."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
@@ -172,8 +184,9 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 
 def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
-    """Explain the most frequent error type of a group: `value_error:string: string is not an accepted value`, after
-    `mostly` if there are others; or the decisive step. Empty if there is no explanation."""
+    """Explain the most frequent error type of a group: `value_error:string: string is not an accepted value`. The text
+    begins with `mostly` if the group has several error types. In the grouping by decisive step, explain the step.
+    Returns an empty text if there is no explanation."""
     if grouping == BY_DECISIVE_STEP:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)

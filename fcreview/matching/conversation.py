@@ -1,9 +1,8 @@
-"""Convert an item to a conversation of chat messages in the order in which they were written, find repeated calls, and
-read facts from the results of calls.
+"""Convert an item to a conversation of chat messages, find repeated calls, and read facts from tool results.
 
-An item stores messages and calls separately, by turn and step. Here, a reply of the model is one message with its
-reasoning, its text and its calls, followed by a tool message for each result. Formats that write conversations (ATIF,
-training rows) share this form.
+An item stores messages and calls separately, by turn and step. In a conversation, a reply of the model is one message
+with its reasoning, text and calls, followed by a tool message for each result. The exporters of ATIF and of training
+rows use this form.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, I
 from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper
 
 MAX_TEXT = 200_000
-"""Length of a message, in characters, above which fcreview does not parse it."""
+"""Maximum length, in characters, of a message that is parsed."""
 _Position = tuple[int, int, int]
 """(turn, step, index) of a call, each from 0."""
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """Parse the calls in a message named `GOLDEN_CALL`. Returns an empty list for any other text. A message contains
-    `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of such objects. Arguments become plain JSON values, as in a
-    predicted call."""
+    """Parse the calls in a message named `GOLDEN_CALL`. The text contains `{"name": "f", "arguments": {}}`, `{"f": {}}`
+    or a list of such objects. Returns an empty list for any other text. Like those of a predicted call, the arguments
+    are plain JSON values."""
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
@@ -44,7 +43,7 @@ def parse_quoted_calls(text: str) -> list[Call]:
 
 
 def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Return (name, arguments) of each call in an entry; empty if the entry has a different form."""
+    """Return (name, arguments) of each call in an entry. The list is empty if the entry has another form."""
     if not isinstance(entry, dict) or not entry:
         return []
     if isinstance(entry.get("name"), str) and isinstance(entry.get("arguments"), dict):
@@ -55,14 +54,15 @@ def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether function and arguments are exactly equal. An undecodable call equals no call."""
+    """Whether two calls have exactly equal functions and arguments. A call that cannot be decoded is never equal to
+    another call."""
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
 
 
 class RepeatedCalls:
-    """Predicted and quoted calls of an item, indexed by content, for finding the earlier occurrence of a call."""
+    """Index of an item's predicted and quoted calls, to find earlier occurrences of the same call."""
 
     def __init__(self, item: Item) -> None:
         self._steps = number_steps(item)
@@ -75,8 +75,8 @@ class RepeatedCalls:
                 self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
-        """Return the position of the latest equal call before this one, such as `turn 1 step 2`, or None. Predicted
-        calls take precedence over quoted ones."""
+        """Return the position of the latest earlier call that is equal, such as `turn 1 step 2`, or None. Predicted
+        calls take precedence over quoted calls."""
         key, position = _content_key(call), _call_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
@@ -92,7 +92,7 @@ def _call_position(call: Call) -> _Position:
 
 
 def _content_key(call: Call) -> Hashable:
-    """Return a key that is equal for equal calls."""
+    """Return a hashable key of a call. Equal calls have equal keys."""
     return call.name, _value_key(call.arguments, 0)
 
 
@@ -115,21 +115,22 @@ class ChatMessage:
     content: str = ""
     reasoning: str = ""
     calls: list[Call] = field(default_factory=list)
-    """Calls that the message makes. If the role is `user`, a simulated user made them."""
+    """Calls that the message makes. The simulated user makes the calls if the role is `user`."""
     ids: list[str] = field(default_factory=list)
     name: str | None = None
     call_id: str | None = None
-    """Id of the call that a tool message answers; None if it is unknown."""
+    """Id of the call whose result a tool message contains; None if it is unknown."""
     sources: list[Message] = field(default_factory=list)
-    """Messages of the item that this message combines. Empty for calls without text."""
+    """Messages of the item that are combined in this message. Empty for calls without text."""
     is_for_user: bool = False
     """Whether a tool message is the result of a simulated user's call."""
     is_given: bool = False
-    """Whether the benchmark supplied this reply, as an earlier golden call."""
+    """Whether the benchmark supplied this message, which contains an earlier golden call."""
 
 
 def build_chat_messages(item: Item) -> list[ChatMessage]:
-    """Return the messages of an item. The instruction to a simulated user is omitted, because no model saw it."""
+    """Return the messages of an item as a conversation. The instruction to a simulated user is omitted, because the
+    model does not see it."""
     user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
     messages: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
     calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
@@ -147,7 +148,7 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
 
 
 def _step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: Role) -> Iterator[ChatMessage]:
-    """Yield the messages of a step. The caller's calls, texts and reasoning become one message."""
+    """Yield the messages of a step. All calls, texts and reasoning of `caller` become one message."""
     reply = ChatMessage(caller, calls=list(calls)) if calls else None
     is_reply_open = reply is not None
     n_results = 0
@@ -190,7 +191,7 @@ def is_raw_call(text: str, calls: Sequence[Call]) -> bool:
 
 
 def _number_calls(messages: Sequence[ChatMessage]) -> None:
-    """Give every call an id that is unique in the conversation, and each result the id of its call."""
+    """Give each call an id that is unique in the conversation, and give each result the id of its call."""
     count = 0
     current: ChatMessage | None = None
     for message in messages:
@@ -223,9 +224,9 @@ def _with_schema_types(value: Any) -> Any:
 
 
 MAX_RESULT_LENGTH = 1_000_000
-"""Maximum number of characters of a result that is parsed."""
+"""Maximum length, in characters, of a tool result that is parsed."""
 MAX_LEVELS = 50
-"""Maximum nesting, in levels, of a result that is read."""
+"""Maximum nesting, in levels, of a tool result that is read."""
 _REFUSAL = re.compile(
     r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""", re.IGNORECASE
 )
@@ -233,7 +234,7 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refused(result: str) -> bool:
-    """Whether a result reports that the call was refused. tau-bench writes `Error: ...`, BFCL `{"error": ...}`,
+    """Whether a tool result reports that the call was refused. tau-bench writes `Error: ...`, BFCL `{"error": ...}`,
     ACEBench `status: False`."""
     return _REFUSAL.match(result) is not None
 
@@ -245,11 +246,11 @@ def words(text: str) -> set[str]:
 
 @dataclass(slots=True)
 class Description:
-    """Name and options of an object with an id, as results state them."""
+    """Name and options of an object that has an id, from tool results."""
 
     name: str = ""
     options: tuple[str, ...] = ()
-    """Values that distinguish the object from others of the same kind: `black`, `512GB`."""
+    """Options of the object, such as `black` and `512GB`, which distinguish it from similar objects."""
 
 
 @dataclass(slots=True)
@@ -282,12 +283,12 @@ class Descriptions:
             self._add(each)
 
     def is_known(self, identifier: str) -> bool:
-        """Whether a result states a name or options of the object with this id."""
+        """Whether a tool result contains the name or the options of the object with this id."""
         known = self.by_id.get(identifier)
         return known is not None and bool(known.name or known.options)
 
     def is_named(self, identifier: str, user_words: set[str]) -> bool:
-        """Whether a text, given as words, contains a word of the object's name, or all its options."""
+        """Whether the words of a text include a word of the object's name, or the words of all its options."""
         known = self.by_id.get(identifier)
         if known is None:
             return False
@@ -297,7 +298,8 @@ class Descriptions:
 
 
 def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the value of `item_id`, or of `id` and `NAME_id` if there is only one of these."""
+    """Yield the id of an object: the value of `item_id`, or else the value of `id` or a field such as `user_id` if
+    there is only one such field."""
     names = [name for name in value if name == "id" or name.endswith("_id")]
     chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
     yield from (value[name] for name in chosen if isinstance(value[name], str))

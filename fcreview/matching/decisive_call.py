@@ -10,9 +10,9 @@ ComplexFuncBench.
 | `repeated_call` | the conversation ends with the same call, made several times in a row | the first repetition |
 | `missing_call` | a golden call was never made | the last reply before the turn or conversation ends |
 
-fcreview looks for the kinds from top to bottom, the first two together. Within a kind, the earliest message is
-decisive. If the benchmark compares only the effect of calls, calls that only read data are considered after all other
-kinds.
+fcreview checks the kinds in the order of the table and uses the first kind that it finds. Of `wrong_call` and
+`refused_call`, it uses the one in the earlier message. Within a kind, the earliest message is decisive. If the
+benchmark compares only the effect of calls, calls that only read data are considered after all other kinds.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ READING_FUNCTIONS = frozenset({
     "logarithm", "ls", "max_value", "mean", "min_value", "multiply", "percentage", "power", "pwd", "round_number",
     "si_unit_conversion", "sort", "square_root", "standard_deviation", "subtract", "sum_values", "tail", "wc",
 })  # fmt: skip
-"""BFCL functions that change no compared state although their names do not begin with one of `READING_VERBS`. `cd`
-changes only the current folder. `echo` is not in the list, because it writes if it has a file name."""
+"""BFCL functions that do not change the compared state, although their names do not begin with one of `READING_VERBS`.
+`cd` changes only the current folder. `echo` writes a file if it has a file name (see `_changes_state`)."""
 MIN_REPEATS = 3
-"""Minimum number of equal calls at the end that are a loop. One repetition may be a second attempt."""
+"""Minimum number of equal calls at the end of a conversation that form a loop. Two equal calls may be a second
+attempt."""
 
 
 @dataclass(slots=True)
@@ -49,7 +50,7 @@ class _PairedCall:
 
 @dataclass(slots=True)
 class _Paired:
-    """Calls of the part of a conversation that failed: one turn, or all turns."""
+    """The paired calls of a failed turn, or of a whole conversation."""
 
     item: Item
     turn: int | None
@@ -57,7 +58,7 @@ class _Paired:
     messages: Sequence[ChatMessage]
     calls: list[_PairedCall] = field(default_factory=list)
     missing: list[CallPair] = field(default_factory=list)
-    """Call pairs of the golden calls that were never made."""
+    """Call pairs without a predicted call."""
     replies: list[tuple[int, ChatMessage]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -86,15 +87,15 @@ class _Paired:
 
 
 def add_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> None:
-    """Add the decisive step of a failed item, with verdicts and pairs, as a recomputed verdict if the facts suggest
-    one. `turn` is the failed turn, from 0, or None if it is unknown. With `only_effect`, the benchmark compares states,
-    so calls that change nothing do not count."""
+    """Guess the decisive step of a failed item and add it as a recomputed verdict. The item must have verdicts and call
+    pairs. `turn` is the failed turn, from 0, or None if it is unknown. If the benchmark compares only the effect of
+    calls, `only_effect` must be true. Calls that change nothing are then considered last."""
     if item.official is False or (item.official is None and item.rule is False):
         add_step(item, find_decisive_call(item, turn, only_effect=only_effect))
 
 
 def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> DecisiveStep | None:
-    """Return the decisive step of a failed conversation, or None if there are no facts."""
+    """Return the decisive step of a failed conversation, or None if no fact suggests a step."""
     if not item.pairs:
         return None
     paired = _Paired(item, turn, build_chat_messages(item))
@@ -108,7 +109,8 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
 
 
 def find_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which the model began to repeat the last call of a stopped conversation, or None."""
+    """Return the step at which the model began to repeat the last call of the conversation. Returns None if there are
+    fewer than `MIN_REPEATS` equal calls."""
     calls = [
         (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
     ]
@@ -128,7 +130,8 @@ def _changes_state(call: Call) -> bool:
 
 
 def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
-    """Yield calls that differ from their golden calls, and refused calls whose golden call was never made."""
+    """Yield a step for each call that differs from its golden call, and for each refused call of a function whose
+    golden call was never made."""
     verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
     missing = {pair.name for pair in paired.missing}
     for each in paired.calls:
@@ -140,7 +143,8 @@ def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep
 
 
 def _unexpected_write(paired: _Paired) -> DecisiveStep | None:
-    """Return the first call that changes something and has no golden call. Refused calls change nothing."""
+    """Return a step at the first call that changes something and has no golden call. Refused calls are skipped, because
+    they change nothing."""
     for each in paired.calls:
         if each.pair.golden is None and not each.refused and _changes_state(each.call):
             earlier = (other.call for other in paired.calls if other.message < each.message)

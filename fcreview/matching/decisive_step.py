@@ -1,26 +1,28 @@
-"""Guess the decisive step of a failed conversation: the message after which the golden outcome was out of reach.
+"""Guess the decisive step of a failed conversation: the message after which the conversation could no longer succeed.
 
-The step is a guess from facts: the golden actions and their order, calls that change something and are not golden,
-refused calls, expected texts, and the messages of the user. No model judges the step. A person confirms or changes the
-guess.
+fcreview guesses the step from facts: the golden actions and their order, unexpected calls that change something,
+refused calls, expected texts, and the messages of the user. No LLM judges the step. An annotator can confirm or change
+the guess.
 
 | kind | fact | message |
 |---|---|---|
-| `wrong_write` | a writing call equals no golden action; refused calls count only if no other is wrong | the call |
-| `wrong_order` | a golden call was refused after a later golden action on the same object | the early call |
+| `wrong_write` | a writing call equals no golden action | the call |
+| `wrong_order` | a golden call was refused after a later golden action on the same object | the later golden action |
 | `wrong_calculation` | a calculation differs from a golden calculation in some numbers | the call |
-| `wrong_answer` | no reply contains an expected text, but a different value of the same form | the reply |
-| `unseen_answer` | an expected text was only in a message with a call, which the user does not see | that message |
+| `wrong_answer` | no reply contains an expected text, and a reply has another value of the same form | that reply |
+| `unseen_answer` | an expected text is only in a message that also makes a call | that message |
 | `missing_answer` | no reply contains an expected text | the last reply |
 | `user_choice` | the user stated the arguments that make a writing call wrong | the user's message |
 | `user_retraction` | the user withdrew a value that a golden action needs | the user's message |
 | `refused_request` | a golden action was never made, and the model declined the request | the reply |
-| `early_end` | a golden action was never made, and the model handed the conversation over unasked | the call |
+| `early_end` | a golden action was never made, and the model called a human agent without a request | the call |
 | `user_omission` | a golden action was never made, and the user never stated its values | the user's last message |
 | `missing_action` | a golden action was never made | the reply after the user stated its values, else the last reply |
 
-A wrong or missing action fails the item whatever the replies say, so expected texts count only if all actions are
-right. If several messages qualify, the earliest is decisive.
+The user does not see messages that make a call. A refused writing call is wrong only if no other writing call is wrong.
+
+A wrong or missing action fails the item even if all expected texts are in the replies. fcreview therefore checks the
+expected texts only if no action or calculation is wrong. If several messages qualify, the earliest one is decisive.
 """
 
 from __future__ import annotations
@@ -41,22 +43,24 @@ READING_VERBS = frozenset({
     "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
     "show", "think", "verify", "view",
 })  # fmt: skip
-"""First words of functions that change nothing. All writing functions of tau-bench begin with other verbs."""
+"""First words of the names of functions that change nothing. The names of all writing functions of tau-bench begin with
+other verbs."""
 CALCULATION = "calculate"
-"""Function that computes an expression. It changes nothing, but the model tells the user its result."""
+"""Name of the function that computes an expression. It changes nothing, but the model tells the user its result."""
 FREE_TEXT_WORDS = 6
-"""Minimum number of words of a text argument that is free text, such as the summary of a transfer. The longest fixed
-value, a reason to cancel, has three words. Summaries have more than six."""
+"""Minimum number of words of a text argument that is free text, such as the summary of a transfer. Free texts are not
+compared. The longest fixed value, a reason to cancel, has three words."""
 MIN_SHARED_NUMBERS = 2
-"""Minimum count of numbers shared with a golden calculation of the same sum. One may be chance."""
+"""Minimum count of numbers that a calculation shares with a golden calculation, so that it is a wrong attempt at it. A
+single number may be equal by chance."""
 MIN_SHARE = 0.5
-"""Minimum fraction, from 0 to 1, of the golden calculation's numbers that occur in a calculation of the same sum."""
+"""Minimum share, from 0 to 1, of the golden calculation's numbers that occur in a wrong attempt at it."""
 MIN_DIGITS = 2
 """Minimum number of digits of a whole number that is searched for in replies. Single digits occur everywhere."""
 MIN_IDENTIFIER_LENGTH = 3
 """Minimum length, in characters, of a value that is searched for in messages. Shorter values occur by chance."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
-"""Words with which users ask for a human agent, and parts of the names of handover functions."""
+"""Words with which users ask for a human agent. The names of handover functions also contain one of them."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
 _LIST_NUMBER = re.compile(r"(?m)(?:^|\s)\d{1,2}\.\s")
@@ -79,7 +83,7 @@ class DecisiveStep:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A writing call of the model, and the number of its message from 1."""
+    """A call that changes something, and the number of its message, from 1."""
 
     call: Call
     message: int
@@ -91,8 +95,8 @@ class _Write:
 def find_decisive_step(
     messages: Sequence[ChatMessage], golden: Sequence[Call], missing_texts: Sequence[str] = ()
 ) -> DecisiveStep | None:
-    """Return the decisive step of a failed conversation, or None if there are no facts. The golden actions are in their
-    order, and `missing_texts` are expected texts that no reply contains."""
+    """Return the decisive step of a failed conversation, or None if no fact suggests a step. `golden` contains the
+    golden actions in order. `missing_texts` contains the expected texts that no reply contains."""
     if not any(message.role == "assistant" for message in messages) or not (golden or missing_texts):
         return None
     facts = _Facts(messages, golden)
@@ -110,7 +114,7 @@ def add_decisive_step(item: Item, missing_texts: Sequence[str] = ()) -> None:
 
 
 def add_step(item: Item, step: DecisiveStep | None) -> None:
-    """Add a guessed step to an item as a recomputed verdict. Its error type is the kind of step."""
+    """Add a guessed step to an item as a recomputed verdict. The error type of the verdict is the kind of the step."""
     if step is not None:
         item.decisive_step = step.kind
         facts = {"error_type": step.kind, "rationale": step.reason, "by": GUESS}
@@ -123,7 +127,7 @@ def is_reading(name: str) -> bool:
 
 
 class _Facts:
-    """Writing calls, refused calls and results of a conversation, matched with the golden actions."""
+    """Writing calls, refused calls and tool results of a conversation, matched with the golden actions."""
 
     def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
         self.messages = messages
@@ -153,7 +157,7 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def describe_ids(self, before: int | None = None) -> Descriptions:
-        """Return the descriptions from results before a message, or from all results."""
+        """Describe the objects in the tool results before a message (number from 1), or in all tool results."""
         found = Descriptions()
         found.add_results(text for number, text in self._numbered_results if before is None or number < before)
         return found
@@ -182,7 +186,8 @@ class _Facts:
         )
 
     def wrong_writes(self) -> Iterator[DecisiveStep]:
-        """Yield a step for each wrong write, and for each golden action that was refused and never made."""
+        """Yield a step for each wrong writing call, and for each golden call that was made before an earlier golden
+        action, which was then refused and never made."""
         for write in self.wrong:
             yield self._blame_user(write) or DecisiveStep(write.message, "wrong_write", self._explain(write))
         for index, write in self.refused.items():
@@ -193,7 +198,8 @@ class _Facts:
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
     def _find_early_write(self, index: int, refused: _Write) -> _Write | None:
-        """Return the earlier golden call on the same object that should have come after the refused call."""
+        """Return a golden call on the same object that was made before the refused call, although it should come after
+        it."""
         ids = set(_identifiers(refused.call.arguments or {}))
         for later, write in self.done.items():
             shares_thing = ids & set(_identifiers(write.call.arguments or {}))
@@ -205,7 +211,7 @@ class _Facts:
         similar = self._most_similar(write.call)
         if similar is None:
             return f"{write.call.name} changes data, and no golden action calls it."
-        given, wanted = write.call.arguments or {}, _plain(similar)
+        given, wanted = write.call.arguments or {}, _first_accepted_values(similar)
         differing = [name for name in {**wanted, **given} if not _is_same(wanted.get(name), given.get(name))]
         if not differing:
             return f"{write.call.name} was called again with the arguments of an earlier golden action."
@@ -213,20 +219,24 @@ class _Facts:
         return f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has {abbreviate(golden)}."
 
     def _most_similar(self, call: Call) -> Call | None:
-        """Return the golden action of the same function with the most equal arguments, missing ones first."""
+        """Return the golden action of the same function that has the most equal arguments. Golden actions that were not
+        made take precedence."""
         given = call.arguments or {}
 
         def similarity(index: int) -> tuple[bool, int]:
-            equal = sum(_is_same(value, given.get(name)) for name, value in _plain(self.golden[index]).items())
+            equal = sum(
+                _is_same(value, given.get(name)) for name, value in _first_accepted_values(self.golden[index]).items()
+            )
             return index not in self.done, equal
 
         same_function = [index for index, each in enumerate(self.golden) if each.name == call.name]
         return self.golden[max(same_function, key=similarity)] if same_function else None
 
     def _blame_user(self, write: _Write) -> DecisiveStep | None:
-        """Return the user's message that led to a wrong write, if the user stated the wrong arguments."""
+        """Return a step at the user's message that led to a wrong writing call, if the user withdrew, chose or omitted
+        values."""
         similar = self._most_similar(write.call)
-        wanted_arguments = _plain(similar) if similar else {}
+        wanted_arguments = _first_accepted_values(similar) if similar else {}
         given, wanted = _identifiers(write.call.arguments or {}), _identifiers(wanted_arguments)
         wrong = [each for each in given if each not in wanted]
         omitted = [each for each in wanted if each not in given]
@@ -240,13 +250,13 @@ class _Facts:
         )
 
     def wrong_calculations(self) -> Iterator[DecisiveStep]:
-        """Yield a step for each calculation that shares most numbers with a golden one, but not all."""
+        """Yield a step for each calculation that is similar to a golden calculation but has different numbers."""
         for number, message in enumerate(self.messages, 1):
             for call in message.calls if message.role == "assistant" else ():
                 if call.name != CALCULATION:
                     continue
                 numbers = _numbers(call.arguments)
-                golden = [_numbers(_plain(each)) for each in self.golden_calculations]
+                golden = [_numbers(_first_accepted_values(each)) for each in self.golden_calculations]
                 if numbers in golden:
                     continue
                 if any(_is_near(numbers, each) for each in golden):
@@ -254,11 +264,12 @@ class _Facts:
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
     def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
-        """Yield a step for each expected text: the message with a call that contains it, else the first reply with
-        another value of the same form, else the last reply.
+        """Yield a step for each expected text that no reply contains. The step is at the first message that contains
+        the text but also makes a call, else at the first reply with another value of the same form, else at the last
+        reply.
 
-        Whole numbers have the same form if they have equally many digits. A number with decimals must be in no result,
-        because replies quote many prices.
+        Whole numbers have the same form if they have the same number of digits. Numbers with decimals have the same
+        form only if no tool result contains the stated number, because replies quote many prices.
         """
         replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
         for text in missing_texts:
@@ -285,7 +296,8 @@ class _Facts:
         return len(stated) == len(expected) >= MIN_DIGITS
 
     def missing_actions(self) -> Iterator[DecisiveStep]:
-        """Yield the step at which a golden action that was never made was declined, omitted or forgotten."""
+        """Yield one step that explains why golden actions were never made: the model declined the request, handed the
+        conversation over, or forgot the action."""
         name = self.golden[self.missing[0]].name
         topics = [_topic(self.golden[index]) for index in self.missing]
         for number in range(len(self.messages), 0, -1):
@@ -307,9 +319,10 @@ class _Facts:
         yield self._forgotten_action(name)
 
     def _forgotten_action(self, name: str) -> DecisiveStep:
-        """Return the reply after the user's last mention of a needed value, or the user's last message."""
+        """Return a step at the reply after the user last stated a value that the action needs. If the user stated no
+        such value, return a step at the user's last message."""
         user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
-        wanted = [each for index in self.missing for each in _identifiers(_plain(self.golden[index]))]
+        wanted = [each for index in self.missing for each in _identifiers(_first_accepted_values(self.golden[index]))]
         known = [each for each in wanted if user.descriptions.is_known(each)]
         named = max((number for each in wanted for number in user.find_mentions(each)), default=None)
         if named is None and known and user.turns:
@@ -339,7 +352,8 @@ class _UserTurns:
         self.descriptions = descriptions
 
     def find_mentions(self, value: str) -> list[int]:
-        """Return the messages that contain a value, or the name of the object with this id, last first."""
+        """Return the numbers of the user's messages that contain a value or name the object with this id, last message
+        first."""
         return [number for number, text in self.turns if self._mentions(value, text)]
 
     def _mentions(self, value: str, text: str) -> bool:
@@ -352,7 +366,7 @@ class _UserTurns:
         return None
 
     def find_choice(self, wrong: Sequence[str]) -> DecisiveStep | None:
-        """Return the last message that states one of the wrong values, if the user stated all of them."""
+        """Return a step at the last message that states one of the wrong values, if the user stated all of them."""
         mentions = [self.find_mentions(each) for each in wrong]
         if not wrong or not all(mentions):
             return None
@@ -360,7 +374,7 @@ class _UserTurns:
         return DecisiveStep(last, "user_choice", "The user states values that no golden action has.")
 
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
-        """Return the last message with the wrong payment method, if nothing else is wrong."""
+        """Return a step at the user's last message with a payment method that is not wanted."""
         for each in given:
             kind = {word for word in words(each.replace("_", " ")) if not word.isdigit()}
             numbers = [number for number, text in self.turns if kind and kind <= words(text)]
@@ -370,7 +384,8 @@ class _UserTurns:
         return None
 
     def find_omission(self, given: Sequence[str], omitted: Sequence[str]) -> DecisiveStep | None:
-        """Return the message that names all objects of the call, if the user never names the omitted ones."""
+        """Return a step at the last message that names all objects of the call, if the user never names the omitted
+        objects."""
         named = [each for each in given if self.descriptions.is_known(each)]
         if not omitted or not named or any(self.find_mentions(each) for each in omitted):
             return None
@@ -391,7 +406,7 @@ def _topic(call: Call) -> set[str]:
     return words(call.name.replace("_", " ").rpartition(" ")[2])
 
 
-def _plain(call: Call) -> Mapping[str, Any]:
+def _first_accepted_values(call: Call) -> Mapping[str, Any]:
     arguments = call.arguments or {}
     return {
         name: value.any_of[0] if isinstance(value, AcceptedValues) and value.any_of else value
@@ -403,7 +418,7 @@ def _is_equal(golden: Call, predicted: Call) -> bool:
     """Whether a call has the same effect as a golden action. The order of list elements and free text do not matter."""
     if golden.name != predicted.name or predicted.arguments is None:
         return False
-    wanted = _plain(golden)
+    wanted = _first_accepted_values(golden)
     return wanted.keys() == predicted.arguments.keys() and all(
         _is_same(value, predicted.arguments[name]) for name, value in wanted.items()
     )
@@ -419,7 +434,8 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
-    """Return (path, given value, wanted value) of the first nested difference, or lengths of lists."""
+    """Return (path, given value, wanted value) of the first nested difference. For lists of different lengths, the
+    values are the two lengths."""
     inner: list[tuple[str, Any, Any]] = []
     if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
         inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
@@ -431,8 +447,8 @@ def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
 
 
 def _identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the values that identify objects: texts with a digit, except the ids of users and payment methods. All
-    actions contain the id of the user. Users name a payment method in words ("my card") and never state its id."""
+    """Return the values that identify objects: values with a digit, except the ids of users and payment methods. The id
+    of the user is in all actions, and users name a payment method in words ("my card")."""
     return [
         value
         for name, each in arguments.items()
@@ -466,5 +482,5 @@ def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
 
 
 def _stated(text: str) -> list[str]:
-    """Return the stated numbers without commas, except numbers of list items and in ids."""
+    """Return the numbers in a text, with commas removed. Numbers of list items and numbers in ids are excluded."""
     return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]

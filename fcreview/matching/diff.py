@@ -1,8 +1,9 @@
 """Compare a predicted call with a golden call and describe the differences, down to nested values.
 
-Values of different types are not equal. `ComparisonRules` defines which other values a benchmark treats as equal. A
-difference has the path of the innermost value that differs. If a golden answer accepts several values, the difference
-from the value closest to the prediction is described. Lists of different lengths are aligned at both ends.
+Values of different types are not equal, unless `ComparisonRules` defines that a benchmark treats them as equal. Each
+difference has the path of the innermost value that differs. If a golden answer accepts several values, the prediction
+is compared with the closest one. In lists of different lengths, equal elements at the beginning and at the end are
+matched first.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TYPE_NAMES = {
 
 
 def type_name(value: Any) -> str:
-    """Return the JSON name of a value's type, or the Python name for other literals."""
+    """Return the name of a value's type as in JSON, or the name of the Python type if JSON has no such type."""
     return _TYPE_NAMES.get(type(value)) or type(value).__name__
 
 
@@ -34,8 +35,8 @@ def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
 
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
-    """Describe a value that is not accepted: `value differs: 3, golden 5` or `none of 2 accepted values`. The text
-    names the difference if only the type, the case, white space or quotation marks differ."""
+    """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none of 2 accepted
+    values`. The text states it if only the type, the case, white space or quotation marks differ."""
     if type_name(value) not in {type_name(one) for one in accepted}:
         return describe_type_difference(accepted, value)
     if len(accepted) > 1:
@@ -70,8 +71,8 @@ def _identity(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
-    """Values that a benchmark treats as equal although they are not exactly equal. The default rules add no such
-    values. Values that are equal only by these rules have the state `~`."""
+    """Rules by which a benchmark treats values as equal although they are not exactly equal. By default, there are no
+    such rules. Values that are equal only by these rules have the state `~`."""
 
     normalise: Callable[[str], str] = _identity
     """Function that normalises a string. Strings are equal if their normalised texts are equal."""
@@ -79,7 +80,8 @@ class ComparisonRules:
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
     is_same_name: Callable[[str, str], bool] = eq
-    """Whether a golden and a predicted function name denote the same function. Such calls keep the state `=`."""
+    """Function that returns whether a golden and a predicted function name are the same function. The names may differ,
+    and the calls still have the state `=`."""
 
 
 EXACT_RULES = ComparisonRules()
@@ -97,7 +99,7 @@ def is_accepted(golden: AcceptedValues, value: Any, depth: int = 0) -> bool:
 
 def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
     """Whether two values are exactly equal. 1, 1.0 and True are different at every depth, and NaN equals NaN.
-    `expected` can contain `GoldenObject`. Values nested deeper than `json_value.MAX_DEPTH` count as different."""
+    `expected` can contain `GoldenObject`. Values that are nested deeper than `json_value.MAX_DEPTH` are different."""
     kind = type(value)
     if type(expected) is not kind:
         return (
@@ -120,7 +122,7 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a string or number that is not exactly equal is equal under the benchmark's rules."""
+    """Whether a benchmark's rules treat two strings or numbers as equal. They must not be exactly equal."""
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
     return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
@@ -142,16 +144,17 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 MAX_DIFFERENCES = 50
 """Maximum number of differences that are listed inside one argument."""
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of values that are compared in one call. Further values are reported as not compared."""
+"""Maximum number of values that are compared in one call. For all further values, the difference is that they were not
+compared."""
 MAX_COMPARED_CONTAINERS = 50
 """Maximum number of accepted objects or lists that are compared to find the closest one."""
 NORMALISED_WEIGHT = 0.1
-"""Weight of a difference that normalisation removes. Any other difference weighs 1."""
+"""Weight of a difference with the state `~`. Any other difference has the weight 1."""
 
 
 def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES) -> list[ArgumentDiff]:
-    """Return the differences of two calls: first the golden arguments in golden order, then the unexpected arguments.
-    The path of a difference in the call as a whole is empty."""
+    """Return the differences between two calls: first those of golden arguments in golden order, then the unexpected
+    arguments. A difference of the call as a whole, such as another function, has an empty path."""
     found: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
         found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))
@@ -177,12 +180,13 @@ def is_same_function(golden: Call, predicted: Call, rules: ComparisonRules) -> b
 
 
 def difference_weight(differences: Iterable[ArgumentDiff]) -> float:
-    """Return the sum of the weights of differences: `NORMALISED_WEIGHT` for the state `~`, 1 for any other."""
+    """Return the total weight of differences: `NORMALISED_WEIGHT` for the state `~`, 1 for any other state."""
     return sum(NORMALISED_WEIGHT if difference.state == "~" else 1.0 for difference in differences)
 
 
 def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
-    """Return the accepted value with the fewest differences, or None if there is no accepted value."""
+    """Return the accepted value that has the smallest differences from a value. Returns None if there is no accepted
+    value."""
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
@@ -194,7 +198,7 @@ def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRu
 
 
 class ComparisonBudget:
-    """The rules of a comparison, and the number of values that may still be compared."""
+    """Rules of a comparison, and the number of values that may still be compared."""
 
     __slots__ = ("remaining", "rules")
 
@@ -206,7 +210,8 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences of a value from the closest accepted value; empty if the value is accepted."""
+    """Return the differences between a value and the closest accepted value. The list is empty if the value is
+    accepted."""
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:
@@ -222,7 +227,7 @@ def diff_accepted_values(
 
 
 def diff_values(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
-    """Return the differences of a value from one golden value, which may contain `GoldenObject`."""
+    """Return the differences between a value and one golden value, which may contain `GoldenObject`."""
     budget.remaining -= 1
     if budget.remaining < 0:
         return [ArgumentDiff(path, "!", "too large to compare in full")]
@@ -240,8 +245,8 @@ def diff_values(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _select_candidates(accepted: AcceptedValues, value: Any) -> list[Any]:
-    """Return the accepted values that are compared to find the closest one. For an object or list, these are the values
-    of the same type, if there are any. For any other value, they are all accepted values."""
+    """Return the accepted values from which the closest one is chosen. For an object or list, only values of the same
+    type are returned if there are any, at most `MAX_COMPARED_CONTAINERS`."""
     kind = type_name(value)
     if kind not in ("object", "list", "tuple"):
         return accepted.any_of
@@ -285,7 +290,7 @@ def _diff_objects(
 
 
 def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
-    """Return the differences of two lists. Equal elements at both ends are skipped if the lengths differ."""
+    """Return the differences between two lists. If the lengths differ, equal elements at both ends are skipped."""
     found: list[ArgumentDiff] = []
     start, golden_end, end = 0, len(expected), len(value)
     if golden_end != end:
@@ -305,7 +310,8 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    """Return at most `MAX_DIFFERENCES` differences. If there are more, the first states their number."""
+    """Return at most `MAX_DIFFERENCES` nested differences. If there are more, a difference that states their number
+    comes first."""
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]

@@ -1,7 +1,7 @@
-"""Describe the differences of a call pair: the rows of the argument table, and the first difference for lists and
-clusters.
+"""Describe the differences of a call pair: build the rows of the argument table, and find the first difference, which
+is shown in lists and clusters.
 
-All texts must be sanitized before they are drawn.
+The texts are not sanitized.
 """
 
 from __future__ import annotations
@@ -24,21 +24,23 @@ _MAX_NAMED_CHARACTERS = 3
 _LETTERS = dict(
     zip("аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι", "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi", strict=True)
 )
-"""Pairs of letters in Unicode's `confusables.txt` that occur in Latin, Cyrillic and Greek words."""
+"""Letter -> Latin letter that looks equal, from Unicode's `confusables.txt`. Only letters that occur in Cyrillic and
+Greek words are included."""
 _MARKS = dict(zip("‘’‚′“”„″‐‑‒–—−⁄∕×…", "''''\"\"\"\"------//x.", strict=True))
-"""Pairs of punctuation marks that keyboards and word processors exchange."""
+"""Punctuation mark -> similar ASCII mark that keyboards and word processors use instead."""
 _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def make_confusable_skeleton(text: str) -> str:
-    """Convert a text to one script, quote, dash and blank, so that texts that look equal become equal."""
+    """Convert a text to one script and to one kind of quotation mark, dash and blank, so that texts that look equal
+    become equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
 
 
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
-    """Describe the first difference of strings that look equal. Returns None for strings that do not look equal.
+    """Describe the first difference between two strings that look equal. Returns None if they do not look equal.
 
     Example: `texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
     """
@@ -66,7 +68,7 @@ def _name_characters(text: str) -> str:
 
 MAX_INDENT = 3
 NO_VALUE: Any = object()
-"""Placeholder for the golden or the predicted value if that side has no value at a path."""
+"""Placeholder for a missing golden or predicted value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,13 @@ class ArgumentRow:
     """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """Path of the argument or nested value. Empty for the call as a whole; the values are then function names."""
+    """Path of the argument or nested value. It is empty in a row for the call as a whole, whose values are function
+    names."""
     depth: int
     """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
     state: DiffState
     golden: str | None
-    """Accepted values as JSON, joined with " or "; None without a golden value."""
+    """Accepted values as JSON, joined with " or "; None if there is no golden value."""
     predicted: str | None
     reason: str | None
     optional: bool = False
@@ -93,9 +96,10 @@ class ArgumentRow:
 def build_argument_rows(
     golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: ComparisonRules = EXACT_RULES
 ) -> list[ArgumentRow]:
-    """Build the argument table of a call pair with this `CallPair.diff`: rows in golden order, each with the nested
-    values that differ, then the unexpected arguments. Without one call, all rows have the state `-` or `+`. An omitted
-    optional argument has the state `=` and no predicted value."""
+    """Build the rows of the argument table of a call pair. `diff` is `CallPair.diff`. The rows are in golden order,
+    and each argument is followed by its nested values that differ. Unexpected arguments come last. If one of the
+    calls is missing, all rows have the state `-` or `+`. An omitted optional argument has the state `=` and no
+    predicted value."""
     wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
     by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)
@@ -152,8 +156,8 @@ def _build_nested_row(
 def find_values_at(
     golden: Any, predicted: Any, keys: Sequence[str | int], rules: ComparisonRules = EXACT_RULES
 ) -> tuple[Any, Any]:
-    """Return the golden and the predicted value at a path inside an argument. The value is `NO_VALUE` for a side that
-    has none. If several golden values are accepted, the path continues in the value closest to the prediction."""
+    """Return the golden and the predicted value at a path inside an argument. A missing value is `NO_VALUE`. If several
+    golden values are accepted, the path is followed in the value closest to the prediction."""
     for key in keys:
         if isinstance(golden, AcceptedValues):
             golden = find_closest_value(golden, predicted, rules)
@@ -198,8 +202,8 @@ class FirstDifference:
 
 
 def set_difference_location(item: Item, function: str | None, argument: str | None) -> None:
-    """Set the function and the argument in which the benchmark's checker reports the error. The values of the first
-    difference are kept if it is inside that argument, otherwise removed."""
+    """Set the function and the argument in which the benchmark's checker reports the error. The golden and predicted
+    value of the first difference are removed if they belong to another function or argument."""
     is_inside = argument is not None and (item.diff_argument or "").startswith(argument)
     if function != item.diff_function or not is_inside:
         item.diff_golden = item.diff_predicted = None
@@ -209,8 +213,8 @@ def set_difference_location(item: Item, function: str | None, argument: str | No
 def find_first_difference(
     pairs: Sequence[CallPair], golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES
 ) -> FirstDifference:
-    """Describe the first pair whose state is neither `=` nor `~`: `location "Hangzhou, CN" (golden "Hangzhou, China")`,
-    `days 3 (not in golden)`, `get_weather not called`, `get_news called (golden get_weather)`."""
+    """Find and describe the first difference that is not equal after normalisation: `location "Hangzhou, CN" (golden
+    "Hangzhou, China")`, `days 3 (not in golden)`, `get_weather not called`, `get_news called (golden get_weather)`."""
     for pair in pairs:
         if pair.state == "-":
             return FirstDifference(pair.name, None, f"{pair.name} not called")

@@ -23,8 +23,8 @@ FAULT_UNRESOLVED = "all pass; fault unresolved"
 
 
 def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement. The list includes the verdict on the
-    whole item, which importers may store only as a field of the item."""
+    """List the automatic verdicts on the target and criterion of a disagreement. For the whole item, the list includes
+    verdicts that only the fields `official`, `rule` and `judge` of the item contain."""
     about = disagreement.target, disagreement.criterion
     verdicts = [verdict for verdict in item.verdicts if (verdict.target, verdict.criterion) == about]
     if about == (ITEM, CORRECT):
@@ -35,7 +35,8 @@ def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verd
 
 
 def list_verdicts_for_adjudication(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on a disagreement, then the judge verdicts on the target's other criteria."""
+    """List the automatic verdicts on the target and criterion of a disagreement, then the judge verdicts on other
+    criteria of the same target."""
     others = [v for v in item.verdicts if (v.source, v.target) == ("judge", disagreement.target)]
     same = list_automatic_verdicts(item, disagreement)
     return [*same, *(verdict for verdict in others if verdict.criterion != disagreement.criterion)]
@@ -48,7 +49,8 @@ def format_opinion(opinion: Opinion) -> str:
 
 
 def format_source_verdict(verdict: Verdict, criterion: str) -> str:
-    """Format a verdict: `gpt-4o equivalent pass: rationale`, with the judge and a criterion other than `criterion`."""
+    """Format an automatic verdict: `gpt-4o equivalent pass: rationale`. The text names the judge of a judge verdict,
+    and names the criterion if it is not `criterion`."""
     judge = verdict.by if verdict.source == "judge" else ""
     other = verdict.criterion if verdict.criterion != criterion else ""
     value = " ".join(filter(None, (judge, other, format_verdict(verdict.value, verdict.criterion))))
@@ -69,18 +71,20 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden (`blind`), visible (`seen`) or `unknown`; `all` combines the three."""
+"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or this is `unknown`. `all`
+combines the three."""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
 MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: as equal or not, by order, or as sets that may overlap (`masi`)."""
+"""How labels are compared: as equal or different (`nominal`), by order (`ordinal`), or as sets that may overlap
+(`masi`)."""
 
 AgreementScope = Literal["overall", "benchmark", "category"]
 AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
 
 LabelKey = str | frozenset[str]
-"""Hashable form of a label: True and 1 differ, and the order of a list does not matter."""
+"""Hashable form of a label. True and 1 have different keys, and the order of a list does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class RepeatedRating:
     criterion: str
     annotator: str
     first: Any
-    """Verdict that the annotator had on the target when a queue showed the item the second time."""
+    """The annotator's current verdict at the time when a queue showed the item again."""
     second: Any
 
 
@@ -138,13 +142,14 @@ class AgreementCoefficient:
     metric: CoefficientName
     annotators: tuple[str, ...]
     value: float | None
-    """1 is perfect agreement, 0 agreement by chance; `percent` is a share, 0 to 1. None if undefined."""
+    """Value of the coefficient: 1 for perfect agreement, 0 for agreement by chance. `percent` is a share from 0 to 1.
+    None if the coefficient is undefined."""
     low: float | None
     """Lower end of the 95 % bootstrap interval; None without an interval."""
     high: float | None
     n_units: int
-    """Number of units with two labels or more. For a pair of annotators, only units that both labelled count. For
-    `fleiss`, only units with the same number of labels count."""
+    """Number of units with two or more labels. For a pair of annotators, only units that both labelled are included.
+    For `fleiss`, only units with the same number of labels are included."""
     n_labels: int
     given: BlindStatus
 
@@ -158,9 +163,9 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings that are labels. If an annotator passes a target and records a fault, the labels on that
-    criterion are repeated on `correct+fault`, with values such as `pass:golden`, so that passes for different reasons
-    differ."""
+    """Return the ratings without "unsure". If an annotator passes a target and records a fault, also add every rating
+    on this criterion under the name `<criterion>+fault`, with a value such as `pass:golden`. On that name, two
+    annotators who pass a target with different faults disagree."""
     labels = [rating for rating in ratings if decides(rating.value)]
     with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
     return labels + [
@@ -171,8 +176,8 @@ def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
 
 
 def group_ratings(ratings: Iterable[Rating], scope: AgreementScope, given: BlindStatus) -> list[RatingGroup]:
-    """Group ratings by criterion within each benchmark or category of the scope. Benchmarks and categories are in
-    alphabetical order, criteria in the order of `SCALES`."""
+    """Group ratings by criterion. Depending on `scope`, ratings of different benchmarks or categories are also in
+    separate groups. Groups are sorted by benchmark, category and criterion, criteria in the order of `SCALES`."""
     groups: dict[tuple[str | None, str | None, str], list[Rating]] = {}
     for rating in ratings:
         benchmark = None if scope == "overall" else rating.key.benchmark
@@ -202,7 +207,7 @@ def to_label_key(value: Any) -> LabelKey:
 
 
 def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
-    """Return `masi` if a value is a list of labels, `ordinal` if all are numbers, else `nominal`."""
+    """Return `masi` if any value is a list of labels, `ordinal` if all values are numbers, else `nominal`."""
     types = {type(value) for value in values}
     if list in types:
         return "masi"
@@ -210,7 +215,8 @@ def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
 
 
 def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List all labels of the criterion's scale, and the other labels in `values`. Numbers are sorted."""
+    """List the keys of all labels of the criterion's scale, then of all other labels in `values`. If all labels are
+    numbers, they are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
     labels = [*(value for value in words.values() if decides(value)), *values]
     if infer_measurement_level(labels) == "ordinal":
@@ -241,8 +247,8 @@ COEFFICIENT_LABELS: dict[CoefficientName, str] = {
 
 
 def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: AgreementCoefficient) -> list[str]:
-    """Return the table cells with the coefficient's benchmark or category, if any, and the criterion. The benchmark of
-    a category is omitted if all coefficients of the table are of one benchmark."""
+    """Return the table cells with the benchmark or category of a coefficient, if any, and its criterion. The benchmark
+    is omitted before a category if all coefficients of the table are of one benchmark."""
     names = [name for name in group_key(coefficient)[:2] if name is not None]
     if len(names) > 1 and len({each.benchmark for each in table}) == 1:
         names = names[1:]
@@ -250,7 +256,7 @@ def format_group_cells(table: Iterable[AgreementCoefficient], coefficient: Agree
 
 
 def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
-    """Return the name of the coefficient, with the level of measurement if the level is not nominal."""
+    """Return the name of the coefficient, with the level of measurement unless it is nominal."""
     suffixes = {"nominal": "", "ordinal": " (ordinal)", "masi": " (MASI)"}
     return COEFFICIENT_LABELS[coefficient.metric] + suffixes[coefficient.level]
 

@@ -1,8 +1,8 @@
-"""Compute the figures of one run by the convention of each tool, as the tool's official code would.
+"""Compute the accuracy, pass^k and pass@k of one run by the conventions of several tools.
 
-Tools differ in what they do with trials that were not run or ended with an error, with missing trials, and with tasks
-that have fewer trials than others. Each of these differences changes the published figure. For each figure, the module
-lists the values of all conventions and the items that cause a difference.
+The tools treat trials that were not run, trials that ended with an error, and tasks with missing trials differently, so
+their figures differ. For each figure, this module lists the value by each convention and the items that cause a
+difference.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Denominator = Literal["run", "file", "planned"]
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One attempt at a task, with the facts that conventions treat differently. Each item is a trial."""
+    """One attempt at a task. Each item of the run is a trial."""
 
     item: str
     task: str
     passed: bool
     ending: Ending = "graded"
-    """`error`: the trial ended with an error and without a verdict. `not run`: an infrastructure error or a missing
-    score, which is no evidence about the model."""
+    """`error`: the trial ended with an error and has no verdict. `not run`: the trial failed because of the
+    infrastructure or has no score, so it is not evidence about the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class TrialTable:
 
     trials: Sequence[Trial]
     own: str
-    """Name of the convention of the run's own tool, in `CONVENTIONS`."""
+    """Key in `CONVENTIONS` of the tool that produced the run."""
     planned: int | None = None
-    """Number of trials of each task that the run was set to make; None if it is not recorded."""
+    """Planned number of trials per task; None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class Convention:
     not_run: Treatment
     errors: Treatment
     trials: Denominator = "run"
-    """Number of trials per task that pass^k is computed with. `run`: the trials of the task that count. `file`: the
-    largest number of any task in the file. `planned`: the planned number; missing trials are failures."""
+    """Number of trials per task from which pass^k is computed. `run`: the number of counted trials of the task. `file`:
+    the largest number of counted trials of any task. `planned`: the planned number, with missing trials as failures."""
     by_task: bool = False
-    """Whether accuracy is the mean of the pass rates of tasks, instead of the pass rate of all trials."""
+    """Whether accuracy is the mean of the tasks' pass rates instead of the pass rate of all trials."""
     has_repeats: bool = True
 
 
@@ -64,14 +64,15 @@ CONVENTIONS: Mapping[str, Convention] = {each.name: each for each in (
     Convention("planned trials", "missing trials are failures", "failure", "failure", "planned"),
     Convention("errors left out", "only graded trials count", "left out", "left out"),
 )}  # fmt: skip
-"""Sources: `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py` of Harbor 0.24, and
-`scorer/_reducer` of Inspect 0.3, whose mean is over samples after their epochs were reduced. `planned trials` and
-`errors left out` are no tools. They are the two extremes: all missing trials are failures, or no error is."""
+"""The conventions are from `agent_metrics.py` of tau2-bench 1.0.1, `run.py` of tau-bench, `metrics/base.py` of Harbor
+0.24, and `scorer/_reducer` of Inspect 0.3, which reduces the epochs of each sample before it computes the mean over
+samples. `planned trials` and `errors left out` are not from a tool, but are the two extremes: missing trials are
+failures, or trials with an error are omitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConventionRow:
-    """One figure, computed by one convention or by several with the same value."""
+    """Value of one figure, and the conventions by which the figure has this value."""
 
     figure: str
     """`accuracy`, `pass^2` (all of 2 trials pass) or `pass@2` (at least one of 2 trials passes)."""
@@ -85,8 +86,8 @@ class ConventionRow:
     """Whether the run's own tool computes the figure this way."""
     note: str
     items: tuple[str, ...]
-    """Ids of the items that this convention counts differently from the run's own convention. In a row of the run's own
-    convention, the items of the tasks that `note` is about."""
+    """Ids of the items that this convention counts differently from the convention of the run's own tool. In a row for
+    the run's own tool, the ids of the items whose tasks `note` describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +106,19 @@ class RunConventions:
     name: str
     rows: list[ConventionRow]
     numbers: Mapping[str, list[int]]
-    """Item id -> numbers of the items with this id in the store."""
+    """Item id -> numbers of the items in the store with this id."""
 
     def find_items(self, row: ConventionRow) -> tuple[int, ...]:
         return tuple(number for item_id in row.items for number in self.numbers.get(item_id, ()))
 
 
 Tasks = dict[str, list[bool]]
-"""Task -> for each trial that counts, whether it is a success."""
+"""Task -> whether each counted trial of the task passed."""
 
 
 def compare_conventions(table: TrialTable) -> list[ConventionRow]:
-    """Compute accuracy and pass^k by each convention. The first row of a figure is by the run's own convention.
-    Conventions with the same value are combined in one row, so a run without errors has one row per figure."""
+    """Compute accuracy, pass^k and pass@k by each convention. The first row of each figure is for the run's own tool.
+    Conventions with the same value are combined in one row."""
     names = [table.own, *(name for name in CONVENTIONS if name != table.own)]
     names = [name for name in names if name == table.own or _is_applicable(CONVENTIONS[name], table)]
     merged: dict[tuple[str, str], ConventionRow] = {}
@@ -188,7 +189,8 @@ def _compute_rows(table: TrialTable, convention: Convention) -> Iterator[Convent
 
 
 def _short_tasks(table: TrialTable, tasks: Tasks, note: str) -> set[str]:
-    """Return the tasks of a note: those without a counted trial, and with `note` those with the fewest."""
+    """Return the tasks without a counted trial. If `note` is not empty, also return the tasks with the fewest counted
+    trials."""
     vanished = {trial.task for trial in table.trials if trial.task not in tasks}
     fewest = min(map(len, tasks.values()), default=0)
     return vanished | {task for task, passes in tasks.items() if note and len(passes) == fewest}
@@ -208,7 +210,8 @@ def _counts(trial: Trial, convention: Convention) -> bool:
 
 
 def _highest_k(table: TrialTable) -> int:
-    """Return the largest k of any convention: the largest number of trials of a task, at most the planned number."""
+    """Return the largest k for which figures are computed: the largest number of trials of a task, but at most the
+    planned number."""
     counts: defaultdict[str, int] = defaultdict(int)
     for trial in table.trials:
         counts[trial.task] += 1
@@ -217,7 +220,8 @@ def _highest_k(table: TrialTable) -> int:
 
 
 def _denominator(table: TrialTable, tasks: Tasks, convention: Convention) -> tuple[int | None, int]:
-    """Return (trials assumed for every task, or None if tasks have their own numbers; largest k)."""
+    """Return the number of trials to assume for every task, and the largest k that has a value. The first number is
+    None if each task's own number of trials is used."""
     most, fewest = (choose((len(each) for each in tasks.values()), default=0) for choose in (max, min))
     if convention.trials == "file":
         return most, most
@@ -243,7 +247,8 @@ def _pass_hat(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
-    """Return the mean probability that at least one of k trials passes. `n` None: tasks have their own sizes."""
+    """Return the mean probability that at least one of k trials passes. `n` is the number of trials to assume for every
+    task, or None to use each task's own number of trials."""
     if not tasks:
         return None
     sizes = ((n or len(passes), sum(passes)) for passes in tasks.values())
@@ -251,8 +256,8 @@ def _pass_at(tasks: Tasks, k: int, n: int | None) -> float | None:
 
 
 def _find_differently_counted(table: TrialTable, convention: Convention, figure: str) -> Iterator[str]:
-    """Yield the ids of the trials that only one of a convention and the run's own convention counts. If both divide by
-    different numbers, trials of tasks with fewer trials than others are included."""
+    """Yield the ids of the items that are counted by only one of two conventions: `convention` and the convention of
+    the run's own tool. If the two divide by different numbers, also yield the items of tasks with missing trials."""
     own = CONVENTIONS[table.own]
     if convention == own:
         return
@@ -267,7 +272,8 @@ def _find_differently_counted(table: TrialTable, convention: Convention, figure:
 
 
 def _division(convention: Convention, figure: str) -> tuple[bool, str]:
-    """Return (whether the figure is a mean over tasks, number of trials as in `Convention.trials`)."""
+    """Return whether a figure is a mean over tasks, and which number of trials it is divided by (see
+    `Convention.trials`)."""
     if figure == "accuracy":
         return convention.by_task, "planned" if convention.trials == "planned" else "run"
     return True, convention.trials

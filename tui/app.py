@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 SHUTDOWN_TIMEOUT = 10.0
-"""Seconds after a signal until the process exits, even if the app is still running. All reviews that were confirmed on
-screen are on disk by then."""
+"""Maximum number of seconds between a signal and the exit of the process. All reviews that were confirmed on screen are
+on disk by then."""
 
 
 class SignalShutdown:
@@ -214,7 +214,7 @@ class FcreviewApp(App[int]):
         self._run_watcher = run_watcher
         self._live_reload: LiveReload | None = None
         self.team_note = ""
-        """Note about unsent reviews on the right of every top line; empty if there are none."""
+        """Note about unsent reviews at the right end of every top line. Empty if there are none."""
         try:
             self.set_keymap(resolve_keymap(validate_keymap(key_names or {})))
         except KeymapError as error:
@@ -285,7 +285,8 @@ class FcreviewApp(App[int]):
         self._redraw(self.size)
 
     def _redraw(self, size: Size) -> None:
-        """Send the whole screen again, because a resized terminal may rearrange its text, even at an unchanged size."""
+        """Send the whole screen again. A resized terminal may rearrange its text, even if its size is the same as
+        before."""
         if isinstance(self._driver, ScreenDiffDriver):
             self._driver.forget_screen(*size)
         self.screen.refresh()
@@ -324,7 +325,7 @@ class FcreviewApp(App[int]):
         return isinstance(screen, GuardedScreen) and screen.hold_key(event)
 
     def on_key(self, event: events.Key) -> None:
-        """Handle a key without an action: ring the bell while a screen opens, else call `no_key` of the screen."""
+        """Handle a key that starts no action. While a screen opens, ring the bell, else call `no_key` of the screen."""
         self.last_key_time = event.time
         is_opening, explain = getattr(self.screen, "opening", False), getattr(self.screen, "no_key", None)
         if not is_opening and explain is None:
@@ -349,7 +350,7 @@ class FcreviewApp(App[int]):
             self.exit(self.session.reviewed_count)
 
     async def _quit_on_signal(self, code: int) -> None:
-        """Quit with the exit code `code` after a signal. Errors are not shown."""
+        """Quit with the exit code `code`, because a signal arrived. Errors are not shown."""
         await self.session.finish_actions()
         self._save_position()
         self.exit(self.session.reviewed_count, return_code=code)

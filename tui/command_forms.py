@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 YES, NO = "yes", "no"
-"""Values of the form field of a flag, which is an option that takes no value."""
+"""Choices of a form field for a flag (an option without an argument)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +53,10 @@ class CommandForm:
     label: str
     help: str
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """Initial value by field name. It replaces the command's default."""
+    """Initial values by field name. They replace the command's defaults."""
     download: str = ""
-    """Name of the field with the only file that the command writes. In a browser, the file becomes a download."""
+    """Name of the field with the path of the file that the command writes, if it writes only one file. In a browser,
+    the file becomes a download."""
     is_read_only: bool = False
     """Whether the command writes nothing, so that it is also available in a browser."""
 

@@ -42,12 +42,13 @@ class ReportServices:
     Raises: StoreError in blind mode.
     """
     open_benchmarks: Callable[[Callable[[str], None]], BenchmarkServices]
-    """Opens the benchmarks' own files. The argument is a function that receives each warning about an omitted value."""
+    """Returns the functions that write benchmark files. The argument is a function that receives each warning about an
+    omitted value."""
     commands: CommandService | None = None
     """Commands of the command line. None disables the forms of the palette."""
     compare_conventions: Callable[[Store, Sequence[int]], list[RunConventions]] | None = None
     """Computes figures of runs, such as pass^k, by the conventions of each tool. The arguments are the store and the
-    numbers of the runs; no numbers select all runs."""
+    numbers of the runs. An empty sequence selects all runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class ExportRequest:
 
 
 def path_exists(path: str) -> bool:
-    """Whether a file or folder with this path exists. `~` stands for the home folder."""
+    """Whether a file or folder with this path exists. A leading `~` is replaced by the home folder."""
     return bool(path) and os.path.exists(expand_home(Path(path)))  # noqa: PTH110 - Path.exists raises for a long name
 
 
@@ -108,7 +109,7 @@ def deliver_download(app: App[Any], path: Path) -> None:
 async def run_for_download(
     app: App[Any], commands: CommandService, form: CommandForm, arguments: Sequence[str]
 ) -> CommandResult:
-    """Run the command of a form. The file that it writes becomes a download."""
+    """Run the command of a form, and offer the file that it writes as a download."""
     flag = f"--{form.download}="
     with TemporaryDirectory(prefix="fcreview-") as folder:
         paths = {

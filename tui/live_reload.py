@@ -52,7 +52,7 @@ PAUSE_FACTOR = 3
 FAILURE_PAUSE = 6
 """Pause after a failed check or import, as a multiple of the check interval."""
 FOLLOWERS = 5
-"""If an item was removed, maximum number of later items among which a new position for the cursor is searched."""
+"""Maximum number of later items that are tried as the new position of the cursor if its item was removed."""
 
 ShowReload = Callable[[str], None]
 """Function that shows data of the new store. It is called after the old store was replaced, with the message to
@@ -196,7 +196,8 @@ def prepare_item_reload(pane: ItemPane, view: View, before: Store, now: Store) -
 
 
 def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Store, now: Store) -> QueueNavigator:
-    """Find the item in the new order. If it is no longer there, use the position of the first later item that is."""
+    """Find the item in the new order. If the item was removed, use the position of the first later item that still
+    exists."""
     count = now.count_items(view)
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
@@ -261,7 +262,7 @@ class LiveReload:
             if status.received == shown:
                 continue
             started, shown = monotonic(), status.received
-            with suppress(FcreviewError, NoMatches):  # the next lines start another attempt
+            with suppress(FcreviewError, NoMatches):  # the next received reviews start another attempt
                 await self._refresh_reviews()
             await asyncio.sleep(TEAM_PAUSE_FACTOR * (monotonic() - started))
 
@@ -366,7 +367,7 @@ class LiveReload:
 
     @property
     def _items(self) -> list[ItemPane]:
-        """Return the item panes on the screen stack. The topmost pane is last."""
+        """Return the item panes of all open screens. The topmost pane is last."""
         return [pane for screen in self._app.screen_stack for pane in screen.query(ItemPane)]
 
     def _runs_to_show(self, result: ReloadResult) -> tuple[int, ...]:

@@ -59,7 +59,7 @@ def _is_number(value: object) -> bool:
 
 UNLIMITED_ROWS = 10_000
 MAX_INLINE_CHARS = 8000
-"""Largest length, in characters, of a text that unfolds in place. A longer text opens in the pager."""
+"""Maximum length, in characters, of a text that unfolds in place. A longer text opens in the pager."""
 LABEL_CELLS = 8
 
 LineRenderer = Callable[[int], list[Line]]
@@ -79,7 +79,7 @@ class Block:
     is_heading: bool = False
     """Whether the cursor stops at this block even though the block cannot be folded."""
     is_argument: bool = False
-    """Whether the block is an argument. The cursor stops at arguments only while argument mode is on."""
+    """Whether the block is an argument. The cursor stops at arguments only after the user moved it into them."""
     differs: bool = False
     """Whether the golden answer and the prediction differ in this block."""
     is_judged: bool = False
@@ -87,7 +87,7 @@ class Block:
     foldable: bool = False
     folded: bool = False
     parent: str | None = None
-    """Key of the block of the turn, or of the earlier dialogue, that contains this block. None at the top level."""
+    """Key of the enclosing block, such as the block of the turn. None at the top level."""
     title: str = ""
     opens_pager: bool = False
     full_text: Callable[[], str] | None = None
@@ -95,7 +95,7 @@ class Block:
     copied_value: Callable[[], Any] | None = None
     """Returns the JSON value that the copy action puts on the clipboard."""
     function: str = ""
-    """Name of the golden function, if the block is the heading of a call with a golden call."""
+    """Name of the function in the golden call, if the block is the heading of a call pair. Empty if there is none."""
     facts: Line = ()
     """Text at the bottom right of the panel that begins with this block."""
     message: int | None = None
@@ -121,7 +121,7 @@ class DisplayOptions:
     marked_argument: str | None = None
     """Path of the argument under the cursor, which is marked in the function docs."""
     docs_choice: str = ""
-    """Function docs on display: `golden`, `predicted`, `all`, or empty for no docs."""
+    """Function docs that are shown: `golden`, `predicted`, `all`, or empty for none."""
     docs_call: str = ""
     """Address of the call for which the reader chose function docs. They are shown below the call."""
     unfold_all: bool = False
@@ -137,7 +137,8 @@ class DisplayOptions:
     suspicions: Sequence[str] = ()
     """Reasons why the golden answer of the item looks wrong. Empty outside the queue of suspects."""
     print_hint: str = ""
-    """Hint after a folded text in printed output, which has no keys, such as `whole with --full`. Empty on screen."""
+    """Hint after a folded text in printed output, such as `whole with --full`. Empty on screen, where the hint names a
+    key."""
 
     def is_folded(self, key: str, default: bool) -> bool:
         """Whether a block is folded: as the reader chose, else `default`. Printed output unfolds the blocks of the top
@@ -287,7 +288,7 @@ class IndexedItem:
         return [turn for turn in range(self.n_turns) if self.pairs.get(turn)]
 
     def turns_with_differences(self) -> list[int]:
-        """Turns in which a call is missing, unexpected or different."""
+        """Return the turns in which a call is missing, unexpected or different."""
         return [turn for turn, pairs in sorted(self.pairs.items()) if any(p.state in "!-+" for p in pairs)]
 
     def step_label(self, turn: int, step: int) -> str:

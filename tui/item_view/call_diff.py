@@ -60,7 +60,8 @@ def changed_spans(golden: str, predicted: str) -> list[Span]:
 
 
 def _changed_span(golden: str, predicted: str) -> tuple[int, int, str]:
-    """Return (start, end, accepted value): the differing span of the predicted text, and the value compared with it."""
+    """Return (start, end, accepted value). `start` and `end` limit the differing span of the predicted text. The
+    accepted value is the one that was compared."""
     candidates = [golden]
     at = golden.find(" or ")
     while at >= 0 and len(candidates) < MAX_ALTERNATIVES:
@@ -115,7 +116,8 @@ MAX_COLUMN_ROWS = 3
 GOLDEN_COLUMN_CELLS = 44
 """Width of the golden column, in cells, on wide screens. The column is wider only for longer values."""
 MIN_NAME_CELLS = 24
-"""Smallest width, in cells, of a function name in a heading. The remarks on the call are cut before the name is."""
+"""Minimum width, in cells, of a function name in a heading. The remarks on the call are cut before the name becomes
+narrower."""
 ONE_SIDED_LABELS = {"-": "missing", "+": "extra"}
 UNDECODED_ROWS = 8
 OBVIOUS_REASON = re.compile(r"value differs: |function differs: |(one|[0-9,]+) places? inside differs?$")

@@ -86,7 +86,7 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     if folded:
         return [head, *docs]
     table = _pair_table(indexed, pair, address, options)
-    widths = cache(partial(measure_columns, table.rows))  # Shared, because there may be a million rows.
+    widths = cache(partial(measure_columns, table.rows))  # computed once, because there may be a million rows
 
     place = pair_place(pair, label)
     if options.frames:

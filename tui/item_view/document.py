@@ -97,8 +97,8 @@ def _last_row_of_section(blocks: Sequence[Block], at: int) -> int:
 
 
 def _framed_lines(render: LineRenderer, is_first: bool, facts: Line | None, border: str, cells: int) -> list[Line]:
-    """Draw a border to the left and right of the rendered lines, and above the first. A border with `facts` closes the
-    frame, unless `facts` is None."""
+    """Draw a frame around the lines of a block. Several blocks may share a frame: only the first block has a top
+    border, and only a block with `facts` has a bottom border."""
     lines = render(max(cells - FRAME_CELLS, 8))
     framed: list[Line] = []
     if is_first:
@@ -257,7 +257,7 @@ def _header_verdict(name: str, value: Any, your_parts: int, *, badge: bool) -> S
 
 
 def summary_lines(detail: ItemDetail, cells: int) -> list[Line]:
-    """Return the dim line with category, conversation, turns, tokens, latency, model and benchmark."""
+    """Return the line with category, conversation, turns, tokens, latency, model and benchmark."""
     run, item = detail.run, detail.item
     parts = []
     if item.n_turns > 1 or item.n_steps > 1:
@@ -316,8 +316,11 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 
 
 def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> int:
-    """Return the index of the block where the cursor starts: the call that `suspicions` mention, else the decisive
-    step, else the first difference, else the first judged block, else the first unfolded block."""
+    """Return the index of the block where the cursor starts.
+
+    This is the first that exists: the call that `suspicions` mention, the decisive step, the first difference, the
+    first judged block, the first unfolded block.
+    """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
@@ -372,13 +375,15 @@ def last_block_of_target(blocks: Sequence[Block], at: int) -> int:
 
 
 def first_difference(blocks: Sequence[Block]) -> int | None:
-    """Return the index of the first argument that differs, else of the first call or turn. None if nothing differs."""
+    """Return the index of the first differing argument. If no argument differs, return that of the first differing call
+    or turn, or None."""
     differing = [at for at, block in enumerate(blocks) if block.differs]
     return next((at for at in differing if blocks[at].is_argument), differing[0] if differing else None)
 
 
 def target_at(blocks: Sequence[Block], at: int) -> str:
-    """Return the target of a verdict given at a block: its own, else that of its turn, else the item."""
+    """Return the part that a verdict at a block applies to: the target of the block, else of its turn, else the
+    item."""
     if not 0 <= at < len(blocks):
         return ITEM
     block = blocks[at]
@@ -391,7 +396,7 @@ class RawRecord(NamedTuple):
     name: str
     location: str
     text: str
-    """Content of the record as in the file, or the reason why the record cannot be read."""
+    """Text of the record, unchanged, or the reason why the record cannot be read."""
 
 
 def format_location(file: object, line: object) -> str:

@@ -38,7 +38,7 @@ from fcreview.tui.text.theme import STATE_STYLES, symbols
 
 DESCRIPTION_ROWS = 12
 MAX_PARAMETERS = 200
-"""Largest number of parameters that are shown. The parameter under the cursor is always shown."""
+"""Maximum number of parameters that are shown. The parameter under the cursor is always shown."""
 
 
 def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:

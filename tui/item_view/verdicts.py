@@ -302,7 +302,7 @@ def judge_blocks(indexed: IndexedItem, target: str = ITEM, max_rows: int = RATIO
         return []
     verdicts = [v for v in indexed.item.verdicts if v.source == "judge" and v.target == target]
     labels = judge_label_verdict(indexed.item) if indexed.item.extra.golden_labels is not None else None
-    # The labels are shown next to the golden labels.
+    # A judge verdict on labels is omitted here, because it is shown next to the golden labels.
     unexplained = [v for v in verdicts if not _has_rationale(v) and v is not labels]
     blocks = []
     if unexplained:

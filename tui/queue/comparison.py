@@ -165,7 +165,7 @@ def flip_list_lines(flips: Sequence[Flip], rows: Mapping[int, QueueRow], cells: 
     for flip, name in zip(flips, ids, strict=True):
         line: list[StyledText] = [(pad(names.get(name) or sanitize(name), size), ""), ("  ", "")]
         line += [verdict_badge(flip.a.verdict), ("  ", ""), verdict_badge(flip.b.verdict), ("  ", "")]
-        # the first difference alone does not explain a flip with different golden answers or equal predictions
+        # The first difference alone does not explain a flip with different golden answers or equal predictions.
         row = None if flip.golden_differs or flip.same_prediction else rows.get(failing_item(flip))
         cause = difference_line(row) if row is not None else ()
         lines.append((*line, *fit_difference(cause or make_line(sanitize(flip.cause)), cells - size - 18)))

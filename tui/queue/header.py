@@ -177,8 +177,8 @@ def rates_line(
     estimate: PassRateEstimate | None = None,
     adjudicate_key: str = "",
 ) -> Line:
-    """Return the line with pass rates and warnings. In blind mode, the line has no rates. If the line is too short for
-    both rates, `estimate` replaces the corrected rate.
+    """Return the line with pass rates and warnings. In blind mode, the line has no rates. If there is an `estimate`,
+    the corrected rate is omitted before the estimate is shortened.
 
     `runs` is None until the runs are read. `adjudicate_key` opens the disagreements.
     """

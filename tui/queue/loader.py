@@ -71,7 +71,7 @@ class QueueLoader:
         self._estimate: PassRateEstimate | None = None
 
     async def load_view(self, request: QueueRequest) -> QueuePage:
-        """Load the page with the cursor. Raises FilterError, or SessionError if the store cannot be opened."""
+        """Load the requested page. Raises FilterError, or SessionError if the store cannot be opened."""
         if request.refresh:
             await self._session.query(lambda store: store.refresh_reviews())
         return await self._session.query(partial(load_page, request), interruptible=True)
@@ -101,7 +101,8 @@ class QueueLoader:
         return self._facets[view.runs]
 
     async def load_estimate(self, run: RunRow, *, in_background: bool = False) -> PassRateEstimate | None:
-        """Estimate the pass rate of a run. None without a random sample, or above `MAX_ESTIMATED_ITEMS`."""
+        """Estimate the pass rate of a run. None if the run has no random sample, or more than `MAX_ESTIMATED_ITEMS`
+        items."""
         if run.n_items > MAX_ESTIMATED_ITEMS:
             return None
         key = (run.run, run.reviewed, run.effective_pass, run.effective_known)
@@ -137,7 +138,7 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     window = cursor // WINDOW
     rows = fetch_rows(view, window * WINDOW, WINDOW, store)
     widths = store.measure_columns(view)
-    if view.queue == SUSPECTS_QUEUE:  # reasons need the room
+    if view.queue == SUSPECTS_QUEUE:  # the reasons for suspicion need the room
         widths = replace(widths, has_difference=True, model=0, has_rule=False, has_judge=False)
     return QueuePage(total, cursor, window, rows, widths, count_progress(view, store))
 

@@ -43,7 +43,7 @@ MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
 """Minimum and maximum width of the column of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
 MANY_SUSPECTS = 100
-"""Number of suspects above which the overview does not suggest to check all of them."""
+"""Number of suspects above which the overview does not suggest checking all of them."""
 REASON_BAR_CELLS = 14
 REASON_LINES = 2
 

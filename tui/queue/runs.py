@@ -58,7 +58,7 @@ class RunListState:
         self.unfolded.clear()
 
     def has_own_line(self, group: RunGroup) -> bool:
-        """Whether the list has a line for the group. A model with only one run has no line."""
+        """Whether the list has a line for the group. A model with only one run has no group line."""
         return bool(self.grouping) and not (self.grouping == "model" and len(group.runs) == 1)
 
     @property

@@ -213,7 +213,7 @@ class QueueState:
         self.run = None if run == ALL_RUNS else run
 
     def apply_order(self, queue: str) -> None:
-        """Set an available order. Selecting a random order a second time reshuffles it."""
+        """Set an available order. Selecting a random order a second time shuffles the items again."""
         if queue not in available_orders(self.blind, self.file):
             return
         if queue == self.queue and queue in SHUFFLED:
@@ -323,7 +323,7 @@ def level_from_json(fields: Mapping[str, Any]) -> tuple[QueueSettings, CursorPos
 
 POSITIONS_FOLDER = "positions"
 MAX_SAVED_LEVELS = 20
-"""Largest number of levels that are saved. If there are more, only the innermost levels are saved."""
+"""Maximum number of levels that are saved. If there are more, only the innermost levels are saved."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """Row of a statistics table: a group, or a statistic of the group."""
+    """Row of a statistics table, for a group or for one statistic of a group."""
 
     cells: list[StyledText]
     items: tuple[int, ...]
@@ -369,7 +369,7 @@ def _matrix_cell(cell: ConfusionCell | None, total: int, *, is_equal: bool) -> S
 
 
 def pair_maps(members: Sequence[AgreementCell], cells: int, rows: int) -> tuple[list[Line], int]:
-    """Return (lines, number of annotators shown) of the heat maps of a group in at most `rows` lines."""
+    """Return (lines, number of annotators shown): the heat maps of a group, in at most `rows` lines."""
     pairs = [each.coefficient for each in members if len(each.coefficient.annotators) == 2]
     names = sorted({name for each in pairs for name in each.annotators})
     left = min(max(display_width(sanitize(name)) for name in ("equal %", *names)), LABEL_CELLS) + 1

@@ -234,7 +234,7 @@ class Adjudicator:
         self._review(verdict=value, fault=fault)
 
     def record_value(self, text: str) -> None:
-        """Record a typed value on the scale of the criterion."""
+        """Record the value that the adjudicator typed. The value must be on the scale of the criterion."""
         case = self.cases.case
         if case is None:
             return

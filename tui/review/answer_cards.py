@@ -64,7 +64,7 @@ def question_text(case: AdjudicationCase) -> str:
 
 
 def question_line(cases: CaseList, case: AdjudicationCase, detail: ItemDetail, cells: int) -> Line:
-    """Return ` Is this call correct?   simple_13 · turn 1 call 1            unresolved · 2 of 7`."""
+    """Return the line ` Is this call correct?   simple_13 · turn 1 call 1            unresolved · 2 of 7`."""
     dot = f" {symbols().separator} "
     state, style = ("resolved", "good") if case.resolved else ("unresolved", "disputed")
     right: Line = ((" ", ""), (state, style), (f"{dot}{cases.at + 1} of {len(cases.cases)} ", "dim"))

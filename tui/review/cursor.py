@@ -89,7 +89,7 @@ class Cursor:
 
     @property
     def target(self) -> str:
-        """Part of the item that a verdict at the cursor applies to."""
+        """Address of the part that a verdict at the cursor applies to."""
         return target_at(self.blocks, self.index)
 
     def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
@@ -212,8 +212,8 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next choice of function docs. Return the block to scroll to: the block of the docs, else that of the
-        call. None if the item has no functions."""
+        """Show the next choice of function docs. Return the block to scroll to: the block of the docs or, without docs,
+        the block of the call. None if the item has no functions."""
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None

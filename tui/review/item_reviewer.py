@@ -365,7 +365,7 @@ class ItemReviewer:
             self.record(subject, lambda latest: self.recorder.record_decisive_step(latest, message))
 
     def handle_score_key(self, subject: ReviewSubject, value: int) -> None:
-        """Record a score on the next criterion. If another block shows the criterion, move the cursor to that block
+        """Record a score on the next criterion. If the cursor is not at the block for this criterion, move it there
         instead. On an item without scores, record an override reason."""
         target, criterion = self.recorder.next_score(subject) or ("", "")
         if target and subject.item != self.displayed.navigator.item:
@@ -469,7 +469,7 @@ class ItemReviewer:
 
     @queued
     async def start_pace(self) -> bool:
-        """Start the time measurement of the pace, because the user moved from the list to the item."""
+        """Start to measure the time per item, because the user moved from the list to the item."""
         await self._session.open_journal()
         self.pace.start(monotonic())
         return True
@@ -571,5 +571,5 @@ class ItemReviewer:
 
 
 def needs_cursor_move(target: str, cursor: Cursor) -> bool:
-    """Whether a score key moves the cursor to the block of the target, because the cursor is on another target."""
+    """Whether a score key moves the cursor to the block of `target`, because the cursor is elsewhere."""
     return target not in (ITEM, cursor.target) and cursor.has_target(target)

@@ -314,8 +314,8 @@ class ReviewRecorder:
         return ReviewOutcome(text, name, undone=event.key, repetition=repetition, is_bulk=bool(event.bulk))
 
     async def _save(self, subject: ReviewSubject, annotation: Annotation, describe: Callable[[], str]) -> ReviewOutcome:
-        """Write the annotation to the journal. `describe` returns its description for the message. It is called after
-        the write."""
+        """Write the annotation to the journal. `describe` is called after the write and returns the text for the
+        message."""
         try:
             event = await self._session.record_review(subject.item, annotation, subject.detail)
         except Exception as error:  # the annotator must see that the review is not saved

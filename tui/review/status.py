@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 BREAK_SECONDS = 180.0
-"""Time between two reviews, in seconds, from which it is a break. Breaks are not part of the time per item."""
+"""Minimum length of a break between two reviews, in seconds. Breaks are not part of the time per item."""
 AVERAGED_ITEMS = 50
 
 

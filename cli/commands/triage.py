@@ -43,10 +43,8 @@ MAX_PLACES = 3
 """Maximum number of failing places that are listed below a group."""
 MIN_SHARE = 0.1
 """Minimum share of a group's items, 0 to 1, for listing a place. The most frequent place is always listed."""
-COLUMN_WIDTHS = (6, 5, 5, 29, 27)
-"""Widths of the columns count, share, bar, name and examples, in cells. With gaps, a line has 80 cells."""
-INDENT = " " * 22
-"""Indent of the lines below a group's name."""
+MIN_COUNT_WIDTH, SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH = 6, 5, 5, 29, 27
+"""Widths of the columns, in cells. With gaps, a line has 80 cells, and more if counts have more than six characters."""
 GROUPINGS_BY_NAME = {
     "error": BY_ERROR_TYPE,
     "function": BY_FUNCTION,
@@ -153,7 +151,8 @@ def format_triage_table(table: TriageTable) -> Iterator[str]:
     if not groups:
         return
     yield ""
-    yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], COLUMN_WIDTHS, right_aligned=(0, 1))
+    widths = _column_widths(failing)
+    yield format_row(["count", "share", "", GROUPING_HEADINGS[by], "examples"], widths, right_aligned=(0, 1))
     for group in groups[:limit]:
         yield from format_group_lines(group, failing, by)
     if len(groups) > limit:
@@ -194,17 +193,19 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     """Format a group: its line, the meaning of the error type, an example, and the places where several items
     fail."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
-    share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, COLUMN_WIDTHS[2])
-    lines = [_format_group_row((f"{group.count:,}", share, bar, name), select_examples(group))]
+    share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, BAR_WIDTH)
+    widths = _column_widths(n_failing)
+    indent = " " * (sum(widths[:3]) + 6)
+    lines = [_format_group_row((f"{group.count:,}", share, bar, name), select_examples(group), widths)]
     words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
     if words:
-        lines.append(INDENT + words)
+        lines.append(indent + words)
     if example is not None:
-        lines.append(f"{INDENT}{sanitize(example.examples[0])}: {sanitize(example.description)}")
+        lines.append(f"{indent}{sanitize(example.examples[0])}: {sanitize(example.description)}")
     for place in find_failing_places(group, grouping):
-        lines.append(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples))
+        lines.append(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples, widths))
     return lines
 
 
@@ -235,12 +236,17 @@ def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> l
     return most[:1] + [place for place in most[1:] if place.count >= MIN_SHARE * group.count]
 
 
-def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str]) -> str:
+def _column_widths(n_failing: int) -> tuple[int, ...]:
+    """Return the widths of the columns count, share, bar, name and examples, in cells."""
+    return max(MIN_COUNT_WIDTH, len(f"{n_failing:,}")), SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH
+
+
+def _format_group_row(cells: tuple[str, str, str, str], examples: Sequence[str], widths: Sequence[int]) -> str:
     *counts, name = cells
-    *widths, name_width, ids_width = COLUMN_WIDTHS
+    *first_widths, name_width, ids_width = widths
     ids = _join_fitting_ids(examples, ids_width)
     texts = [*counts, _shorten_error_type(name, name_width), ids]
-    return format_row(texts, [*widths, name_width, max(ids_width, display_width(ids))], right_aligned=(0, 1))
+    return format_row(texts, [*first_widths, name_width, max(ids_width, display_width(ids))], right_aligned=(0, 1))
 
 
 def _shorten_error_type(error_type: str, width: int) -> str:

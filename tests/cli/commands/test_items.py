@@ -179,6 +179,11 @@ def test_long_error_type_keeps_last_part() -> None:
     assert display_width(line) <= 80
 
 
+def test_large_counts_are_not_cut() -> None:
+    (group,) = group_clusters([make_cluster("a", "f", "x", 1_234_567, "1")], BY_ERROR_TYPE)
+    assert format_group_lines(group, 2_000_000)[0].startswith("1,234,567   62 %")
+
+
 @pytest.mark.parametrize("where", ["-", "city --"])
 def test_lone_minus_is_search_word(cli: Cli, two_imported_runs: Path, where: str) -> None:
     done = cli("items", two_imported_runs, f"--where={where}")

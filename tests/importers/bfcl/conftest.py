@@ -1,4 +1,4 @@
-"""Builders of small BFCL trees on disk, in every layout."""
+"""Fixtures that write small BFCL runs in every layout."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Lines = Callable[..., Path]
 Read = tuple[list[Item], list[ImportIssue]]
 
 
-def write_lines(path: Path, *values: Any) -> Path:
+def write_json_lines(path: Path, *values: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(json.dumps(value) for value in values), encoding="utf-8")
     return path
 
 
 @pytest.fixture
-def lines() -> Lines:
-    """`lines(path, record, ...)` writes JSON Lines, without a final line feed as the evaluator does."""
-    return write_lines
+def write_lines() -> Lines:
+    """`write_lines(path, record, ...)` writes JSON Lines without a final line feed, like the evaluator."""
+    return write_json_lines
 
 
 @pytest.fixture
 def question() -> Callable[..., dict[str, Any]]:
-    """A single-turn question record on one function `area(base, height)`."""
+    """Make a single-turn question record with the function `area(base, height)`."""
 
     def make(item: str, text: str = "How large is it?", *, v1: bool = False) -> dict[str, Any]:
         properties = {"base": {"type": "integer"}, "height": {"type": "integer"}}
@@ -49,7 +49,7 @@ def question() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture
 def result() -> Callable[..., dict[str, Any]]:
-    """A native-call result record of `area(base=..., height=5)`."""
+    """Make a result record with the native call `area(base=..., height=5)`."""
 
     def make(item: Any, base: int = 10, key: str = "id") -> dict[str, Any]:
         arguments = json.dumps({"base": base, "height": 5})
@@ -67,8 +67,8 @@ def header() -> Callable[[int, int], dict[str, Any]]:
 
 
 @pytest.fixture
-def failing() -> Callable[..., dict[str, Any]]:
-    """A failing score entry; `prompt` and `possible_answer` as given."""
+def failure() -> Callable[..., dict[str, Any]]:
+    """Make a failing score entry with additional fields."""
 
     def make(item: Any, **more: Any) -> dict[str, Any]:
         return {
@@ -95,7 +95,7 @@ def plans() -> Callable[..., list[RunPlan]]:
 
 @pytest.fixture
 def items() -> Callable[[RunPlan], Read]:
-    """The items of a plan, and the issues that belong to no item."""
+    """Read a plan and return its items and the issues without an item."""
 
     def read(plan: RunPlan) -> Read:
         found = list(read_items(plan))
@@ -111,13 +111,13 @@ GOLDEN = {"ground_truth": [{"area": {"base": [10], "height": [5]}}]}
 
 
 @pytest.fixture
-def v4(tmp_path: Path, question: Any, result: Any, header: Any, failing: Any) -> Path:
-    """A checkout: data/, result/m/non_live/, score/m/non_live/ with one passing and one failing simple_python item."""
+def v4(tmp_path: Path, question: Any, result: Any, header: Any, failure: Any) -> Path:
+    """A run with dataset and scores in the V4 layout: one passing and one failing simple_python item."""
     name = "BFCL_v4_simple_python"
     ids = ["simple_python_0", "simple_python_1"]
-    write_lines(tmp_path / f"data/{name}.json", *(question(item) for item in ids))
-    write_lines(tmp_path / f"data/possible_answer/{name}.json", *({"id": item, **GOLDEN} for item in ids))
-    write_lines(tmp_path / f"result/m/non_live/{name}_result.json", result(ids[0]), result(ids[1], 11))
-    entry = failing(ids[1], prompt=question(ids[1]), possible_answer=GOLDEN["ground_truth"])
-    write_lines(tmp_path / f"score/m/non_live/{name}_score.json", header(1, 2), entry)
+    write_json_lines(tmp_path / f"data/{name}.json", *(question(item) for item in ids))
+    write_json_lines(tmp_path / f"data/possible_answer/{name}.json", *({"id": item, **GOLDEN} for item in ids))
+    write_json_lines(tmp_path / f"result/m/non_live/{name}_result.json", result(ids[0]), result(ids[1], 11))
+    entry = failure(ids[1], prompt=question(ids[1]), possible_answer=GOLDEN["ground_truth"])
+    write_json_lines(tmp_path / f"score/m/non_live/{name}_score.json", header(1, 2), entry)
     return tmp_path

@@ -1,4 +1,4 @@
-"""Places and verdicts of the small run that the fixture `v4` writes."""
+"""Paths and verdicts of the run that the fixture `v4` writes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SCORE = f"score/m/non_live/BFCL_v4_{CATEGORY}_score.json"
 OFFICIAL = {f"{CATEGORY}_0": True, f"{CATEGORY}_1": False}
 
 
-def officials(found: list[Item]) -> dict[str, bool | None]:
+def official_verdicts(found: list[Item]) -> dict[str, bool | None]:
     return {item.id: item.official for item in found}
 
 
-def said(*groups: Any) -> list[str]:
-    """Texts of all issues: of files, of items and of plans."""
+def issue_texts(*groups: Any) -> list[str]:
+    """Return the texts of all issues."""
     return [issue.what for group in groups for issue in group]

@@ -1,5 +1,4 @@
-"""The recomputed verdict equals the official one on real and synthetic runs: verdict and error type of
-every AST, relevance and irrelevance item that has a score."""
+"""Recomputed verdicts and error types equal the official ones in published and synthetic runs."""
 
 from __future__ import annotations
 
@@ -16,10 +15,10 @@ from fcreview.importers.bfcl.dataset import DatasetItem
 V1_PREFIX = "gorilla_openfunctions_v1_test_"
 AT_LEAST = 0.999
 KNOWN_EXCEPTIONS: dict[tuple[str, str, str], str] = {}
-"""(group, model, item) -> cause. None is left; an entry that comes to agree must be taken out."""
+"""Known differences: (group, model, item) -> cause. Entries that agree must be removed."""
 
 Scored = tuple[str, str, DatasetItem, Any, dict[str, Any] | None]
-"""model, category, case, raw result, score entry (None for a pass)."""
+"""Model, category, case, raw result, score entry (None for a pass)."""
 
 
 def read(path: Path) -> list[dict[str, Any]]:
@@ -76,7 +75,7 @@ def v4_items(root: Path) -> Iterator[Scored]:
         ("bfcl_v4", "V4", 7000),
     ],
 )
-def test_rule_equals_official(bench: Path, group: str, generation: str, least_items: int) -> None:
+def test_recomputed_verdicts_equal_official_ones(bench: Path, group: str, generation: str, least_items: int) -> None:
     if not (bench / group).is_dir():
         pytest.skip(f"{group} is not among the benchmark files")
     items = v4_items(bench / group) if generation == "V4" else v1_items(bench / group, bench / "bfcl_v1" / "data")

@@ -1,4 +1,4 @@
-"""The cache of datasets: each file is loaded once, equal items are one object, dropped datasets leave memory."""
+"""The dataset cache loads each file once, shares equal items and frees unused datasets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_lines(path: Path, *records: object) -> Path:
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Counter[Path]:
-    """Number of times that each question file is loaded."""
+    """Counts how often each question file is loaded."""
     dataset.clear_dataset_cache()
     found, load = Counter[Path](), dataset._DatasetLoader.load
 
@@ -45,7 +45,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> Counter[Path]:
 
 
 def write_versions(folder: Path) -> None:
-    """Two runs, one without scores, and versions of a dataset that differ in one question of each category."""
+    """Write two runs, one without scores, and dataset versions that differ in one question of each category."""
     for category in CATEGORIES:
         name = f"BFCL_v3_{category}"
         for version in range(N_VERSIONS):

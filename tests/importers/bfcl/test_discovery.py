@@ -1,4 +1,4 @@
-"""Which runs are found, from wherever they are opened, with which scores and which dataset."""
+"""Runs are found from every folder, with their scores and dataset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def names(paths: list[Path]) -> list[str]:
         "result/m/non_live/BFCL_v4_simple_python_result.json",
     ],
 )  # fmt: skip
-def test_a_checkout_is_one_run_wherever_it_is_opened(v4: Path, plans: Any, opened: str) -> None:
+def test_checkout_is_one_run_from_every_folder(v4: Path, plans: Any, opened: str) -> None:
     (plan,) = plans(v4 / opened)
     assert (plan.run.model, plan.run.generation, plan.run.benchmark) == ("m", "V4", "bfcl")
     assert names(plan.results) == ["BFCL_v4_simple_python_result.json"]
@@ -45,7 +45,7 @@ def test_outer_folders_may_have_any_name(v4: Path, plans: Any) -> None:
     assert plan.scores[0].is_relative_to(v4 / "two")
 
 
-def test_a_run_folder_with_result_and_score_inside(v4: Path, plans: Any, tmp_path: Path) -> None:
+def test_run_folder_with_result_and_score(v4: Path, plans: Any, tmp_path: Path) -> None:
     run = tmp_path / "runs" / "gpt4o"
     run.mkdir(parents=True)
     (v4 / "result").rename(run / "result")
@@ -55,7 +55,7 @@ def test_a_run_folder_with_result_and_score_inside(v4: Path, plans: Any, tmp_pat
         assert (plan.run.model, len(plan.results), len(plan.scores)) == ("m", 1, 1)
 
 
-def test_a_run_folder_without_a_model_folder(v4: Path, plans: Any) -> None:
+def test_run_folder_without_model_folder(v4: Path, plans: Any) -> None:
     run = v4 / "runs" / "gpt4o"
     run.mkdir(parents=True)
     (v4 / "result" / "m" / "non_live").rename(run / "result")
@@ -65,7 +65,7 @@ def test_a_run_folder_without_a_model_folder(v4: Path, plans: Any) -> None:
         assert (plan.run.model, len(plan.results), len(plan.scores)) == ("gpt4o", 1, 1)
 
 
-def test_a_bare_folder_of_result_files_is_named_by_the_folder(v4: Path, plans: Any) -> None:
+def test_folder_of_result_files_names_model(v4: Path, plans: Any) -> None:
     bare = v4 / "runs" / "gpt4o"
     bare.parent.mkdir()
     (v4 / "result" / "m" / "non_live").rename(bare)
@@ -76,16 +76,16 @@ def test_a_bare_folder_of_result_files_is_named_by_the_folder(v4: Path, plans: A
     assert [plan.run.model for plan in plans(v4 / "runs")] == ["claude", "gpt4o"]
 
 
-def test_scores_in_the_same_folder(v4: Path, plans: Any) -> None:
+def test_scores_in_same_folder(v4: Path, plans: Any) -> None:
     name = "BFCL_v4_simple_python_score.json"
     (v4 / "score" / "m" / "non_live" / name).rename(v4 / "result" / "m" / "non_live" / name)
     (plan,) = plans(v4 / "result")
     assert names(plan.scores) == [name]
 
 
-def test_one_file_takes_only_its_own_category(v4: Path, plans: Any, lines: Any, header: Any, result: Any) -> None:
-    lines(v4 / "result/m/non_live/BFCL_v4_multiple_result.json", result("multiple_0"))
-    lines(v4 / "score/m/non_live/BFCL_v4_multiple_score.json", header(1, 1))
+def test_single_file_has_only_its_category(v4: Path, plans: Any, write_lines: Any, header: Any, result: Any) -> None:
+    write_lines(v4 / "result/m/non_live/BFCL_v4_multiple_result.json", result("multiple_0"))
+    write_lines(v4 / "score/m/non_live/BFCL_v4_multiple_score.json", header(1, 1))
     (plan,) = plans(v4 / "result/m/non_live/BFCL_v4_multiple_result.json")
     assert list(plan.importer_data) == ["multiple"]
     assert plan.run.path.endswith("BFCL_v4_multiple_result.json")
@@ -93,8 +93,8 @@ def test_one_file_takes_only_its_own_category(v4: Path, plans: Any, lines: Any, 
     assert list(plan.importer_data) == ["simple_python", "multiple"]
 
 
-def test_two_generations_are_two_runs(v4: Path, plans: Any, lines: Any, result: Any) -> None:
-    lines(v4 / "result/m/BFCL_v3_simple_result.json", result("simple_0"))
+def test_two_versions_are_two_runs(v4: Path, plans: Any, write_lines: Any, result: Any) -> None:
+    write_lines(v4 / "result/m/BFCL_v3_simple_result.json", result("simple_0"))
     found = plans(v4)
     assert sorted(plan.run.generation for plan in found) == ["V3", "V4"]
     (old,) = [plan for plan in found if plan.run.generation == "V3"]
@@ -102,17 +102,19 @@ def test_two_generations_are_two_runs(v4: Path, plans: Any, lines: Any, result: 
     assert "no BFCL V3 dataset" in old.issues[0].what
 
 
-def test_v1_with_results_named_as_questions(tmp_path: Path, plans: Any, lines: Any, question: Any, result: Any) -> None:
+def test_v1_results_named_like_questions(
+    tmp_path: Path, plans: Any, write_lines: Any, question: Any, result: Any
+) -> None:
     name = "gorilla_openfunctions_v1_test_simple.json"
-    lines(tmp_path / "data" / name, question("simple_0", v1=True))
-    lines(tmp_path / "result/m" / name, result(0, key="idx"))
-    lines(tmp_path / "score/m/simple_score.json", {"accuracy": 1, "correct_count": 1, "total_count": 1})
+    write_lines(tmp_path / "data" / name, question("simple_0", v1=True))
+    write_lines(tmp_path / "result/m" / name, result(0, key="idx"))
+    write_lines(tmp_path / "score/m/simple_score.json", {"accuracy": 1, "correct_count": 1, "total_count": 1})
     (plan,) = plans(tmp_path)
     assert (plan.run.generation, len(plan.results), len(plan.scores)) == ("V1", 1, 1)
     assert plan.run.dataset == str(tmp_path / "data")
 
 
-def test_ignored_files_are_one_notice_a_kind_and_folder(v4: Path) -> None:
+def test_ignored_files_give_one_notice_per_kind_and_folder(v4: Path) -> None:
     for number in range(3):
         snapshot = v4 / f"result/m/agentic/memory/kv/memory_snapshot/s{number}.json"
         snapshot.parent.mkdir(parents=True, exist_ok=True)
@@ -125,7 +127,7 @@ def test_ignored_files_are_one_notice_a_kind_and_folder(v4: Path) -> None:
     assert len(found.plans) == 1
 
 
-def test_a_dataset_elsewhere_is_given(v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any) -> None:
+def test_dataset_folder_option(v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (v4 / "data").rename(elsewhere / "bench")
     (plan,) = plans(v4)
@@ -137,7 +139,7 @@ def test_a_dataset_elsewhere_is_given(v4: Path, plans: Any, tmp_path_factory: An
     assert plan.run.dataset == str(elsewhere / "bench")
 
 
-def test_the_installed_package_is_found_without_being_imported(
+def test_installed_package_is_found_without_import(
     v4: Path, plans: Any, tmp_path_factory: Any, monkeypatch: Any
 ) -> None:
     from fcreview.importers.bfcl import discovery
@@ -155,25 +157,25 @@ def test_the_installed_package_is_found_without_being_imported(
     assert plan.run.dataset == str(site / "bfcl_eval" / "data")
 
 
-def test_of_two_datasets_the_one_that_was_scored_is_taken(v4: Path, plans: Any, lines: Any, question: Any) -> None:
+def test_scored_dataset_is_chosen(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
     other = v4 / "other"
     shutil.copytree(v4 / "data", other)
     (plan,) = plans(v4, data=[other, v4 / "data"])
-    assert plan.issues == []  # the same content twice is not ambiguous
-    lines(other / "BFCL_v4_simple_python.json", question("simple_python_0"), question("simple_python_1", "Else?"))
+    assert plan.issues == []  # equal datasets are not ambiguous
+    write_lines(other / "BFCL_v4_simple_python.json", question("simple_python_0"), question("simple_python_1", "Else?"))
     (plan,) = plans(v4, data=[other, v4 / "data"])
     assert plan.run.dataset == str(v4 / "data")
     assert [issue.severity for issue in plan.issues] == ["notice"]
     assert str(other) in plan.issues[0].what
 
 
-def test_without_scores_the_newest_dataset_that_fits_is_used(v4: Path, plans: Any, lines: Any, question: Any) -> None:
-    """The newest dataset of all lacks an item of the results. Without dates in the paths, the files' times decide."""
+def test_newest_matching_dataset_is_used_without_scores(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
+    """The very newest dataset lacks an item of the results. Without dates in the paths, file times decide."""
     shutil.rmtree(v4 / "score")
     name, ids = "BFCL_v4_simple_python.json", ("simple_python_0", "simple_python_1")
     for folder, day in (("old", "2025-07-06"), ("new", "2025-08-11"), ("newest", "2025-09-01")):
         records = [question(item, day) for item in ids[: 1 if folder == "newest" else 2]]
-        path = lines(v4 / "data" / folder / day / name, *records)
+        path = write_lines(v4 / "data" / folder / day / name, *records)
         os.utime(path, (0, 0))
     (v4 / "data" / name).unlink()
     (plan,) = plans(v4 / "result", data=[v4 / "data"])
@@ -188,26 +190,24 @@ def test_without_scores_the_newest_dataset_that_fits_is_used(v4: Path, plans: An
     assert plan.run.dataset == str(v4 / "data/old/x")
 
 
-def test_without_scores_a_dataset_with_other_functions_does_not_fit(
-    v4: Path, plans: Any, lines: Any, question: Any
-) -> None:
+def test_dataset_with_other_functions_does_not_match(v4: Path, plans: Any, write_lines: Any, question: Any) -> None:
     shutil.rmtree(v4 / "score")
     name, renamed = "BFCL_v4_simple_python.json", [question(f"simple_python_{n}") for n in range(2)]
     for record in renamed:
         record["function"][0]["name"] = "perimeter"
-    os.utime(lines(v4 / "other/2025-09-01" / name, *renamed))
+    os.utime(write_lines(v4 / "other/2025-09-01" / name, *renamed))
     (plan,) = plans(v4 / "result", data=[v4 / "data", v4 / "other"])
     assert plan.run.dataset == str(v4 / "data")
 
 
-def test_a_data_folder_that_does_not_fit_is_told(v4: Path, plans: Any) -> None:
+def test_folder_without_dataset_is_reported(v4: Path, plans: Any) -> None:
     (v4 / "empty").mkdir()
     (plan,) = plans(v4, data=[v4 / "empty"])
     assert "no BFCL V4 dataset for this run in the data folders" in plan.issues[0].what
     assert plan.run.dataset == str(v4 / "data")
 
 
-def test_real_trees(bench: Path, plans: Any) -> None:
+def test_published_runs_are_found(bench: Path, plans: Any) -> None:
     assert len(plans(bench / "bfcl_v1")) == 3
     panel = plans(bench / "bfcl_v1_panel", data=[bench / "bfcl_v1"])
     assert len(panel) == 12
@@ -217,14 +217,14 @@ def test_real_trees(bench: Path, plans: Any) -> None:
     assert (len(one.results), len(one.scores)) == (17, 17)
 
 
-def test_a_newer_generation_is_read_as_v4_and_says_so(tmp_path: Path, plans: Any, lines: Any, result: Any) -> None:
-    lines(tmp_path / "m/BFCL_v5_simple_python_result.json", result("simple_python_0"))
+def test_newer_version_is_read_as_v4_with_notice(tmp_path: Path, plans: Any, write_lines: Any, result: Any) -> None:
+    write_lines(tmp_path / "m/BFCL_v5_simple_python_result.json", result("simple_python_0"))
     (plan,) = plans(tmp_path)
     assert plan.run.generation == "V5"
     assert "newer" in plan.issues[0].what
 
 
-def test_folders_named_after_the_run_and_their_part(v4: Path, plans: Any) -> None:
+def test_folders_named_after_run_and_role(v4: Path, plans: Any) -> None:
     (v4 / "result" / "m" / "non_live").rename(v4 / "gpt4o_result")
     (v4 / "score" / "m" / "non_live").rename(v4 / "gpt4o_score")
     (plan,) = plans(v4 / "gpt4o_result")

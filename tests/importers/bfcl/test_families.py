@@ -1,4 +1,4 @@
-"""Verdicts that hang on how a family of models delivered its calls: native objects, Hermes' tags, GLM's lines."""
+"""Verdicts follow the call format of each model family: native objects, Hermes tags and GLM lines."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ DRAW = {
 GOLDEN = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}], "wide": [True, ""]}}
 
 
-def verdict(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
+def evaluate_result(result: Any, model: str, **how: Any) -> tuple[bool | None, str | None]:
     case = DatasetItem("javascript_0", "javascript", functions=[DRAW], ground_truth=GOLDEN)
     found = evaluate(result, case, version="V1", category="javascript", model=model, **how)
     return found.valid, found.error_type
 
 
-def test_objects_of_a_native_javascript_call_are_no_source_text() -> None:
+def test_native_javascript_objects_are_not_source_text() -> None:
     options = {"options": {"kind": "bar", "limit": 10}}
     for model in ("command-r-plus-FC", "command-r-plus-FC-optimized"):
-        assert verdict([{"drawChart": options}], model) == (False, "type_error:js")
+        assert evaluate_result([{"drawChart": options}], model) == (False, "type_error:js")
     result = [{"drawChart": json.dumps(options)}]
-    assert verdict(result, "claude-3-opus-20240229-FC") == (False, "type_error:js")
+    assert evaluate_result(result, "claude-3-opus-20240229-FC") == (False, "type_error:js")
 
 
-def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
+def test_native_javascript_objects_were_source_text_until_july_2024() -> None:
     result = [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]
-    assert verdict(result, "command-r-plus-FC", decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")) == (
+    assert evaluate_result(result, "command-r-plus-FC", decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1")) == (
         True,
         None,
     )
-    assert verdict(
+    assert evaluate_result(
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
         decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1"),
@@ -55,34 +55,34 @@ def test_before_the_middle_of_july_2024_they_were_turned_into_it() -> None:
     )
 
 
-def test_objects_of_a_hermes_javascript_call_are_turned_into_it() -> None:
+def test_hermes_javascript_objects_become_source_text() -> None:
     call = "{'name': 'drawChart', 'arguments': {'options': {'kind': 'bar', 'limit': 10}}}"
     hermes = "NousResearch_Hermes-2-Pro-Llama-3-70B"
-    assert verdict(f"<tool_call>\n{call}\n</tool_call>", hermes) == (True, None)
+    assert evaluate_result(f"<tool_call>\n{call}\n</tool_call>", hermes) == (True, None)
     wrong = call.replace("10", "11")
-    assert verdict(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (False, "value_error:dict_value")
-    word = call.replace("}}}", "}, 'wide': true}}")  # Python writes True, which is no JavaScript
-    assert verdict(f"<tool_call>\n{word}\n</tool_call>", hermes) == (False, "type_error:simple")
+    assert evaluate_result(f"<tool_call>\n{wrong}\n</tool_call>", hermes) == (False, "value_error:dict_value")
+    word = call.replace("}}}", "}, 'wide': true}}")  # Python writes True, which is not JavaScript
+    assert evaluate_result(f"<tool_call>\n{word}\n</tool_call>", hermes) == (False, "type_error:simple")
 
 
-def test_glm_with_prose_before_the_name_calls_nothing() -> None:
-    def relevance(text: str) -> bool | None:
+def test_glm_prose_before_name_is_no_call() -> None:
+    def evaluate_relevance(text: str) -> bool | None:
         case = DatasetItem("relevance_0", "relevance", functions=[DRAW])
         return evaluate(text, case, version="V1", category="relevance", model="THUDM_glm-4-9b-chat").valid
 
     call = 'drawChart\n{"options": {}}'
-    assert relevance(call) is False
-    assert relevance(f"\nA chart it is. Let us draw.{call}") is True
-    assert relevance(f"\n{call}") is True
+    assert evaluate_relevance(call) is False
+    assert evaluate_relevance(f"\nA chart it is. Let us draw.{call}") is True
+    assert evaluate_relevance(f"\n{call}") is True
 
 
-def test_runs_of_result_bfcl_are_early(tmp_path: Path, lines: Any) -> None:
+def test_runs_of_result_bfcl_are_early(tmp_path: Path, write_lines: Any) -> None:
     result = {"id": "javascript_0", "result": [{"drawChart": {"options": {"kind": "bar", "limit": 10}}}]}
     name = "gorilla_openfunctions_v1_test_javascript"
-    lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
-    lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": GOLDEN})
+    write_lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    write_lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": GOLDEN})
     for outer, expected in (("result-BFCL", True), ("result", False)):
-        lines(tmp_path / outer / "command-r-plus-FC" / f"{name}_result.json", result)
+        write_lines(tmp_path / outer / "command-r-plus-FC" / f"{name}_result.json", result)
         (plan,) = discover([tmp_path / outer], data=[tmp_path / "data"]).plans
         assert [one.rule for one in read_items(plan) if isinstance(one, Item)] == [expected]
 

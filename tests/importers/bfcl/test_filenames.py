@@ -1,4 +1,4 @@
-"""What BFCL's file names and ids say."""
+"""File names and ids of BFCL are classified."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def classify(name: str, first: Any = None) -> filenames.ClassifiedFile | None:
         ("m/simple_python.json", {"id": "simple_python_0", "result": ""}, "result", "V4", "simple_python"),
     ],
 )  # fmt: skip
-def test_names(name: str, first: Any, kind: str, generation: str, category: str) -> None:
+def test_file_name_classification(name: str, first: Any, kind: str, generation: str, category: str) -> None:
     named = classify(name, first)
     assert named is not None
     assert (named.kind, named.version, named.category) == (kind, generation, category)
@@ -51,7 +51,7 @@ def test_names(name: str, first: Any, kind: str, generation: str, category: str)
         ("readme.md", None),
     ],
 )
-def test_files_of_others(name: str, first: Any) -> None:
+def test_unrelated_files_are_ignored(name: str, first: Any) -> None:
     assert classify(name, first) is None
 
 
@@ -65,14 +65,14 @@ def test_files_of_others(name: str, first: Any) -> None:
         "score/data.csv",
     ],
 )
-def test_ignored_files_say_why(name: str) -> None:
+def test_ignored_files_have_reason(name: str) -> None:
     named = classify(name)
     assert named is not None
     assert named.kind == "ignored"
     assert named.ignored_reason
 
 
-def test_model_folder_is_above_the_groups_of_v4() -> None:
+def test_model_folder_is_above_v4_groups() -> None:
     path = Path("/x/result/org_model-FC/agentic/memory/rec_sum/BFCL_v4_memory_rec_sum_result.json")
     assert filenames.model_folder(path) == Path("/x/result/org_model-FC")
     assert filenames.model_name(Path("/x/result/org_model-FC")) == "org_model-FC"
@@ -97,7 +97,7 @@ def test_ids() -> None:
 
 
 @given(st.sampled_from(filenames.V4_CATEGORIES), st.integers(0, 99999), st.sampled_from(["", "-1-2", "-customer-3"]))
-def test_an_id_is_its_category_and_number(category: str, number: int, rest: str) -> None:
+def test_id_has_category_and_number(category: str, number: int, rest: str) -> None:
     item = f"{category}_{number}{rest}"
     assert filenames.split_item_id(item) == (category, number, rest)
     assert filenames.item_number(item) == number
@@ -105,7 +105,7 @@ def test_an_id_is_its_category_and_number(category: str, number: int, rest: str)
 
 @pytest.mark.sweep
 @given(st.text())
-def test_any_text_is_an_id(text: str) -> None:
+def test_any_text_is_valid_id(text: str) -> None:
     filenames.split_item_id(text)
     filenames.item_number(text)
     filenames.to_dataset_id(text, "memory_kv")

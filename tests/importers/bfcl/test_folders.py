@@ -1,4 +1,4 @@
-"""Files below a model folder, and which score folder belongs to which result folder."""
+"""Model folders contain the files of one run, and score folders are matched with result folders."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fcreview.importers.bfcl.joining import API_KEY, is_same_reply
-from tests.importers.bfcl.small_run import CATEGORY, OFFICIAL, RESULT, SCORE, officials, said
+from tests.importers.bfcl.small_run import CATEGORY, OFFICIAL, RESULT, SCORE, issue_texts, official_verdicts
 
 RESULT_NAME, SCORE_NAME = Path(RESULT).name, Path(SCORE).name
 
@@ -22,7 +22,7 @@ def names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize(
     "inside", ["agentic/web_search", "a", "a/b", "non_live/a", "a/non_live", "agentic/memory/kv/a"]
 )
-def test_v4_files_at_any_depth_belong_to_the_model(v4: Path, plans: Any, items: Any, inside: str) -> None:
+def test_v4_files_at_any_depth_belong_to_model(v4: Path, plans: Any, items: Any, inside: str) -> None:
     for kind, name in (("result", RESULT_NAME), ("score", SCORE_NAME)):
         folder = v4 / kind / "glyphh-ada-1.1" / inside
         folder.mkdir(parents=True)
@@ -35,19 +35,19 @@ def test_v4_files_at_any_depth_belong_to_the_model(v4: Path, plans: Any, items: 
             [RESULT_NAME],
             [SCORE_NAME],
         )
-        assert officials(items(plan)[0]) == OFFICIAL
+        assert official_verdicts(items(plan)[0]) == OFFICIAL
 
 
-def test_groups_and_other_folders_of_a_model_are_one_run(v4: Path, plans: Any, lines: Any, result: Any) -> None:
-    lines(v4 / "result/m/agentic/web_search/BFCL_v4_web_search_base_result.json", result("web_search_base_0"))
-    lines(v4 / "result/m/more/BFCL_v4_multiple_result.json", result("multiple_0"))
+def test_folders_of_model_are_one_run(v4: Path, plans: Any, write_lines: Any, result: Any) -> None:
+    write_lines(v4 / "result/m/agentic/web_search/BFCL_v4_web_search_base_result.json", result("web_search_base_0"))
+    write_lines(v4 / "result/m/more/BFCL_v4_multiple_result.json", result("multiple_0"))
     (plan,) = plans(v4)
     assert list(plan.importer_data) == [CATEGORY, "multiple", "web_search_base"]
     (plan,) = plans(v4 / "result/m/more")
     assert (plan.run.model, list(plan.importer_data)) == ("m", ["multiple"])
 
 
-def test_folders_with_the_same_category_are_several_models(v4: Path, plans: Any) -> None:
+def test_folders_with_same_category_are_several_models(v4: Path, plans: Any) -> None:
     (v4 / "result/day").mkdir()
     (v4 / "result/m").rename(v4 / "result/day/m")
     shutil.copytree(v4 / "result/day/m", v4 / "result/day/n")
@@ -57,7 +57,7 @@ def test_folders_with_the_same_category_are_several_models(v4: Path, plans: Any)
     assert [plan.run.model for plan in plans(v4 / "result")] == ["m", "n"]
 
 
-def test_a_folder_named_by_a_date_is_no_model(v4: Path, plans: Any) -> None:
+def test_date_folder_is_not_model(v4: Path, plans: Any) -> None:
     (v4 / "result/2026-01-31").mkdir()
     (v4 / "result/m").rename(v4 / "result/2026-01-31/m")
     (plan,) = plans(v4 / "result")
@@ -72,16 +72,14 @@ def test_a_folder_named_by_a_date_is_no_model(v4: Path, plans: Any) -> None:
         ("one", "score-ct2", 1),
     ],
 )  # fmt: skip
-def test_scores_belong_to_results_with_the_same_suffix(
-    v4: Path, plans: Any, results: str, scores: str, n_scores: int
-) -> None:
+def test_scores_match_results_with_same_suffix(v4: Path, plans: Any, results: str, scores: str, n_scores: int) -> None:
     (v4 / "result").rename(v4 / results)
     (v4 / "score").rename(v4 / scores)
     (plan,) = plans(v4 / results)
     assert len(plan.scores) == n_scores
 
 
-def test_scores_beside_files_without_a_model_folder_need_the_same_suffix(v4: Path, plans: Any) -> None:
+def test_scores_without_model_folder_need_same_suffix(v4: Path, plans: Any) -> None:
     run = v4 / "runs/gpt4o"
     run.mkdir(parents=True)
     (v4 / "result/m/non_live").rename(run / "result-a")
@@ -96,7 +94,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_placeholder_of_an_api_key(key: str) -> None:
+def test_api_key_placeholders(key: str) -> None:
     assert API_KEY.sub("KEY", f"Use '{key}' now.") == "Use 'KEY' now."
 
 
@@ -105,18 +103,18 @@ def with_key(value: Any, key: str) -> Any:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_a_dataset_with_another_placeholder_is_the_same_version(
-    v4: Path, plans: Any, items: Any, lines: Any, question: Any, failing: Any, header: Any, key: str
+def test_other_placeholder_is_same_dataset_version(
+    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, failure: Any, header: Any, key: str
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(2)]
-    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), KEYS[0]) for item in ids))
-    lines(v4 / SCORE, header(0, 2), *(failing(item, prompt=with_key(question(item), key)) for item in ids))
+    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), KEYS[0]) for item in ids))
+    write_lines(v4 / SCORE, header(0, 2), *(failure(item, prompt=with_key(question(item), key)) for item in ids))
     shutil.copytree(v4 / "data", v4 / "other")
-    lines(v4 / f"other/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), key) for item in ids))
+    write_lines(v4 / f"other/BFCL_v4_{CATEGORY}.json", *(with_key(question(item), key) for item in ids))
     (plan,) = plans(v4 / "result", data=[v4 / "data", v4 / "other"])
     assert plan.issues == []
     found, issues = items(plan)
-    assert not any("version" in what or "differs from the dataset" in what for what in said(issues))
+    assert not any("version" in what or "differs from the dataset" in what for what in issue_texts(issues))
     assert [item.rule for item in found] == [True, False]
 
 
@@ -134,7 +132,7 @@ CALL = [{"f": {"a": 1, "b": [True, "x"], "c": {"d": 2.5}}}]
         str([{"f": {"a": "1", "b": "[true, \"x\"]", "c": "{'d': 2.5}"}}]),
     ],
 )  # fmt: skip
-def test_arguments_as_text_are_the_same_reply(quoted: Any) -> None:
+def test_text_arguments_are_same_reply(quoted: Any) -> None:
     assert is_same_reply(quoted, CALL)
 
 
@@ -145,7 +143,7 @@ def test_arguments_as_text_are_the_same_reply(quoted: Any) -> None:
         "[" * 50_000, [{"f": "[" * 900 + "]" * 900}],
     ],
 )  # fmt: skip
-def test_another_reply_is_another_reply(quoted: Any) -> None:
+def test_different_replies_differ(quoted: Any) -> None:
     assert not is_same_reply(quoted, CALL)
 
 

@@ -1,5 +1,4 @@
-"""Golden answers that the maintainers of BFCL V1 corrected, as errata: the earlier dataset with them gives the verdicts
-of the later one."""
+"""The earlier BFCL V1 dataset with errata for its later corrections gives the verdicts of the later dataset."""
 
 from __future__ import annotations
 
@@ -21,23 +20,23 @@ TEN = (
     "parallel_multiple_function_61", "parallel_multiple_function_132", "parallel_multiple_function_160",
     "parallel_multiple_function_184",
 )  # fmt: skip
-"""Some by which no verdict changes among them."""
+"""Corrected items, including some without a changed verdict."""
 
 pytestmark = [pytest.mark.bench, pytest.mark.sweep]
 Verdict = tuple[bool | None, str | None]
 
 
-def answers(data: Path) -> dict[str, Any]:
+def read_answers(data: Path) -> dict[str, Any]:
     files = (data / "possible_answer").glob("*.json")
     records = (json.loads(line) for file in files for line in file.read_text("utf-8").splitlines())
     return {record["id"]: record["ground_truth"] for record in records}
 
 
-def items(plan: RunPlan) -> dict[str, Item]:
+def read_run_items(plan: RunPlan) -> dict[str, Item]:
     return {one.id: one for one in read_items(plan) if isinstance(one, Item)}
 
 
-def verdict(item: Item) -> Verdict:
+def rule_verdict(item: Item) -> Verdict:
     return item.rule, item.rule_error_type
 
 
@@ -48,11 +47,11 @@ def july(bench: Path) -> list[RunPlan]:
 
 @pytest.fixture(scope="module")
 def corrections(bench: Path, july: list[RunPlan]) -> Errata:
-    """Of ten items, as a file says them."""
-    old, new = answers(bench / "bfcl_v1_july/data"), answers(bench / "bfcl_v1/data")
+    """Errata of the ten corrected items."""
+    old, new = read_answers(bench / "bfcl_v1_july/data"), read_answers(bench / "bfcl_v1/data")
     known = json.loads((bench / "bfcl_v1_july/golden_later_corrected.json").read_text("utf-8"))
     assert set(TEN) <= set(known)
-    shown = items(july[0])
+    shown = read_run_items(july[0])
     entries = [
         ErrataEntry("bfcl", "V1", "en", shown[id].category, id, hash_question(shown[id].messages), old[id], new[id])
         for id in TEN  # noqa: A001
@@ -60,37 +59,35 @@ def corrections(bench: Path, july: list[RunPlan]) -> Errata:
     return parse_errata(serialize_errata(entries, [], "2026-01-01", "tester"), "ten.jsonl")
 
 
-def test_the_maintainers_own_corrections_can_be_said(bench: Path, july: list[RunPlan]) -> None:
-    """As a review's golden fix, in each form that the dataset itself has."""
-    new, shown = answers(bench / "bfcl_v1/data"), items(july[0])
+def test_published_corrections_are_valid_golden_fixes(bench: Path, july: list[RunPlan]) -> None:
+    """Each correction is a valid golden fix."""
+    new, shown = read_answers(bench / "bfcl_v1/data"), read_run_items(july[0])
     assert {
         name: check_golden_fix(july[0].run, shown[name], {"ground_truth": new[name]}) for name in TEN
     } == dict.fromkeys(TEN)
 
 
-def test_ten_corrections_give_the_verdicts_of_the_later_dataset(
-    bench: Path, july: list[RunPlan], corrections: Errata
-) -> None:
+def test_corrections_give_verdicts_of_later_dataset(bench: Path, july: list[RunPlan], corrections: Errata) -> None:
     later = discover([bench / "bfcl_v1_july/result"], data=[bench / "bfcl_v1/data"]).plans
     assert [plan.run.model for plan in july] == [plan.run.model for plan in later] and len(july) == 12
-    moved = changed = 0
+    rescored = changed = 0
     for plan, after in zip(july, later, strict=True):
-        plain, wanted = items(plan), items(after)
-        mended = items(replace(plan, errata=corrections))
-        for name, item in mended.items():
-            truth = wanted if name in TEN else plain
-            assert verdict(item) == verdict(truth[name]), (plan.run.model, name)
+        plain, expected = read_run_items(plan), read_run_items(after)
+        corrected = read_run_items(replace(plan, errata=corrections))
+        for name, item in corrected.items():
+            truth = expected if name in TEN else plain
+            assert rule_verdict(item) == rule_verdict(truth[name]), (plan.run.model, name)
             assert item.golden == truth[name].golden
             assert item.golden_hash == plain[name].golden_hash
             own = item.extra.without_errata
-            before = verdict(plain[name])
-            assert before == (verdict(item) if own is None else (own.valid, own.error_type))
-            moved += own is not None
-            changed += name in TEN and before != verdict(wanted[name])
-    assert moved == changed > 20
+            before = rule_verdict(plain[name])
+            assert before == (rule_verdict(item) if own is None else (own.valid, own.error_type))
+            rescored += own is not None
+            changed += name in TEN and before != rule_verdict(expected[name])
+    assert rescored == changed > 20
 
 
-def test_what_is_not_as_it_was_is_told_and_left(july: list[RunPlan], corrections: Errata) -> None:
+def test_stale_errata_are_reported_and_not_applied(july: list[RunPlan], corrections: Errata) -> None:
     entries = list(corrections.entries.values())
     wrong = [
         replace(entries[0], question_hash="0" * 16),
@@ -100,8 +97,13 @@ def test_what_is_not_as_it_was_is_told_and_left(july: list[RunPlan], corrections
     ]
     stale = parse_errata(serialize_errata(wrong, [], "2026-01-01", "tester"), "stale.jsonl")
     found = list(read_items(replace(july[0], errata=stale)))
-    told = {one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"}
-    assert {line: one.severity for line, one in told.items()} == {2: "warning", 3: "warning", 4: "notice", 5: "warning"}
-    assert {one.id: verdict(one) for one in found if isinstance(one, Item)} == {
-        name: verdict(item) for name, item in items(july[0]).items()
+    issues = {one.line: one for one in found if isinstance(one, ImportIssue) and one.file == "stale.jsonl"}
+    assert {line: one.severity for line, one in issues.items()} == {
+        2: "warning",
+        3: "warning",
+        4: "notice",
+        5: "warning",
+    }
+    assert {one.id: rule_verdict(one) for one in found if isinstance(one, Item)} == {
+        name: rule_verdict(item) for name, item in read_run_items(july[0]).items()
     }

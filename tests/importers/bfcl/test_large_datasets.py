@@ -1,4 +1,4 @@
-"""What is too much to be in memory together is let go and read again: the items are the same."""
+"""Large datasets are kept in memory only in part, and the items are unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fcreview.model.item import ImportIssue, Item
 NAME = "BFCL_v4_simple_python.json"
 
 
-def items(folder: Path) -> list[Item | ImportIssue]:
+def read_run_items(folder: Path) -> list[Item | ImportIssue]:
     dataset.clear_dataset_cache()
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
@@ -33,15 +33,15 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return limit
 
 
-def test_the_items_are_the_same(tmp_path: Path, small_limits: Callable[[], None]) -> None:
+def test_small_limits_do_not_change_items(tmp_path: Path, small_limits: Callable[[], None]) -> None:
     folder = write_run(tmp_path / "run", 60)
-    whole = items(folder)
+    expected = read_run_items(folder)
     small_limits()
-    assert items(folder) == whole
-    assert sum(isinstance(item, Item) and item.official is False for item in whole) == 15
+    assert read_run_items(folder) == expected
+    assert sum(isinstance(item, Item) and item.official is False for item in expected) == 15
 
 
-def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable[[], None]) -> None:
+def test_loaded_items_are_limited(tmp_path: Path, small_limits: Callable[[], None]) -> None:
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
     dataset.clear_dataset_cache()
@@ -52,25 +52,27 @@ def test_no_more_cases_are_kept_than_said(tmp_path: Path, small_limits: Callable
         {"stock.reserve": {"article": ["A-000059"], "count": [6], "warehouse": ["north", ""]}}
     ]
     assert len(found._loaded) == 7
-    (data / NAME).write_text("")  # it changes while it is read
+    (data / NAME).write_text("")  # the file changes during the import
     assert found.get("simple_python_0") is None
 
 
-def test_a_case_that_cannot_be_made_is_told_of_when_it_is_wanted(
+def test_invalid_dataset_record_is_reported(
     tmp_path: Path, small_limits: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No record is known that ends so: the maker is made to fail at one."""
+    """No such record is known, so the function fails artificially."""
     make = dataset.make_dataset_item
 
-    def fails_at_twenty(item: str, *rest: Any) -> Any:
+    def fail_at_twenty(item: str, *rest: Any) -> Any:
         if item == "simple_python_20":
             raise ValueError("odd")
         return make(item, *rest)
 
-    monkeypatch.setattr(dataset, "make_dataset_item", fails_at_twenty)
+    monkeypatch.setattr(dataset, "make_dataset_item", fail_at_twenty)
     folder = write_run(tmp_path / "run", 30)
-    whole = items(folder)
+    expected = read_run_items(folder)
     small_limits()
-    told = [{one.what for one in found if isinstance(one, ImportIssue)} for found in (whole, items(folder))]
-    assert told[0] == told[1]
-    assert "simple_python_20 of the dataset could not be interpreted: ValueError: odd" in told[0]
+    issues = [
+        {one.what for one in found if isinstance(one, ImportIssue)} for found in (expected, read_run_items(folder))
+    ]
+    assert issues[0] == issues[1]
+    assert "simple_python_20 of the dataset could not be interpreted: ValueError: odd" in issues[0]

@@ -1,5 +1,4 @@
-"""Each generation's columns by the arithmetic of its leaderboard: rows that the leaderboards printed, from the
-accuracies of the categories to the groups and the overall figure.
+"""The figures of each version equal the rows of its published leaderboard.
 
 Source of the rows: `data_v1.csv`, `data_combined.csv`, `data_non_live.csv`, `data_live.csv` and `data_overall.csv` of
 the benchmark's public website (Apache-2.0).
@@ -30,8 +29,8 @@ LIVE = {
 MULTI_TURN = dict.fromkeys(("base", "miss_func", "miss_param", "long_context"), 200)
 
 
-def of(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Metric]:
-    """Figures of a run whose categories have these accuracies."""
+def compute_figures(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[str, Metric]:
+    """Return the figures of a run with these accuracies of the categories."""
     rows = []
     for (category, size), percent in zip(sizes.items(), percents, strict=True):
         passed = round(size * percent / 100)
@@ -40,7 +39,7 @@ def of(generation: str, sizes: dict[str, int], percents: list[float]) -> dict[st
     return {f"{line.level} {line.name}": line for line in lines}
 
 
-def printed(found: dict[str, Metric], name: str) -> str:
+def format_figure(found: dict[str, Metric], name: str) -> str:
     value = found[name].value
     return "N/A" if value is None else f"{100 * value:.2f}"
 
@@ -63,57 +62,57 @@ V1_ROWS = [
 
 @pytest.mark.parametrize(("model", "categories", "columns"), V1_ROWS)
 def test_v1_weighs_by_items(model: str, categories: list[float], columns: dict[str, str]) -> None:
-    found = of("V1", V1_SIZES, categories)
-    assert {name: printed(found, name) for name in columns} == columns, model
+    found = compute_figures("V1", V1_SIZES, categories)
+    assert {name: format_figure(found, name) for name in columns} == columns, model
 
 
 def test_v2_and_v3_do_not_weigh_non_live_columns() -> None:
     """Row Qwen2.5-72B-Instruct (Prompt) of `data_non_live.csv`, autumn of 2024."""
     row = [98.75, 62, 82, 97.5, 93.5, 91.5, 100, 98.57, 94, 90, 85, 81.67]
     for generation in ("V2", "V3"):
-        found = of(generation, SIZES, row)
+        found = compute_figures(generation, SIZES, row)
         columns = {"1 non_live": "90.37", "1 ast": "90.85", "1 executable": "92.07", "2 simple": "80.92",
                    "2 exec_simple": "99.29", "1 irrelevance": "81.67"}  # fmt: skip
-        assert {name: printed(found, name) for name in columns} == columns
+        assert {name: format_figure(found, name) for name in columns} == columns
 
 
-def test_v2_s_overall_is_the_mean_of_ten_columns() -> None:
+def test_v2_overall_is_mean_of_ten_columns() -> None:
     """Row GPT-4-0613 (Prompt) of `data_combined.csv`, whose live columns follow from both tables."""
     non_live = [95.5, 68, 80, 96, 96, 94.5, 98, 98.57, 96, 86, 70, 85.42]
     live = {**LIVE, "live_multiple": 1037, "live_irrelevance": 875, "live_relevance": 41}
-    found = of("V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93])
+    found = compute_figures("V2", {**SIZES, **live}, [*non_live, 76.36, 74.93, 87.5, 70.83, 65.71, 82.93])
     columns = {"0 overall": "84.74", "1 combined_ast": "84.66", "1 executable": "87.57", "2 combined_multiple": "85.46",
                "2 combined_parallel": "91.75", "2 combined_parallel_multiple": "82.67", "2 combined_simple": "78.76",
                "1 irrelevance_detection": "75.57"}  # fmt: skip
-    assert {name: printed(found, name) for name in columns} == columns
+    assert {name: format_figure(found, name) for name in columns} == columns
 
 
 V3_LIVE = [84.88, 83.48, 81.25, 66.67, 68.48, 94.44]
 V3_TURNS = [67, 57.5, 48.5, 61.5]
 
 
-def test_v3_s_overall_is_the_mean_of_non_live_live_and_multi_turn() -> None:
-    """Row watt-tool-70B (FC) of `data_overall.csv` and `data_live.csv`, January 2025. Of its simple and executable
-    calls only the means are printed there: any categories with these means will do."""
+def test_v3_overall_is_mean_of_three_groups() -> None:
+    """Row watt-tool-70B (FC) of `data_overall.csv` and `data_live.csv`, January 2025. The table
+    has only the means of simple and executable calls, so any categories with these means fit."""
     turns = {f"multi_turn_{name}": size for name, size in MULTI_TURN.items()}
     non_live = [92.25, 70, 74, 94, 85.5, 78, 100, 97.14, 94, 90, 75, 84.17]
-    found = of("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
+    found = compute_figures("V3", {**SIZES, **LIVE, **turns}, [*non_live, *V3_LIVE, *V3_TURNS])
     columns = {"0 overall": "74.24", "1 ast": "84.06", "2 simple": "78.75", "1 executable": "89.39",
                "2 exec_simple": "98.57", "1 live": "77.65", "1 live_ast": "83.42", "1 multi_turn": "58.62",
                "1 irrelevance_detection": "76.32", "2 live_relevance": "94.44"}  # fmt: skip
-    assert {name: printed(found, name) for name in columns} == columns
+    assert {name: format_figure(found, name) for name in columns} == columns
 
 
 def test_v3_after_april_2025_has_no_executable_columns() -> None:
     names = [name for name in SIZES if not name.startswith(("exec", "rest"))]
-    found = of("V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17])
-    assert printed(found, "1 non_live") == f"{((90 + 60 + 76) / 3 + 94 + 86 + 78 + 100 * 202 / 240) / 5:.2f}"
+    found = compute_figures("V3", {name: SIZES[name] for name in names}, [90, 60, 76, 94, 86, 78, 84.17])
+    assert format_figure(found, "1 non_live") == f"{((90 + 60 + 76) / 3 + 94 + 86 + 78 + 100 * 202 / 240) / 5:.2f}"
     assert found["0 overall"].value is None
     assert "live_simple" in found["0 overall"].note
     assert "1 executable" not in found
 
 
-def test_without_results_the_header_is_what_is_known() -> None:
+def test_header_gives_figures_without_results() -> None:
     run = Run("bfcl", "V4", "en", "m", "/runs/m")
     run.official_metrics["multiple"] = {"accuracy": 0.86, "correct_count": 172, "total_count": 200}
     rows = [ScoredItem(f"multiple_{n}", "multiple", None, False) for n in range(28)]

@@ -1,4 +1,4 @@
-"""Items of a run: joined with scores and dataset, complete, and honest about what is not known."""
+"""Items of a run are joined with scores and dataset, and unknown values stay unknown."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.importers.bfcl.small_run import CATEGORY, OFFICIAL, RESULT, SCORE, officials, said
+from tests.importers.bfcl.small_run import CATEGORY, OFFICIAL, RESULT, SCORE, issue_texts, official_verdicts
 
 
-def test_a_small_run_is_filled_in(v4: Path, plans: Any, items: Any) -> None:
+def test_small_run_is_complete(v4: Path, plans: Any, items: Any) -> None:
     (plan,) = plans(v4)
     (right, wrong), issues = items(plan)
     assert issues == []
-    assert officials([right, wrong]) == OFFICIAL
+    assert official_verdicts([right, wrong]) == OFFICIAL
     assert (right.id, right.category, right.question) == ("simple_python_0", CATEGORY, "How large is it?")
     assert (right.tokens_in, right.tokens_out, right.latency) == (7, None, 0.5)
     assert [(call.name, call.arguments) for call in right.predicted] == [("area", {"base": 10, "height": 5})]
@@ -47,16 +47,16 @@ def test_results_without_scores_have_no_official_verdict(v4: Path, plans: Any, i
     assert [item.rule for item in found] == [True, False]
 
 
-def test_results_without_a_dataset_open(v4: Path, plans: Any, items: Any) -> None:
+def test_results_without_dataset_are_items(v4: Path, plans: Any, items: Any) -> None:
     (v4 / "data").rename(v4.parent / f"{v4.name}-gone")
     (plan,) = plans(v4)
     found, _ = items(plan)
-    assert any("no BFCL V4 dataset" in what for what in said(plan.issues))
+    assert any("no BFCL V4 dataset" in what for what in issue_texts(plan.issues))
     right, wrong = found
-    assert officials(found) == OFFICIAL
+    assert official_verdicts(found) == OFFICIAL
     assert right.predicted[0].name == "area"
     assert right.golden == []
-    assert wrong.golden[0].name == "area"  # what the score entry repeats
+    assert wrong.golden[0].name == "area"  # repeated in the score entry
     assert wrong.question == "How large is it?"
     assert (right.rule, wrong.rule) == (None, False)
 
@@ -65,19 +65,19 @@ def test_scores_without_results(v4: Path, plans: Any, items: Any) -> None:
     (v4 / RESULT).unlink()
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == {f"{CATEGORY}_1": False}
+    assert official_verdicts(found) == {f"{CATEGORY}_1": False}
     assert found[0].predicted[0].arguments == {"base": 11, "height": 5}
-    assert any("no result file" in what and "1 that passed" in what for what in said(issues))
+    assert any("no result file" in what and "1 that passed" in what for what in issue_texts(issues))
     assert found[0].file.endswith("_score.json")
 
 
 def test_v1_positions_and_number_ids(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, question: Any, result: Any, header: Any, failing: Any
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
 ) -> None:
     name = "gorilla_openfunctions_v1_test_simple"
-    lines(tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(12)))
-    lines(tmp_path / f"result/m/{name}_result.json", *(result(n, key="idx") for n in range(12)))
-    lines(tmp_path / "score/m/simple_score.json", header(10, 12), failing(1), failing(11))
+    write_lines(tmp_path / f"data/{name}.json", *(question(f"simple_{n}", v1=True) for n in range(12)))
+    write_lines(tmp_path / f"result/m/{name}_result.json", *(result(n, key="idx") for n in range(12)))
+    write_lines(tmp_path / "score/m/simple_score.json", header(10, 12), failure(1), failure(11))
     (plan,) = plans(tmp_path)
     found, issues = items(plan)
     assert issues == []
@@ -86,73 +86,75 @@ def test_v1_positions_and_number_ids(
     assert {item.official for item in found} == {True, False}
 
 
-def test_unsorted_results_come_in_dataset_order(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
-    lines(v4 / RESULT, result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
+def test_unsorted_results_come_in_dataset_order(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
+    write_lines(v4 / RESULT, result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
     (plan,) = plans(v4)
     found, _ = items(plan)
     assert [(item.id, item.line) for item in found] == [(f"{CATEGORY}_0", 2), (f"{CATEGORY}_1", 1)]
 
 
-def test_of_duplicate_ids_the_last_counts(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
-    lines(v4 / RESULT, result(f"{CATEGORY}_0", 99), result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
+def test_last_of_duplicate_ids_counts(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
+    write_lines(v4 / RESULT, result(f"{CATEGORY}_0", 99), result(f"{CATEGORY}_1", 11), result(f"{CATEGORY}_0"))
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == OFFICIAL
+    assert official_verdicts(found) == OFFICIAL
     assert found[0].line == 3
     assert [(issue.item, issue.line) for issue in issues] == [(f"{CATEGORY}_0", 3)]
 
 
-def test_a_cut_last_line(v4: Path, plans: Any, items: Any) -> None:
+def test_truncated_last_line(v4: Path, plans: Any, items: Any) -> None:
     path = v4 / RESULT
     path.write_bytes(path.read_bytes()[:-30])
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == OFFICIAL  # the second as its score entry tells it
+    assert official_verdicts(found) == OFFICIAL  # the second has the data of its score entry
     assert any("cut off" in issue.what and issue.line == 2 and issue.file == str(path) for issue in issues)
-    assert any("no result record" in what for what in said(issues))
+    assert any("no result record" in what for what in issue_texts(issues))
 
 
-def test_an_empty_result_file(v4: Path, plans: Any, items: Any) -> None:
+def test_empty_result_file(v4: Path, plans: Any, items: Any) -> None:
     (v4 / RESULT).write_bytes(b"")
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == {f"{CATEGORY}_1": False}
-    assert any("empty" in what for what in said(issues))
+    assert official_verdicts(found) == {f"{CATEGORY}_1": False}
+    assert any("empty" in what for what in issue_texts(issues))
 
 
-def test_more_results_than_were_scored_leave_passes_unknown(
-    v4: Path, plans: Any, items: Any, lines: Any, result: Any
-) -> None:
+def test_unscored_results_leave_passes_unknown(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
-    lines(v4 / RESULT, result(ids[0]), result(ids[1], 11), result(ids[2]))
+    write_lines(v4 / RESULT, result(ids[0]), result(ids[1], 11), result(ids[2]))
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == {ids[0]: None, ids[1]: False, ids[2]: None}
-    assert any("2 items of simple_python were scored, but there are 3" in what for what in said(issues))
-    assert any("not in the dataset" in what for what in said(found[2].issues))
+    assert official_verdicts(found) == {ids[0]: None, ids[1]: False, ids[2]: None}
+    assert any("2 items of simple_python were scored, but there are 3" in what for what in issue_texts(issues))
+    assert any("not in the dataset" in what for what in issue_texts(found[2].issues))
 
 
-def test_a_partial_evaluation_counts_what_is_there(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
-    lines(v4 / RESULT, result(f"{CATEGORY}_0"))
-    lines(v4 / SCORE, {"accuracy": 1.0, "correct_count": 1, "total_count": 1})
+def test_partial_evaluation_counts_present_items(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
+    write_lines(v4 / RESULT, result(f"{CATEGORY}_0"))
+    write_lines(v4 / SCORE, {"accuracy": 1.0, "correct_count": 1, "total_count": 1})
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert (officials(found), issues) == ({f"{CATEGORY}_0": True}, [])
+    assert (official_verdicts(found), issues) == ({f"{CATEGORY}_0": True}, [])
 
 
-def test_another_question_under_the_same_id_is_not_joined(
-    v4: Path, plans: Any, items: Any, lines: Any, question: Any, result: Any, header: Any, failing: Any
+def test_other_question_with_same_id_is_not_joined(
+    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
     answer = [{"area": {"base": [12], "height": [5]}}]
-    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item) for item in ids))
-    lines(v4 / RESULT, *(result(item, 11) for item in ids))
-    lines(
+    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item) for item in ids))
+    write_lines(v4 / RESULT, *(result(item, 11) for item in ids))
+    write_lines(
         v4 / SCORE,
         header(0, 3),
-        failing(ids[0], prompt=question(ids[0])),
-        failing(ids[1], prompt=question(ids[1], "How long?"), possible_answer=answer),
-        failing(ids[2], prompt=question(ids[2])),
+        failure(ids[0], prompt=question(ids[0])),
+        failure(ids[1], prompt=question(ids[1], "How long?"), possible_answer=answer),
+        failure(ids[2], prompt=question(ids[2])),
     )
     (plan,) = plans(v4)
     found, _ = items(plan)
@@ -162,20 +164,20 @@ def test_another_question_under_the_same_id_is_not_joined(
     assert found[0].issues == []
 
 
-def test_a_dataset_of_another_version_is_not_joined_at_all(
-    v4: Path, plans: Any, items: Any, lines: Any, question: Any, result: Any, header: Any, failing: Any
+def test_dataset_of_other_version_is_not_joined(
+    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(3)]
-    lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item, "Something else?") for item in ids))
-    lines(v4 / RESULT, *(result(item, 11) for item in ids))
-    lines(v4 / SCORE, header(1, 3), *(failing(item, prompt=question(item)) for item in ids[1:]))
+    write_lines(v4 / f"data/BFCL_v4_{CATEGORY}.json", *(question(item, "Something else?") for item in ids))
+    write_lines(v4 / RESULT, *(result(item, 11) for item in ids))
+    write_lines(v4 / SCORE, header(1, 3), *(failure(item, prompt=question(item)) for item in ids[1:]))
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert [item.question for item in found] == ["", "How large is it?", "How large is it?"]
     assert any("another version" in issue.what and issue.severity == "error" for issue in issues)
 
 
-def test_where_a_failing_entry_stands_is_kept(v4: Path, plans: Any, items: Any) -> None:
+def test_location_of_score_entry_is_kept(v4: Path, plans: Any, items: Any) -> None:
     (plan,) = plans(v4)
     found, _ = items(plan)
     place = found[1].extra.score_record
@@ -185,24 +187,24 @@ def test_where_a_failing_entry_stands_is_kept(v4: Path, plans: Any, items: Any) 
 
 
 def test_agentic_items_show_accepted_answers_and_documents(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any
 ) -> None:
     data = tmp_path / "data"
-    asked = {"id": "memory_3-customer-3", "question": [[{"role": "user", "content": "Name?"}]],
+    record = {"id": "memory_3-customer-3", "question": [[{"role": "user", "content": "Name?"}]],
              "involved_classes": ["MemoryAPI"], "scenario": "customer"}  # fmt: skip
-    lines(data / "BFCL_v4_memory.json", asked)
-    lines(data / "possible_answer/BFCL_v4_memory.json", {"id": asked["id"], "ground_truth": ["Michael", "Mike"]})
-    lines(data / "multi_turn_func_doc/memory_kv.json", {"name": "archival_memory_add", "parameters": {}})
+    write_lines(data / "BFCL_v4_memory.json", record)
+    write_lines(data / "possible_answer/BFCL_v4_memory.json", {"id": record["id"], "ground_truth": ["Michael", "Mike"]})
+    write_lines(data / "multi_turn_func_doc/memory_kv.json", {"name": "archival_memory_add", "parameters": {}})
     item_id = "memory_kv_3-customer-3"
     said_last = "{'answer': 'Bob'}"
-    lines(
+    write_lines(
         tmp_path / "result/m/agentic/memory/kv/BFCL_v4_memory_kv_result.json",
         {"id": item_id, "result": [[[{"archival_memory_add": "{}"}], said_last]]},
     )
-    lines(
+    write_lines(
         tmp_path / "score/m/agentic/memory/kv/BFCL_v4_memory_kv_score.json",
         header(0, 1),
-        {"id": item_id, "valid": False, "prompt": asked["question"], "possible_answer": ["Michael", "Mike"],
+        {"id": item_id, "valid": False, "prompt": record["question"], "possible_answer": ["Michael", "Mike"],
          "error": {"error_message": "None of the expected answers.", "error_type": "agentic:answer_not_found"}},
     )  # fmt: skip
     (plan,) = plans(tmp_path / "result")
@@ -218,16 +220,16 @@ def test_agentic_items_show_accepted_answers_and_documents(
     assert "imported" in (item.rule_note or "")
 
 
-def test_format_sensitivity_items_are_those_of_their_originals(
-    v4: Path, plans: Any, items: Any, lines: Any, header: Any
+def test_format_sensitivity_items_use_original_items(
+    v4: Path, plans: Any, items: Any, write_lines: Any, header: Any
 ) -> None:
     config = "ret_fmt=python&tool_call_tag=False&func_doc_fmt=python&prompt_fmt=plaintext&style=classic"
     name = f"format_sensitivity_0:{config}:simple_python_1"
-    lines(
+    write_lines(
         v4 / "result/m/format_sensitivity/BFCL_v4_format_sensitivity_result.json",
         {"id": name, "result": "[area(base=10, height=5)]"},
     )
-    lines(v4 / "score/m/format_sensitivity/BFCL_v4_format_sensitivity_score.json", header(1, 1))
+    write_lines(v4 / "score/m/format_sensitivity/BFCL_v4_format_sensitivity_score.json", header(1, 1))
     (plan,) = plans(v4)
     found, issues = items(plan)
     item = next(item for item in found if item.category == "format_sensitivity")
@@ -236,7 +238,7 @@ def test_format_sensitivity_items_are_those_of_their_originals(
     assert (item.setting, item.extra.metadata["original"]) == (config, "simple_python_1")
 
 
-def test_a_dataset_id_that_stands_twice_is_told(v4: Path, plans: Any, items: Any) -> None:
+def test_duplicate_dataset_id_is_reported(v4: Path, plans: Any, items: Any) -> None:
     path = next(v4.rglob("data/BFCL_v4_*.json"))
     first = path.read_text().splitlines()[0]
     path.write_text(path.read_text().rstrip("\n") + "\n" + first.replace("?", " now?") + "\n")

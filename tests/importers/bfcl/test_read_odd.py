@@ -1,4 +1,4 @@
-"""Odd, huge, undecodable and redacted records: still items."""
+"""Odd, huge, undecodable and redacted records become items."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.importers.bfcl.small_run import CATEGORY, OFFICIAL, RESULT, officials, said
+from tests.importers.bfcl.small_run import CATEGORY, OFFICIAL, RESULT, issue_texts, official_verdicts
 
 
-def test_unknown_fields_are_kept_and_told_once(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
-    lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}"), "cost": n} for n in range(2)))
+def test_unknown_fields_are_kept_and_reported_once(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
+) -> None:
+    write_lines(v4 / RESULT, *({**result(f"{CATEGORY}_{n}"), "cost": n} for n in range(2)))
     (plan,) = plans(v4)
     found, issues = items(plan)
     assert [item.extra.metadata["cost"] for item in found] == [0, 1]
@@ -31,40 +33,42 @@ def test_unknown_fields_are_kept_and_told_once(v4: Path, plans: Any, items: Any,
     ],
     ids=itertools.count(),
 )  # fmt: skip
-def test_odd_results_are_items(v4: Path, plans: Any, items: Any, lines: Any, value: Any) -> None:
-    lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": value})
+def test_odd_results_are_items(v4: Path, plans: Any, items: Any, write_lines: Any, value: Any) -> None:
+    write_lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": value})
     (plan,) = plans(v4)
     found, _ = items(plan)
-    assert officials(found) == OFFICIAL
+    assert official_verdicts(found) == OFFICIAL
     assert found[0].issues == []
     assert found[0].prediction_hash
 
 
-def test_deep_nesting_keeps_the_item(v4: Path, plans: Any, items: Any) -> None:
+def test_deep_nesting_keeps_item(v4: Path, plans: Any, items: Any) -> None:
     deep = b'{"id": "simple_python_0", "result": [{"area": {"base": ' + b"[" * 600 + b"]" * 600 + b"}}]}\n"
     (v4 / RESULT).write_bytes(deep + b'{"id": "simple_python_1", "result": "' + b"\xff" + b'"}')
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == OFFICIAL
-    assert any("not UTF-8" in what for what in said(issues))
+    assert official_verdicts(found) == OFFICIAL
+    assert any("not UTF-8" in what for what in issue_texts(issues))
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_a_line_of_50_mb_is_an_item_with_its_beginning(
-    v4: Path, plans: Any, items: Any, lines: Any, result: Any
+def test_line_of_50_mb_is_item_with_its_beginning(
+    v4: Path, plans: Any, items: Any, write_lines: Any, result: Any
 ) -> None:
-    lines(v4 / RESULT, {"id": f"{CATEGORY}_0", "result": "[area(" + "x" * 50_000_000}, result(f"{CATEGORY}_1", 11))
+    write_lines(
+        v4 / RESULT, {"id": f"{CATEGORY}_0", "result": "[area(" + "x" * 50_000_000}, result(f"{CATEGORY}_1", 11)
+    )
     (plan,) = plans(v4)
     found, issues = items(plan)
-    assert officials(found) == OFFICIAL
+    assert official_verdicts(found) == OFFICIAL
     assert len(orjson.dumps(found[0])) < 4_000_000
     assert [(issue.line, "50 MB" in issue.what) for issue in issues] == [(1, True)]
 
 
-def test_an_undecodable_output_fails_at_no_function(v4: Path, plans: Any, items: Any, lines: Any, result: Any) -> None:
+def test_undecodable_output_names_no_function(v4: Path, plans: Any, items: Any, write_lines: Any, result: Any) -> None:
     text = "I would call area(base=, height=5)"
-    lines(v4 / RESULT, result(f"{CATEGORY}_0"), {"id": f"{CATEGORY}_1", "result": text})
+    write_lines(v4 / RESULT, result(f"{CATEGORY}_0"), {"id": f"{CATEGORY}_1", "result": text})
     (plan,) = plans(v4)
     (_, item), _ = items(plan)
     assert (item.rule_error_type, item.diff_function, item.diff_argument) == ("ast_decoder:decoder_failed", None, None)
@@ -74,7 +78,7 @@ def test_an_undecodable_output_fails_at_no_function(v4: Path, plans: Any, items:
 
 
 def test_keys_of_third_parties_are_redacted(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any
 ) -> None:
     hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
     name = "gorilla_openfunctions_v1_test_rest"
@@ -82,13 +86,13 @@ def test_keys_of_third_parties_are_redacted(
         f"requests.get(url='https://a.b/c', headers={{'X-RapidAPI-Key': '{hidden}'}}, params={{'q': 'Tokyo, Japan'}})"
     )
     document = {"name": "requests.get", "parameters": {"type": "dict", "properties": {"key": {"type": "string"}}}}
-    asked = {"id": "rest_0", "question": f"My API key is '{hidden}'. The weather?", "function": document}
+    record = {"id": "rest_0", "question": f"My API key is '{hidden}'. The weather?", "function": document}
     native = [{"requests.get": json.dumps({"url": "https://a.b", "params": {"api_key": hidden, "q": "x"}})}]
-    lines(
+    write_lines(
         tmp_path / f"result/m/{name}_result.json", {"id": "rest_0", "result": call}, {"id": "rest_1", "result": native}
     )
-    entry = failing(1, prompt=asked, model_result_raw=call, error=[f"key {hidden} refused"])
-    lines(tmp_path / "score/m/rest_score.json", header(1, 2), entry)
+    entry = failure(1, prompt=record, model_result_raw=call, error=[f"key {hidden} refused"])
+    write_lines(tmp_path / "score/m/rest_score.json", header(1, 2), entry)
     (plan,) = plans(tmp_path)
     found, issues = items(plan)
     assert len(found) == 2

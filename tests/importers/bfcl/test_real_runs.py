@@ -1,4 +1,4 @@
-"""Published BFCL runs read whole: every record an item, official equal to the score files, counts to their headers."""
+"""Published BFCL runs are read completely, with the verdicts and counts of their score files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 
 
-def real(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:
+def read_published_run(bench: Path, name: str) -> list[tuple[Any, list[Item], list[Any]]]:
     data = [bench / "bfcl_v1" / "data"] if name == "bfcl_v1_panel" else []
     runs = []
     for plan in discover([bench / name], data=data).plans:
@@ -31,11 +31,11 @@ LARGE = [pytest.param(name, marks=pytest.mark.sweep) for name in ("bfcl_v1_panel
 
 @pytest.fixture(scope="module", params=["bfcl_v1", *LARGE])
 def runs(request: pytest.FixtureRequest, bench: Path) -> list[tuple[Any, list[Item], list[Any]]]:
-    return real(bench, request.param)
+    return read_published_run(bench, request.param)
 
 
 @pytest.mark.sweep
-def test_every_real_record_is_an_item_without_issues(runs: Any) -> None:
+def test_every_published_record_is_item_without_issues(runs: Any) -> None:
     for plan, found, issues in runs:
         records = sum(sum(bool(line.strip()) for line in path.read_bytes().split(b"\n")) for path in plan.results)
         assert len(found) == records
@@ -44,8 +44,8 @@ def test_every_real_record_is_an_item_without_issues(runs: Any) -> None:
         assert orjson.dumps(replace(found[0], shared_opening=None, shared_content=None))
 
 
-def test_official_equals_the_score_files(runs: Any) -> None:
-    """Failing ids are taken from the score files by a reader of our own here, the rest passed."""
+def test_official_verdicts_equal_score_files(runs: Any) -> None:
+    """The test reads the failing ids from the score files. All other items passed."""
     for plan, found, _ in runs:
         failing: set[tuple[str, str]] = set()
         for path in plan.scores:
@@ -60,7 +60,7 @@ def test_official_equals_the_score_files(runs: Any) -> None:
         assert all(item.error_type for item in found if item.official is False)
 
 
-def test_counts_equal_the_headers(runs: Any) -> None:
+def test_counts_equal_headers(runs: Any) -> None:
     for plan, found, _ in runs:
         counts: dict[str, Counter[bool | None]] = {}
         for item in found:

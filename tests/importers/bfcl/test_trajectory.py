@@ -1,4 +1,4 @@
-"""Multi-turn and agentic trajectories: from the inference log, and from the result where there is none."""
+"""Multi-turn and agentic trajectories are read from the inference log, or from the result without a log."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ LOG: list[Any] = [
 ]
 
 
-def of_log(log: list[Any] = LOG) -> Trajectory:
+def read_log(log: list[Any] = LOG) -> Trajectory:
     return build_trajectory({"result": [], "inference_log": log}, [], lambda raw: None, [])
 
 
-def shape(message: Message) -> tuple[int, int, str, str]:
+def summarize(message: Message) -> tuple[int, int, str, str]:
     return message.turn, message.step, message.role, message.content
 
 
-def test_messages_of_a_log_in_order() -> None:
-    assert [shape(message) for message in of_log().messages] == [
+def test_messages_of_log_are_in_order() -> None:
+    assert [summarize(message) for message in read_log().messages] == [
         (0, -1, "state", '{"root":"start"}'),
         (0, -1, "system", "functions"),
         (0, -1, "user", "go"),
@@ -74,33 +74,33 @@ def test_messages_of_a_log_in_order() -> None:
     ]
 
 
-def test_observations_carry_the_function_that_gave_them() -> None:
-    assert [message.name for message in of_log().messages if message.role == "tool"] == ["cd", "ls", "mv"]
+def test_observations_have_function_names() -> None:
+    assert [message.name for message in read_log().messages if message.role == "tool"] == ["cd", "ls", "mv"]
 
 
-def test_calls_are_counted_through_the_steps_of_a_turn() -> None:
-    calls = of_log().calls
+def test_calls_are_numbered_through_steps_of_turn() -> None:
+    calls = read_log().calls
     assert [(call.turn, call.step, call.index, call.name, call.arguments) for call in calls] == [
         (0, 0, 0, "cd", {"folder": "a"}),
         (0, 0, 1, "ls", {}),
         (1, 0, 0, "mv", {"a": "x"}),
     ]
-    assert (of_log().n_turns, of_log().n_steps) == (2, 3)
+    assert (read_log().n_turns, read_log().n_steps) == (2, 3)
 
 
-def test_the_log_need_not_alternate() -> None:
+def test_log_need_not_alternate() -> None:
     turns = [part for part in LOG if isinstance(part, dict)]
-    assert [call.turn for call in of_log(turns).calls] == [0, 0, 1]
+    assert [call.turn for call in read_log(turns).calls] == [0, 0, 1]
     doubled = [state("a"), state("b", "Mail"), *turns]
-    assert of_log(doubled).n_turns == 2
+    assert read_log(doubled).n_turns == 2
 
 
-def test_without_a_log_the_result_is_followed() -> None:
+def test_result_is_used_without_log() -> None:
     opening = [Message(0, -1, "user", "go"), Message(1, -1, "user", "more"), Message(2, -1, "user", "never reached")]
     result = [[[{"cd": '{"folder": "a"}'}], [{"ls": "{}"}], "Done."], ["No."]]
     found = build_trajectory({"result": result}, opening, lambda raw: None, [])
     assert [(call.turn, call.step, call.index, call.name) for call in found.calls] == [(0, 0, 0, "cd"), (0, 1, 1, "ls")]
-    assert [shape(message) for message in found.messages] == [
+    assert [summarize(message) for message in found.messages] == [
         (0, -1, "user", "go"),
         (0, 2, "assistant", "Done."),
         (1, -1, "user", "more"),
@@ -110,7 +110,7 @@ def test_without_a_log_the_result_is_followed() -> None:
     assert (found.n_turns, found.n_steps, found.final_answer) == (2, 4, "No.")
 
 
-def test_an_inference_error_is_what_the_model_said() -> None:
+def test_inference_error_is_model_message() -> None:
     found = build_trajectory(
         {"result": "Error during inference: x"}, [Message(0, -1, "user", "go")], lambda raw: None, []
     )
@@ -124,7 +124,7 @@ def test_odd_shapes_do_not_raise(result: Any, log: Any) -> None:
     build_trajectory({"result": result, "inference_log": log}, [], lambda raw: None, [])
 
 
-def test_native_calls_add_no_message_and_prose_does() -> None:
+def test_native_calls_add_no_message() -> None:
     opening = [Message(0, -1, "user", "go")]
     assert single_turn_messages({"result": [{"f": "{}"}]}, opening) is opening
     texts = [message.content for message in single_turn_messages({"result": ["well", {"f": "{}"}]}, opening)]
@@ -143,7 +143,7 @@ def multi_turn(bench: Path) -> list[Item]:
 
 
 @pytest.mark.sweep
-def test_real_multi_turn_items_keep_every_call_and_observation(bench: Path, multi_turn: list[Item]) -> None:
+def test_published_multi_turn_items_keep_calls_and_observations(bench: Path, multi_turn: list[Item]) -> None:
     assert len(multi_turn) == 800
     for item in multi_turn:
         with Path(item.file).open("rb") as file:
@@ -161,7 +161,7 @@ def test_real_multi_turn_items_keep_every_call_and_observation(bench: Path, mult
         )
 
 
-def test_real_failures_name_their_turn(multi_turn: list[Item]) -> None:
+def test_published_failures_name_turn(multi_turn: list[Item]) -> None:
     for item in multi_turn:
         turns = [verdict.target for verdict in item.verdicts if verdict.target.startswith("turn:")]
         if item.official or (item.error_type or "").endswith(("inference_error", "force_terminated")):
@@ -175,7 +175,7 @@ def test_real_failures_name_their_turn(multi_turn: list[Item]) -> None:
             assert item.extra.metadata["missing_responses"]
 
 
-def test_what_broke_off_is_told_in_the_evaluators_words(multi_turn: list[Item]) -> None:
+def test_aborted_items_have_evaluator_message(multi_turn: list[Item]) -> None:
     broken = [item for item in multi_turn if item.error_type == "multi_turn:inference_error"]
     assert broken
     assert {item.diff_function for item in broken} == {None}

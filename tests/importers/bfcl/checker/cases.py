@@ -1,4 +1,4 @@
-"""Function documents and small cases to check calls against."""
+"""Function documents and small cases for checker tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def document(name: str, required: list[str] | None = None, **properties: Any) ->
     return {"name": name, "parameters": {"type": "dict", "properties": schema, "required": required or []}}
 
 
-def array(of: str, kind: str = "array") -> dict[str, Any]:
-    return {"type": kind, "items": {"type": of}}
+def array(item_type: str, kind: str = "array") -> dict[str, Any]:
+    return {"type": kind, "items": {"type": item_type}}
 
 
 def one(kind: Any, accepted: list[Any], value: Any, *, v1: bool = False, category: str = "simple_python") -> Evaluation:
-    """The verdict on `f(x=value)` for a parameter of type `kind`. Texts starting with `py:` are prompt-mode source."""
+    """Check `f(x=value)` for a parameter of type `kind`. Texts starting with `py:` are prompt-mode source."""
     answer: Any = {"f": {"x": accepted}} if v1 else [{"f": {"x": accepted}}]
     case = DatasetItem("c_0", category, functions=[document("f", x=kind)], ground_truth=answer)
     if isinstance(value, str) and value.startswith("py:"):

@@ -1,4 +1,4 @@
-"""Golden answers as calls, and the benchmark's leniency for the comparison engine."""
+"""Golden answers are parsed into calls, and comparisons are as lenient as the benchmark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_lists_of_acceptable_values() -> None:
     }
 
 
-def test_objects_hold_alternatives_again() -> None:
+def test_objects_have_alternatives() -> None:
     answer = [{"f": {"o": [{"unit": ["C", ""], "in": [{"deep": [1]}]}], "rows": [[{"a": [1]}]]}}]
     (call,) = parse_golden_calls(answer, "simple_python", [])
     assert call.arguments == {
@@ -39,12 +39,12 @@ def test_objects_hold_alternatives_again() -> None:
     }
 
 
-def test_what_has_no_arguments_is_shown_as_it_is() -> None:
+def test_calls_without_arguments_are_kept() -> None:
     (call,) = parse_golden_calls({"deck": [[], ""]}, "parallel_multiple_function", [])
     assert call.decode_error and call.raw == '{"deck": [[], ""]}'
 
 
-def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
+def test_v1_suffixes_of_declared_functions_are_stripped() -> None:
     calls = parse_golden_calls(
         {"play_1": {"song": ["a"]}, "play_2": {"song": ["b"]}, "top_10": {}}, "parallel_function", PLAY
     )
@@ -53,7 +53,7 @@ def test_v1_suffixes_are_stripped_where_a_declared_function_remains() -> None:
     assert [call.name for call in calls] == ["play", "play", "top 10"]
 
 
-def test_v1_objects_directly_in_objects() -> None:
+def test_v1_nested_objects() -> None:
     (call,) = parse_golden_calls({"f": {"o": [{"in": {"deep": [1]}}]}}, "simple", [])
     assert call.arguments == {
         "o": AcceptedValues([GoldenObject({"in": AcceptedValues([GoldenObject({"deep": AcceptedValues([1])})])})])
@@ -71,12 +71,12 @@ def test_multi_turn_answers_are_numbered_by_turn() -> None:
     assert [(call.turn, call.index, call.name) for call in calls] == [(0, 0, "cd"), (0, 1, "ls"), (2, 0, "pwd")]
 
 
-def test_agentic_answers_are_no_calls() -> None:
+def test_agentic_answers_are_not_calls() -> None:
     assert parse_golden_calls(["7", "seven"], "memory_kv", []) == []
     assert parse_golden_calls(None, "irrelevance", []) == []
 
 
-def test_the_comparison_is_as_lenient_as_the_benchmark() -> None:
+def test_comparison_is_as_lenient_as_benchmark() -> None:
     golden = Call("golden", "math.area", {"place": AcceptedValues(["Hangzhou, China"]), "x": AcceptedValues([5.0])})
     predicted = Call("predicted", "math_area", {"place": "hangzhou china", "x": 5})
     assert COMPARISON_RULES.is_same_name("math.area", "math_area")

@@ -1,4 +1,4 @@
-"""Java and JavaScript source text to values, and their verdicts: formats/bfcl 6.6."""
+"""Java and JavaScript source texts are converted to values and checked (formats/bfcl 6.6)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_javascript(text: str, kind: str, nested: str | None, value: Any) -> Non
 PUT = 'new HashMap<>() {{ put(\\"a\\", 2); }}'
 
 
-def verdict(language: str, schema: Any, accepted: list[Any], result: Any) -> tuple[bool | None, str | None]:
+def check_call(language: str, schema: Any, accepted: list[Any], result: Any) -> tuple[bool | None, str | None]:
     category = f"simple_{language}"
     document = {"name": "alpha", "parameters": {"properties": {"beta": schema}, "required": ["beta"]}}
     case = DatasetItem("c", category, functions=[document], ground_truth=[{"alpha": {"beta": accepted}}])
@@ -110,7 +110,7 @@ def verdict(language: str, schema: Any, accepted: list[Any], result: Any) -> tup
 )
 def test_verdicts(language: str, kind: str, accepted: list[Any], result: Any, error: str | None) -> None:
     schema = {"type": kind, "items": {"type": "integer"}} if kind == "array" else {"type": kind}
-    assert verdict(language, schema, accepted, result) == (error is None, error)
+    assert check_call(language, schema, accepted, result) == (error is None, error)
 
 
 PIECES = [
@@ -132,7 +132,7 @@ SOURCES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
 @given(SOURCES, st.sampled_from([None, "integer", "String", "nonsense"]))
 @examples(3)
-def test_no_source_makes_the_conversions_raise(text: str, nested: str | None) -> None:
+def test_conversions_never_raise(text: str, nested: str | None) -> None:
     for kind in JAVA_TYPES:
         convert_java(text, kind, nested)
     for kind in JAVASCRIPT_TYPES:
@@ -143,7 +143,7 @@ HOSTILE = ['put("', "add(", "new ArrayList<a>(", "[[", ",a", "a:", "new HashMap<
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_hostile_source_is_converted_in_no_time(piece: str) -> None:
+def test_hostile_source_is_converted_quickly(piece: str) -> None:
     start = time.process_time()
     for size in (9_000, 2_000_000):
         body = piece * (size // len(piece))

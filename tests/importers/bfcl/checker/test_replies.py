@@ -1,4 +1,4 @@
-"""The same reply to the same case is made sense of once, and the items are as if each had been."""
+"""Equal replies to a case are evaluated once, and the items are unchanged by this cache."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.importers.bfcl.checker.cases import AREA
 RESULT = "non_live/BFCL_v4_simple_python_result.json"
 
 
-def read(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
+def evaluate_text(result: Any, decoder: str = "PROMPT", **more: Any) -> EvaluatedReply:
     return evaluate_reply(
         CASE, {"result": result, **more}, EvaluationSettings("V4", "simple_python", DECODERS_BY_NAME[decoder])
     )
@@ -32,40 +32,39 @@ CASE = replace(AREA)
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> None:
+def clear_reply_cache() -> None:
     CASE.reply_cache.clear()
 
 
-def test_equal_replies_are_one() -> None:
+def test_equal_replies_share_evaluation() -> None:
     text = "[math_area(base=10, height=5)]"
-    assert read(text) is read(text)
-    assert read([{"math_area": '{"base": 10}'}], "FC") is read([{"math_area": '{"base": 10}'}], "FC")
-    assert read(text) is not read(text, "BARE")
-    assert read(text, reasoning_content="hm").messages != read(text).messages
+    assert evaluate_text(text) is evaluate_text(text)
+    assert evaluate_text([{"math_area": '{"base": 10}'}], "FC") is evaluate_text([{"math_area": '{"base": 10}'}], "FC")
+    assert evaluate_text(text) is not evaluate_text(text, "BARE")
+    assert evaluate_text(text, reasoning_content="hm").messages != evaluate_text(text).messages
 
 
-def test_replies_that_only_look_the_same_are_not() -> None:
+def test_similar_replies_are_evaluated_separately() -> None:
     listed = [{"math_area": {"base": 10}}]
-    assert read(orjson.dumps(listed).decode(), "LIST") is not read(listed, "LIST")
-    nothing, no_number = ([{"math_area": {"base": value}}] for value in (None, float("nan")))
-    assert read(nothing, "LIST").evaluation.calls != read(no_number, "LIST").evaluation.calls  # JSON has null for both
+    assert evaluate_text(orjson.dumps(listed).decode(), "LIST") is not evaluate_text(listed, "LIST")
+    null, nan = ([{"math_area": {"base": value}}] for value in (None, float("nan")))
+    # JSON writes null for both
+    assert evaluate_text(null, "LIST").evaluation.calls != evaluate_text(nan, "LIST").evaluation.calls
 
 
-def test_no_more_replies_are_kept_than_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reply_cache_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "MAX_CACHED", 2)
     for n in range(5):
-        assert read(f"[math_area(base={n})]").prediction_hash
+        assert evaluate_text(f"[math_area(base={n})]").prediction_hash
     assert len(CASE.reply_cache) == 2
 
 
-def items(folder: Path) -> list[Item | ImportIssue]:
+def read_run_items(folder: Path) -> list[Item | ImportIssue]:
     dataset.clear_dataset_cache()
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 
-def test_runs_that_say_the_same_have_the_items_they_would_have_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shared_replies_do_not_change_items(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_run(tmp_path / "run", 12)
     for kind in ("result", "score"):
         for name in ("b", "c"):
@@ -76,9 +75,9 @@ def test_runs_that_say_the_same_have_the_items_they_would_have_alone(
     lines[1] |= {"traceback": "Traceback ..."}
     lines[2] |= {"own": 1}
     path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
-    shared = items(folder)
+    shared = read_run_items(folder)
     monkeypatch.setattr(evaluate, "MAX_CACHED", 0)
-    assert items(folder) == shared
+    assert read_run_items(folder) == shared
     found = [item for item in shared if isinstance(item, Item)]
     assert len(found) == 36
     assert [item.seconds for item in found if item.seconds is not None] == [[0.5, 1.0]]

@@ -1,4 +1,4 @@
-"""The AST rules on one record at a time: formats/bfcl section 6, V4 and V1."""
+"""The AST rules of V4 and V1 decide single records (formats/bfcl section 6)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_underscores_for_dots_are_refused_in_prompt_mode() -> None:
     assert found.error_type == S + "wrong_func_name"
 
 
-def test_a_parameter_that_is_optional_in_the_document_but_not_in_the_answer() -> None:
+def test_parameter_optional_only_in_document() -> None:
     case = DatasetItem("c", "simple_python", functions=[document("f", x="integer")], ground_truth=[{"f": {"x": [1]}}])
     found = evaluate([{"f": "{}"}], case, version="V4", category="simple_python")
     assert (found.error_type, found.argument) == (S + "missing_optional", "x")
@@ -67,7 +67,7 @@ PAIR = DatasetItem("parallel_0", "parallel", functions=[G], ground_truth=[{"g": 
 
 
 def test_parallel_calls_match_in_any_order_and_greedily() -> None:
-    """The first golden call takes x=1 though only x=1 would do for the second one."""
+    """The first golden call takes x=1, although the second one accepts only x=1."""
     calls = [("g", {"x": 2}), ("g", {"x": 1})]
     assert area(*calls, category="parallel", case=PAIR).valid is True
     found = area(*reversed(calls), category="parallel", case=PAIR)
@@ -81,7 +81,7 @@ def test_v1_answers_number_repeated_functions() -> None:
     assert evaluate(result, case, version="V1", category="parallel_function").valid is True
 
 
-def test_v1_fails_a_golden_call_without_document() -> None:
+def test_v1_fails_golden_call_without_document() -> None:
     case = DatasetItem("p", "parallel_multiple_function", functions=[G], ground_truth={"g": {"x": [1]}, "deck": {}})
     found = evaluate([{"g": '{"x": 1}'}] * 2, case, version="V1", category="parallel_multiple_function")
     assert found.error_type == P + "cannot_find_description"
@@ -112,20 +112,20 @@ def test_relevance_and_irrelevance(result: str, category: str, generation: str, 
     [("executable_simple", "executable"), ("exec_parallel", "executable"), ("rest", "executable"),
      ("multi_turn_base", "multi-turn"), ("memory_kv", "agentic"), ("web_search_base", "agentic"), ("sql", "not score")],
 )  # fmt: skip
-def test_categories_that_are_imported_only_say_so(category: str, word: str) -> None:
+def test_imported_only_categories_have_note(category: str, word: str) -> None:
     found = evaluate("[f(a=1)]", DatasetItem("c", category, ground_truth=["f(a=1)"]), version="V3", category=category)
     assert found.valid is None
     assert word in (found.note or "")
     assert found.calls == [("f", {"a": 1})]
 
 
-def test_without_a_golden_answer_there_is_no_verdict_but_calls() -> None:
+def test_item_without_golden_answer_has_calls_but_no_verdict() -> None:
     found = evaluate([{"f": "{}"}], DatasetItem("c", "simple_python"), version="V4", category="simple_python")
     assert (found.valid, found.calls) == (None, [("f", {})])
     assert found.note
 
 
-def test_undecodable_and_wrong_format() -> None:
+def test_undecodable_and_malformed_replies() -> None:
     broken = evaluate("[math.area(base=10", AREA, version="V4", category="simple_python")
     assert (broken.error_type, broken.calls) == ("ast_decoder:decoder_failed", None)
     assert broken.decode_error
@@ -133,14 +133,14 @@ def test_undecodable_and_wrong_format() -> None:
     assert (wrong.error_type, wrong.calls) == ("ast_decoder:decoder_wrong_output_format", [("f", None)])
 
 
-def test_format_sensitivity_is_checked_by_the_category_of_the_original() -> None:
+def test_format_sensitivity_uses_original_category() -> None:
     config = "ret_fmt=json&tool_call_tag=False"
     text = '[{"function": "math.area", "parameters": {"base": 10}}]'
     found = evaluate(text, AREA, version="V4", category="format_sensitivity", config=config, model="gpt-4o")
     assert found.valid is True
 
 
-def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
+def test_outputs_differing_in_type_are_checked_separately() -> None:
     texts = ["[math_area(base=10, height=5)]", "[math_area(base=10.0, height=5)]", "[math_area(base=True, height=5)]"]
     case = replace(AREA, evaluation_cache={})
     found = [evaluate(text, case, version="V4", category="simple_python", model="gpt-4o") for text in texts * 2]
@@ -149,7 +149,7 @@ def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "accepted", "said", "rule", "valid"),
+    ("kind", "accepted", "value", "rule", "valid"),
     [
         ("integer", 5, 5.0, "number-equal", True),
         ("integer", 5, 6.0, "number-equal", False),
@@ -158,9 +158,9 @@ def test_outputs_that_differ_in_type_only_are_judged_apart() -> None:
         (array("integer"), [1, 2], [3], "accept [3] for [1, 2]", True),
     ],
 )
-def test_equivalence_rules_accept_more(kind: Any, accepted: Any, said: Any, rule: str, valid: bool) -> None:
+def test_equivalence_rules_accept_more(kind: Any, accepted: Any, value: Any, rule: str, valid: bool) -> None:
     functions, answer = [document("f", x=kind)], [{"f": {"x": [accepted]}}]
-    result = [{"f": json.dumps({"x": said})}]
+    result = [{"f": json.dumps({"x": value})}]
     found = [
         evaluate(
             result,

@@ -1,4 +1,4 @@
-"""One argument against its accepted values, kind by kind."""
+"""Arguments of each type are checked against the accepted values."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ from tests.importers.bfcl.checker.cases import AREA, array, one
 )
 def test_values(kind: Any, accepted: list[Any], value: Any, error: str | None) -> None:
     found = one(kind, accepted, value)
-    if error == "value_error:others:G":  # the golden integer makes the parameter a variable: plain equality
+    if error == "value_error:others:G":  # a golden integer makes the parameter a variable
         error = None
     assert found.error_type == error, found.messages
     assert found.valid is (error is None)
@@ -91,12 +91,12 @@ def test_objects_in_v1(accepted: list[Any], value: Any, error: str | None) -> No
     assert one("dict", accepted, value, v1=True, category="simple").error_type == error
 
 
-def test_the_message_names_the_values_in_few_words() -> None:
+def test_message_names_values_briefly() -> None:
     found = one("string", ["Hangzhou, China", "Hangzhou", ""], "Hangzhou, CN")
     assert found.messages == ['x: "Hangzhou, CN" is not one of "Hangzhou, China", "Hangzhou"']
 
 
-def test_shown_arguments_are_honest_json() -> None:
+def test_shown_arguments_are_valid_json() -> None:
     found = evaluate([{"f": '{"a": NaN, "b": [1e999]}'}], AREA, version="V4", category="simple_python")
     assert found.calls == [("f", {"a": "NaN", "b": ["Infinity"]})]
     found = evaluate("[f(a=b'x', **y)]", AREA, version="V4", category="simple_python")

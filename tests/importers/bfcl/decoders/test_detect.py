@@ -1,5 +1,4 @@
-"""Whose replies are read by which decoder: the table of names, what the files tell of unknown models, and what is asked
-for."""
+"""The decoder of a run follows from the model name, the options, or the files of the run."""
 
 from __future__ import annotations
 
@@ -46,23 +45,23 @@ N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
         ("V4", "open-mistral-nemo-2407", "PROMPT"),
     ],
 )
-def test_the_table_names_the_family(rules: str, model: str, decoder: str) -> None:
+def test_table_names_decoder_of_model(rules: str, model: str, decoder: str) -> None:
     assert decoder_name(model, rules) == (decoder, (rules, decoder) != ("V3", "XLAM2"))
 
 
-def test_the_table_speaks_of_decoders_that_there_are() -> None:
+def test_table_has_only_known_decoders() -> None:
     assert {decoder for rows in MODELS_BY_VERSION.values() for _, decoder in rows} <= DECODERS_BY_NAME.keys()
 
 
-def renamed(run: Path, model: str) -> Path:
+def rename_model(run: Path, model: str) -> Path:
     for role in ("result", "score"):
         (run / role / "m").rename(run / role / model)
     return run
 
 
-def read(run: Path, plans: Any, items: Any, **how: str) -> tuple[list[Any], list[Any]]:
+def read_with_decoder(run: Path, plans: Any, items: Any, **options: str) -> tuple[list[Any], list[Any]]:
     (plan,) = plans(run)
-    plan.decoder = how.get("decoder", "")
+    plan.decoder = options.get("decoder", "")
     found, issues = items(plan)
     return found, issues
 
@@ -77,45 +76,45 @@ def read(run: Path, plans: Any, items: Any, **how: str) -> tuple[list[Any], list
         ([{"area": {"base": 10, "height": 5}}], "LIST"),
     ],
 )
-def test_an_unknown_model_is_read_by_what_reads_most_of_its_replies(
-    v4: Path, plans: Any, items: Any, lines: Any, reply: Any, decoder: str
+def test_unknown_model_uses_decoder_of_most_replies(
+    v4: Path, plans: Any, items: Any, write_lines: Any, reply: Any, decoder: str
 ) -> None:
     records = [{"id": f"{CATEGORY}_{n}", "result": reply} for n in range(2)]
-    lines(v4 / RESULT, *records)
+    write_lines(v4 / RESULT, *records)
     (v4 / SCORE).unlink()
-    found, issues = read(v4, plans, items)
+    found, issues = read_with_decoder(v4, plans, items)
     (name,) = {item.extra.metadata[DECODER_FIELD] for item in found}
     assert name == decoder
     assert all(item.rule for item in found)
-    told = any("the decoder of model m is not certain" in issue.what for issue in issues)
-    assert told == (decoder in ("TAGS", "JSON"))  # of a form that no one expects of a model
+    is_reported = any("the decoder of model m is not certain" in issue.what for issue in issues)
+    assert is_reported == (decoder in ("TAGS", "JSON"))  # unusual for an unknown model
 
 
-def test_scores_say_that_an_unknown_model_was_asked_for_python(
-    v4: Path, plans: Any, items: Any, lines: Any, question: Any, header: Any, failing: Any
+def test_scores_show_python_prompts_of_unknown_model(
+    v4: Path, plans: Any, items: Any, write_lines: Any, question: Any, header: Any, failure: Any
 ) -> None:
     ids = [f"{CATEGORY}_{n}" for n in range(2)]
-    lines(v4 / RESULT, *({"id": item, "result": f"[{N}]"} for item in ids))
+    write_lines(v4 / RESULT, *({"id": item, "result": f"[{N}]"} for item in ids))
     wrong = {"error_type": "ast_decoder:decoder_failed", "model_result_raw": f"[{N}]"}
-    lines(v4 / SCORE, header(0, 2), *(failing(item, prompt=question(item), **wrong) for item in ids))
-    found, _ = read(v4, plans, items)
+    write_lines(v4 / SCORE, header(0, 2), *(failure(item, prompt=question(item), **wrong) for item in ids))
+    found, _ = read_with_decoder(v4, plans, items)
     assert [item.rule_error_type for item in found] == ["ast_decoder:decoder_failed"] * 2
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
 
 
-def test_a_known_model_is_read_as_the_table_says(v4: Path, plans: Any, items: Any, lines: Any) -> None:
-    lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
-    found, _ = read(renamed(v4, "gpt-4o-2024-11-20"), plans, items)
+def test_known_model_uses_decoder_of_table(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
+    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
+    found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20"), plans, items)
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"PROMPT"}
     assert found[0].rule is False
 
 
-def test_what_is_asked_for_holds(v4: Path, plans: Any, items: Any, lines: Any) -> None:
-    lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
-    found, _ = read(renamed(v4, "gpt-4o-2024-11-20"), plans, items, decoder="json")
+def test_decoder_option_overrides_table(v4: Path, plans: Any, items: Any, write_lines: Any) -> None:
+    write_lines(v4 / RESULT, *({"id": f"{CATEGORY}_{n}", "result": f"[{N}]"} for n in range(2)))
+    found, _ = read_with_decoder(rename_model(v4, "gpt-4o-2024-11-20"), plans, items, decoder="json")
     assert {item.extra.metadata[DECODER_FIELD] for item in found} == {"JSON"}
     assert found[0].rule is True
-    _, issues = read(v4, plans, items, decoder="nonsense")
+    _, issues = read_with_decoder(v4, plans, items, decoder="nonsense")
     assert any("no decoder 'nonsense'" in issue.what for issue in issues)
 
 
@@ -128,40 +127,40 @@ DRAW = {
 
 @pytest.mark.parametrize(("error", "expected"), [(None, True), ("type_error:js", False)])
 @pytest.mark.parametrize("outer", ["", "-BFCL"])
-def test_scores_tell_whether_native_arguments_became_text(
+def test_scores_show_whether_native_arguments_became_text(
     tmp_path: Path,
     plans: Any,
     items: Any,
-    lines: Any,
+    write_lines: Any,
     header: Any,
-    failing: Any,
+    failure: Any,
     outer: str,
     error: Any,
     expected: bool,
 ) -> None:
     name = "gorilla_openfunctions_v1_test_javascript"
-    lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    write_lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
     golden = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}]}}
-    lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
+    write_lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
     result = [{"drawChart": json.dumps(OPTIONS)}]
-    lines(tmp_path / f"result{outer}/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
-    entries = [failing(1, error_type=error, model_result_raw=result)] if error else []
-    lines(tmp_path / f"score{outer}/gpt-4-0613-FC/javascript_score.json", header(1 - len(entries), 1), *entries)
+    write_lines(tmp_path / f"result{outer}/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
+    entries = [failure(1, error_type=error, model_result_raw=result)] if error else []
+    write_lines(tmp_path / f"score{outer}/gpt-4-0613-FC/javascript_score.json", header(1 - len(entries), 1), *entries)
     (plan,) = plans(tmp_path / f"result{outer}", data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert (item.official, item.rule, item.rule_error_type) == (expected, expected, error)
 
 
 @pytest.mark.parametrize(("date", "expected"), [("2024-07-06", True), ("2024-07-20", False)])
-def test_without_scores_a_date_in_the_path_tells(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, date: str, expected: bool
+def test_date_in_path_decides_without_scores(
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, date: str, expected: bool
 ) -> None:
     name = "gorilla_openfunctions_v1_test_javascript"
-    lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
+    write_lines(tmp_path / f"data/{name}.json", {"id": "javascript_0", "question": "Draw.", "function": DRAW})
     golden = {"drawChart": {"options": [{"kind": ["bar"], "limit": [10]}]}}
-    lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
+    write_lines(tmp_path / f"data/possible_answer/{name}.json", {"id": "javascript_0", "ground_truth": golden})
     result = [{"drawChart": json.dumps(OPTIONS)}]
-    lines(tmp_path / f"{date}/result/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
+    write_lines(tmp_path / f"{date}/result/gpt-4-0613-FC/{name}_result.json", {"id": 0, "result": result})
     (plan,) = plans(tmp_path / date, data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert item.rule is expected
@@ -170,14 +169,14 @@ def test_without_scores_a_date_in_the_path_tells(
 @pytest.mark.parametrize(
     ("error", "decoder"), [("ast_decoder:decoder_failed", "PROMPT"), ("value_error:others", "PHI")]
 )
-def test_scores_tell_how_a_model_of_late_v3_was_read(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any, error: str, decoder: str
+def test_scores_show_decoder_of_late_v3_model(
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, error: str, decoder: str
 ) -> None:
     reply = "```python\n[area(base=11, height=5)]\n```"
     name, item = "BFCL_v3_simple", "simple_0"
-    lines(tmp_path / f"result/microsoft_phi-4/{name}_result.json", {"id": item, "result": reply})
-    entry = failing(item, error_type=error, model_result_raw=reply)
-    lines(tmp_path / f"score/microsoft_phi-4/{name}_score.json", header(0, 1), entry)
+    write_lines(tmp_path / f"result/microsoft_phi-4/{name}_result.json", {"id": item, "result": reply})
+    entry = failure(item, error_type=error, model_result_raw=reply)
+    write_lines(tmp_path / f"score/microsoft_phi-4/{name}_score.json", header(0, 1), entry)
     (plan,) = plans(tmp_path)
     (found,), _ = items(plan)
     assert found.extra.metadata[DECODER_FIELD] == decoder
@@ -196,46 +195,46 @@ PAIR = {
 @pytest.mark.parametrize(
     ("version", "folder"), [("V3", "result"), ("V1", "result"), ("V1", "result-BFCL")], ids=["V3", "V1", "early V1"]
 )
-def test_a_call_that_failed_at_an_earlier_argument_does_not_show_how_arguments_were_read(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any, version: str, folder: str
+def test_failure_at_earlier_argument_decides_nothing(
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, version: str, folder: str
 ) -> None:
-    """The second item has no score entry that tells, so only the version and the folder decide how it is read."""
+    """No score entry decides for the second item, so the version and the folder do."""
     v1 = version == "V1"
     name = "gorilla_openfunctions_v1_test_java" if v1 else "BFCL_v3_java"
     score_name = "java_score" if v1 else "BFCL_v3_java_score"
     questions = [{"id": f"java_{n}", "question": "Call f." if v1 else [[]], "function": [PAIR]} for n in range(2)]
     golden: Any = {"f": {"first": ["a"], "second": [5]}}
     answers = [{"id": f"java_{n}", "ground_truth": golden if v1 else [golden]} for n in range(2)]
-    lines(tmp_path / f"data/{name}.json", *questions)
-    lines(tmp_path / f"data/possible_answer/{name}.json", *answers)
+    write_lines(tmp_path / f"data/{name}.json", *questions)
+    write_lines(tmp_path / f"data/possible_answer/{name}.json", *answers)
     replies = [[{"f": json.dumps({"first": "other", "second": 5})}], [{"f": json.dumps({"second": 5, "first": "b"})}]]
     records = [{"id": f"java_{n}", "result": reply} for n, reply in enumerate(replies)]
-    lines(tmp_path / f"{folder}/gpt-4-0613-FC/{name}_result.json", *records)
+    write_lines(tmp_path / f"{folder}/gpt-4-0613-FC/{name}_result.json", *records)
     error = "Invalid value for parameter 'first': 'other'. Expected one of ['a']. Case insensitive."
     entries = [
-        failing(1, error_type="value_error:string", error=[error], model_result_raw=replies[0]),
-        failing(2, error_type="simple_function_checker:unclear", model_result_raw=replies[1]),
+        failure(1, error_type="value_error:string", error=[error], model_result_raw=replies[0]),
+        failure(2, error_type="simple_function_checker:unclear", model_result_raw=replies[1]),
     ]
     score_folder = folder.replace("result", "score")
-    lines(tmp_path / f"{score_folder}/gpt-4-0613-FC/{score_name}.json", header(0, 2), *entries)
+    write_lines(tmp_path / f"{score_folder}/gpt-4-0613-FC/{score_name}.json", header(0, 2), *entries)
     (plan,) = plans(tmp_path / folder, data=[tmp_path / "data"])
     (first, second), _ = items(plan)
     assert first.rule_error_type == "value_error:string"
     assert second.rule_error_type == ("value_error:string" if folder == "result-BFCL" else "type_error:java")
 
 
-def test_a_call_that_failed_at_a_later_argument_shows_that_arguments_became_text(
-    tmp_path: Path, plans: Any, items: Any, lines: Any, header: Any, failing: Any
+def test_failure_at_later_argument_shows_text_arguments(
+    tmp_path: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any
 ) -> None:
     name = "gorilla_openfunctions_v1_test_java"
-    lines(tmp_path / f"data/{name}.json", {"id": "java_0", "question": "Call f.", "function": [PAIR]})
+    write_lines(tmp_path / f"data/{name}.json", {"id": "java_0", "question": "Call f.", "function": [PAIR]})
     golden = {"id": "java_0", "ground_truth": {"f": {"first": ["a"], "second": [5]}}}
-    lines(tmp_path / f"data/possible_answer/{name}.json", golden)
+    write_lines(tmp_path / f"data/possible_answer/{name}.json", golden)
     result = [{"f": json.dumps({"second": 5, "first": "b"})}]
-    lines(tmp_path / f"result/gpt-4-0613-FC/{name}_result.json", {"id": "java_0", "result": result})
+    write_lines(tmp_path / f"result/gpt-4-0613-FC/{name}_result.json", {"id": "java_0", "result": result})
     error = "Invalid value for parameter 'first': 'b'. Expected one of ['a']. Case insensitive."
-    entry = failing(1, error_type="value_error:string", error=[error], model_result_raw=result)
-    lines(tmp_path / "score/gpt-4-0613-FC/java_score.json", header(0, 1), entry)
+    entry = failure(1, error_type="value_error:string", error=[error], model_result_raw=result)
+    write_lines(tmp_path / "score/gpt-4-0613-FC/java_score.json", header(0, 1), entry)
     (plan,) = plans(tmp_path / "result", data=[tmp_path / "data"])
     (item,), _ = items(plan)
     assert item.rule_error_type == "value_error:string"

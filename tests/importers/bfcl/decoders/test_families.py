@@ -1,4 +1,4 @@
-"""Every family of decoders, on examples of our own: what is a call, what fails and what has the wrong format."""
+"""Every decoder returns calls, a failure or a wrong format for our examples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVERY = ("V1", "V3", "V4")
 LATER = ("V3", "V4")
 
 
-def read(name: str, reply: Any, rules: str = "V4", language: str = "python") -> Any:
+def decode(name: str, reply: Any, rules: str = "V4", language: str = "python") -> Any:
     decoder = find_decoder(name, rules)
     assert decoder is not None
     found = decoding_outcome(decoder, reply, DecoderContext(rules, language))
@@ -157,27 +157,27 @@ CALLS: list[tuple[str, Any, tuple[str, ...], Any]] = [
 
 
 @pytest.mark.parametrize(("name", "reply", "generations", "expected"), CALLS)
-def test_what_a_family_reads(name: str, reply: Any, generations: tuple[str, ...], expected: Any) -> None:
+def test_decoder_examples(name: str, reply: Any, generations: tuple[str, ...], expected: Any) -> None:
     for rules in generations:
-        assert read(name, reply, rules) == expected, rules
+        assert decode(name, reply, rules) == expected, rules
 
 
-def test_every_decoder_has_an_example() -> None:
+def test_every_decoder_has_example() -> None:
     assert {decoder.name for decoder in DECODERS} - {name for name, *_ in CALLS} == {"FC-DOTTED", "AUTO"}
 
 
-def test_only_some_take_names_without_dots() -> None:
+def test_some_decoders_take_names_without_dots() -> None:
     flat = {decoder.name for decoder in DECODERS if decoder.name_spelling == "flat"}
     assert flat == {"FC", "FC-G", "FC-O", "GFC", "COHERE", "LIST", "MINICPM", "HERMES", "GLM", "GRANITE"}
 
 
-def test_java_and_javascript_lose_their_first_and_last_character() -> None:
-    assert read("BRACKET", "f(alpha=1, beta='x')", "V1", "javascript") == [("f", {"alpha": "1", "beta": "x"})]
-    assert read("BARE", "xf(alpha=1)x", "V1", "javascript") == [("f", {"alpha": "1"})]
+def test_java_and_javascript_lose_first_and_last_character() -> None:
+    assert decode("BRACKET", "f(alpha=1, beta='x')", "V1", "javascript") == [("f", {"alpha": "1", "beta": "x"})]
+    assert decode("BARE", "xf(alpha=1)x", "V1", "javascript") == [("f", {"alpha": "1"})]
 
 
 @pytest.mark.parametrize("name", sorted(DECODERS_BY_NAME))
-def test_no_decoder_stumbles(name: str) -> None:
+def test_decoders_never_raise(name: str) -> None:
     replies: list[Any] = [None, 5, True, {}, [], [None], [[]], [{}], "", "[", "]", ";", "\n", F, "<tool_call>\n", "{}"]
     replies += ["[" * 500, "<start_function_call>call:f{" * 300, "{" * 3000, '{"a": ' * 500, "</think>5", "x" * 2000]
     for rules in ("V1", "V2", "V3", "V4"):

@@ -1,4 +1,4 @@
-"""Prompt-mode Python syntax to calls: formats/bfcl section 5, D2, with V1's differences."""
+"""Prompt-mode Python text is decoded into calls, with the differences of V1 (formats/bfcl section 5, D2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from fcreview.importers.common.records import Undecodable
 from tests.examples import examples
 
 
-def calls(text: str, *, v1: bool = False, model: str = "") -> Any:
+def decode(text: str, *, v1: bool = False, model: str = "") -> Any:
     rules = "V1" if v1 else "V4"
     return decode_result(text, decoder_for_model(model, rules)[0], DecoderContext(rules))
 
@@ -45,7 +45,7 @@ def calls(text: str, *, v1: bool = False, model: str = "") -> Any:
     ],
 )
 def test_clean_up_and_call_shapes(text: str, expected: Any) -> None:
-    assert calls(text) == expected
+    assert decode(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_clean_up_and_call_shapes(text: str, expected: Any) -> None:
     ],
 )
 def test_argument_values(source: str, value: Any) -> None:
-    found = calls(f"[f(a={source})]")[0][1]["a"]
+    found = decode(f"[f(a={source})]")[0][1]["a"]
     assert found == value
     assert type(found) is type(value)
 
@@ -82,9 +82,9 @@ def test_argument_values(source: str, value: Any) -> None:
     ["Foo.BAR", "{1, 2}", "f'{x}'", "[x for x in y]", "a < b", "a and b", "lambda: 1", "x * 2", "-x",
     "1 / 0", "9**9**9", "'x' * 10**9", "1 << 10**9", "'%999999999d' % 1", "[[]] * 10**9", "{[]: 1}"],
 )  # fmt: skip
-def test_values_that_cannot_be_read_are_failures(source: str) -> None:
+def test_unreadable_values_are_failures(source: str) -> None:
     with pytest.raises(Undecodable):
-        calls(f"[f(a={source})]")
+        decode(f"[f(a={source})]")
 
 
 @pytest.mark.parametrize(
@@ -92,20 +92,20 @@ def test_values_that_cannot_be_read_are_failures(source: str) -> None:
     ["```python\n[f(a=1)]\n```", "Here is the call: [f(a=1)]", "[f(a=1)]\n[g(b=2)]", "f(a=1); g(b=2)", "[f(a\\_b=1)]",
      "[f(a=1", "I'm sorry.", "word", "[{'f': 1}]", "[1]", "\0", "[f(a='\ud800')]", "(" * 5000, "[f(a=" + "[" * 150],
 )  # fmt: skip
-def test_what_is_not_calls_fails(text: str) -> None:
+def test_text_without_calls_fails(text: str) -> None:
     with pytest.raises(Undecodable):
-        calls(text)
+        decode(text)
 
 
-def test_v1_takes_a_call_without_keywords_for_a_wrong_format() -> None:
+def test_v1_call_without_keywords_has_wrong_format() -> None:
     with pytest.raises(WrongFormat) as caught:
-        calls("[f(1, 2), g(a=1)]", v1=True)
+        decode("[f(1, 2), g(a=1)]", v1=True)
     assert caught.value.display_calls == [("f", {}), ("g", {"a": 1})]
 
 
-def test_in_v1_an_unreadable_argument_weighs_more_than_a_wrong_format() -> None:
+def test_v1_unreadable_argument_precedes_wrong_format() -> None:
     with pytest.raises(Undecodable):
-        calls("[f(1), g(a=Foo.BAR)]", v1=True)
+        decode("[f(1), g(a=Foo.BAR)]", v1=True)
 
 
 @pytest.mark.parametrize(
@@ -119,14 +119,14 @@ def test_in_v1_an_unreadable_argument_weighs_more_than_a_wrong_format() -> None:
         ("f(a=1), g(b='x');", "Nexusflow-Raven-v2"),
     ],
 )
-def test_v1_handlers_clean_up_in_their_own_ways(text: str, model: str) -> None:
-    assert calls(text, v1=True, model=model) == [("f", {"a": 1}), ("g", {"b": "x"})]
+def test_v1_handlers_clean_up_differently(text: str, model: str) -> None:
+    assert decode(text, v1=True, model=model) == [("f", {"a": 1}), ("g", {"b": "x"})]
 
 
 @pytest.mark.parametrize(("text", "model"), [("f(a=1)", "gpt-4o"), ("`[f(a=1)]`", "claude"), ("\n[f(a=1)]", "claude")])
-def test_v1_handlers_that_do_not_clean_up_fail(text: str, model: str) -> None:
+def test_v1_handlers_without_clean_up_fail(text: str, model: str) -> None:
     with pytest.raises(Undecodable):
-        calls(text, v1=True, model=model)
+        decode(text, v1=True, model=model)
 
 
 NAMES = st.sampled_from(["f", "a.b", "if", "None", "x_1", "_", "a.for.b", "match", "é", "__debug__"])
@@ -153,7 +153,7 @@ def call_texts(draw: st.DrawFn) -> str:
 
 @given(call_texts())
 @examples(3)
-def test_the_fast_reader_agrees_with_the_parser_on_all_it_accepts(text: str) -> None:
+def test_fast_reader_agrees_with_parser(text: str) -> None:
     fast = parse_simple_calls(text)
     if fast is not None:
         body: Any = parse_expression(text)
@@ -163,13 +163,13 @@ def test_the_fast_reader_agrees_with_the_parser_on_all_it_accepts(text: str) -> 
 
 @given(st.text(alphabet="ab Iift'\"!=(,.\n`for not None", max_size=20))
 @examples(3)
-def test_what_is_called_prose_is_no_expression(text: str) -> None:
+def test_prose_is_not_expression(text: str) -> None:
     if is_prose("[" + text):
         with pytest.raises(Undecodable):
             parse_expression("[" + text + "]")
 
 
-def test_the_fast_reader_takes_everyday_calls() -> None:
+def test_fast_reader_accepts_common_calls() -> None:
     assert parse_simple_calls("[a.b(x=1, y='z', w=[1, 2.5], v=true), g(a=None)]") is not None
 
 
@@ -180,7 +180,7 @@ def test_the_fast_reader_takes_everyday_calls() -> None:
      "[" + " " * 900_000 + "f", "[" + "a " * 200_000],
     ids=lambda text: text[:12],
 )  # fmt: skip
-def test_hostile_text_is_refused_in_no_time(text: str) -> None:
+def test_hostile_text_is_refused_quickly(text: str) -> None:
     start = time.process_time()
     with pytest.raises((Undecodable, WrongFormat)):
         parse_calls(text)
@@ -190,7 +190,7 @@ def test_hostile_text_is_refused_in_no_time(text: str) -> None:
 FUNCTIONS = [{"name": "cd", "parameters": {"properties": {"folder": {}, "force": {}}}}]
 
 
-def test_call_strings_give_positional_arguments_their_names() -> None:
+def test_positional_arguments_get_names() -> None:
     assert parse_call_text("cd('a', force=True)", FUNCTIONS) == ("cd", {"folder": "a", "force": True})
     assert parse_call_text("cd('a')") == ("cd", {"0": "a"})
     assert parse_call_text("cd(folder='a')") == ("cd", {"folder": "a"})

@@ -1,4 +1,4 @@
-"""Record shapes, text formats of local models, format sensitivity, Java and JavaScript: formats/bfcl section 5."""
+"""All shapes of replies are decoded into calls (formats/bfcl section 5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONE = [("f", {"a": 1})]
 TWO = [("f", {"a": 1}), ("g", {"b": "x"})]
 
 
-def calls(
+def decode(
     result: Any, *, v1: bool = False, model: str = "m-FC", language: str = "python", config: str | None = None
 ) -> Any:
     rules = "V1" if v1 else "V4"
@@ -34,13 +34,13 @@ def calls(
         [{"f": '{"a": 1}', "more": 2}],
     ],
 )
-def test_native_shapes_of_a_model_that_nobody_knows(result: Any) -> None:
-    assert calls(result, model="m") == ONE
+def test_native_shapes_of_unknown_model(result: Any) -> None:
+    assert decode(result, model="m") == ONE
 
 
 @pytest.mark.parametrize("result", [[], ""])
-def test_nothing_is_no_call(result: Any) -> None:
-    assert calls(result) == []
+def test_empty_reply_is_no_call(result: Any) -> None:
+    assert decode(result) == []
 
 
 @pytest.mark.parametrize(
@@ -48,27 +48,27 @@ def test_nothing_is_no_call(result: Any) -> None:
 )
 def test_native_records_that_are_not_calls(result: Any) -> None:
     with pytest.raises(Undecodable):
-        calls(result)
+        decode(result)
 
 
 @pytest.mark.parametrize("result", [[{"f": "[1]"}], [{"f": "null"}]])
-def test_arguments_that_are_no_object_have_the_wrong_format(result: Any) -> None:
+def test_arguments_must_be_object(result: Any) -> None:
     with pytest.raises(WrongFormat):
-        calls(result)
+        decode(result)
 
 
-def test_argument_json_is_read_as_the_standard_library_does() -> None:
-    arguments = calls([{"f": '{"big": 123456789012345678901234, "nan": NaN, "s": "\\ud800"}'}])[0][1]
+def test_argument_json_is_read_like_standard_library() -> None:
+    arguments = decode([{"f": '{"big": 123456789012345678901234, "nan": NaN, "s": "\\ud800"}'}])[0][1]
     assert arguments["big"] == 123456789012345678901234
     assert math.isnan(arguments["nan"])
     assert arguments["s"] == "\ud800"
 
 
-def test_gemini_text_is_a_wrong_format_and_cohere_text_no_call() -> None:
+def test_gemini_text_has_wrong_format_and_cohere_text_no_call() -> None:
     for result in ("prose", ["prose"]):
         with pytest.raises(WrongFormat):
-            calls(result, model="gemini-2.5-flash-FC")
-    assert calls("prose", model="command-r7b-12-2024-FC") == []
+            decode(result, model="gemini-2.5-flash-FC")
+    assert decode("prose", model="command-r7b-12-2024-FC") == []
 
 
 @pytest.mark.parametrize(
@@ -89,28 +89,28 @@ def test_gemini_text_is_a_wrong_format_and_cohere_text_no_call() -> None:
     ],
 )
 def test_text_formats_of_local_models(text: str, model: str, v1: bool) -> None:
-    assert calls(text, model=model, v1=v1) == ONE
+    assert decode(text, model=model, v1=v1) == ONE
 
 
 def test_several_calls_in_local_formats() -> None:
     block = '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>'
     text = block % ("f", '{"a": 1}') + "\n" + block % ("g", '{"b": "x"}')
-    assert calls(text, model="Qwen_Qwen3-8B-FC") == TWO
+    assert decode(text, model="Qwen_Qwen3-8B-FC") == TWO
     text = '{"name": "f", "parameters": {"a": 1}}; {"name": "g", "parameters": {"b": "x"}}'
-    assert calls(text, model="meta-llama_Llama-3.1-8B-Instruct-FC") == TWO
+    assert decode(text, model="meta-llama_Llama-3.1-8B-Instruct-FC") == TWO
 
 
-def test_a_json_call_of_a_prompt_mode_model_is_a_failure() -> None:
+def test_json_call_of_prompt_mode_model_fails() -> None:
     with pytest.raises(Undecodable):
-        calls('[{"name": "f", "arguments": {"a": 1}}]', model="gpt-4o-2024-11-20")
+        decode('[{"name": "f", "arguments": {"a": 1}}]', model="gpt-4o-2024-11-20")
 
 
-def test_python_notation_is_needed_where_the_handler_reads_literals() -> None:
+def test_literal_handlers_need_python_notation() -> None:
     with pytest.raises(Undecodable):
-        calls('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
+        decode('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
 
 
-def test_dots_may_be_underscores_only_where_names_were_offered_so() -> None:
+def test_underscores_replace_dots_only_in_native_names() -> None:
     for model, names in (("gpt-4o-FC", "flat"), ("gpt-4o", "dotted"), ("Qwen_Qwen3-8B-FC", "dotted"), ("m", "either")):
         assert decoder_for_model(model, "V4")[0].name_spelling == names
 
@@ -143,19 +143,19 @@ JSON = json.dumps([{"function": "f", "parameters": {"a": 1}}, {"function": "g", 
     ],
 )
 def test_format_sensitivity(text: str, config: str) -> None:
-    assert calls(text, config=config, model="gpt-4o") == TWO
+    assert decode(text, config=config, model="gpt-4o") == TWO
 
 
-def test_json_format_takes_no_json_for_no_call_and_a_missing_key_for_a_failure() -> None:
-    assert calls("I cannot do that.", config=fmt("json")) == []
-    assert calls('["text", {"function": "f", "parameters": {"a": 1}}]', config=fmt("json")) == ONE
+def test_json_format_without_json_has_no_call() -> None:
+    assert decode("I cannot do that.", config=fmt("json")) == []
+    assert decode('["text", {"function": "f", "parameters": {"a": 1}}]', config=fmt("json")) == ONE
     with pytest.raises(Undecodable):
-        calls('[{"function": "f"}]', config=fmt("json"))
+        decode('[{"function": "f"}]', config=fmt("json"))
 
 
-def test_json_format_ends_at_the_first_end_of_an_object_list() -> None:
+def test_json_format_ends_at_first_object_list() -> None:
     text = '[{"function": "f", "parameters": {"a": [{"x": 1}]}}]'
-    assert calls(text, config=fmt("json")) == []
+    assert decode(text, config=fmt("json")) == []
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def test_json_format_ends_at_the_first_end_of_an_object_list() -> None:
 )
 def test_format_sensitivity_failures(text: str, config: str) -> None:
     with pytest.raises(Undecodable):
-        calls(text, config=config)
+        decode(text, config=config)
 
 
 def test_xml_values_are_converted_by_type() -> None:
     kinds = {"float": "2", "boolean": "TRUE", "null": "x", "array": "[1, 'a']", "dict": "{'k': 1}", "other": " s "}
     params = "".join(f'<param name="{kind}" type="{kind}">{text}</param>' for kind, text in kinds.items())
-    found = calls(f'<functions><function name="f">{params}</function></functions>', config=fmt("concise_xml"))
+    found = decode(f'<functions><function name="f">{params}</function></functions>', config=fmt("concise_xml"))
     values = {"float": 2.0, "boolean": True, "null": None, "array": [1, "a"], "dict": {"k": 1}, "other": "s"}
     assert found[0][1] == values
 
@@ -194,7 +194,7 @@ def test_xml_values_are_converted_by_type() -> None:
     ],
 )
 def test_java_calls(text: str, arguments: dict[str, str]) -> None:
-    assert calls(f"[{text}]", model="gpt-4o", language="java")[0][1] == arguments
+    assert decode(f"[{text}]", model="gpt-4o", language="java")[0][1] == arguments
 
 
 @pytest.mark.parametrize(
@@ -206,71 +206,71 @@ def test_java_calls(text: str, arguments: dict[str, str]) -> None:
     ],
 )
 def test_javascript_calls(text: str, arguments: dict[str, str]) -> None:
-    assert calls(f"[{text}]", model="gpt-4o", language="javascript") == [("f", arguments)]
+    assert decode(f"[{text}]", model="gpt-4o", language="javascript") == [("f", arguments)]
 
 
-def test_a_code_fence_after_a_javascript_call_is_no_template() -> None:
+def test_code_fence_after_javascript_call_is_ignored() -> None:
     text = "[python\n  calculate(time=5)\n```\n\n```]"
-    assert calls(text, model="gpt-4o", language="javascript") == [("calculate", {"time": "5"})]
+    assert decode(text, model="gpt-4o", language="javascript") == [("calculate", {"time": "5"})]
 
 
-def test_very_short_java_without_a_semicolon_is_refused_as_the_grammar_recovers() -> None:
+def test_short_java_without_semicolon_is_refused() -> None:
     with pytest.raises(Undecodable):
-        calls("[f(a=1)]", model="gpt-4o", language="java")
-    assert calls("[f(a=1);]", model="gpt-4o", language="java") == [("f", {"a": "1"})]
+        decode("[f(a=1)]", model="gpt-4o", language="java")
+    assert decode("[f(a=1);]", model="gpt-4o", language="java") == [("f", {"a": "1"})]
 
 
 @pytest.mark.parametrize("language", ["java", "javascript"])
-def test_code_that_is_no_call(language: str) -> None:
+def test_code_without_call(language: str) -> None:
     with pytest.raises(Undecodable):
-        calls("[this is prose, not code]", model="gpt-4o", language=language)
+        decode("[this is prose, not code]", model="gpt-4o", language=language)
     with pytest.raises(Undecodable):
-        calls("[f(alpha=1, alpha=2)]", model="gpt-4o", language=language)
+        decode("[f(alpha=1, alpha=2)]", model="gpt-4o", language=language)
     with pytest.raises(WrongFormat):
-        calls("[someVariable = otherVariable;]", model="gpt-4o", language=language)
+        decode("[someVariable = otherVariable;]", model="gpt-4o", language=language)
 
 
 @pytest.mark.parametrize("model", ["claude-3-opus-20240229-FC", "command-r-plus-FC", "gpt-4o-FC"])
-def test_native_arguments_of_java_were_text_in_the_first_v1_runs_only(model: str) -> None:
+def test_native_java_arguments_were_text_in_first_v1_runs(model: str) -> None:
     result: Any = [{"f": {"a": 1, "b": True}}] if "command" in model else [{"f": '{"a": 1, "b": true}'}]
 
-    def read(language: str, rules: str, *, first: bool = False) -> Any:
+    def decode_first_call(language: str, rules: str, *, first: bool = False) -> Any:
         decoder, _ = decoder_for_model(model, "V1")
         return decode_result(
             result, early_v1_decoder(decoder, rules) if first else decoder, DecoderContext(rules, language)
         )
 
-    assert read("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]
-    assert read("java", "V1") == [("f", {"a": 1, "b": True})]
-    assert read("python", "V1", first=True) == [("f", {"a": 1, "b": True})]
-    assert read("java", "V4", first=True) == [("f", {"a": 1, "b": True})]
+    assert decode_first_call("java", "V1", first=True) == [("f", {"a": "1", "b": "True"})]
+    assert decode_first_call("java", "V1") == [("f", {"a": 1, "b": True})]
+    assert decode_first_call("python", "V1", first=True) == [("f", {"a": 1, "b": True})]
+    assert decode_first_call("java", "V4", first=True) == [("f", {"a": 1, "b": True})]
 
 
 @pytest.mark.parametrize("language", ["java", "javascript"])
-def test_hermes_arguments_of_java_and_javascript_are_text_in_v1(language: str) -> None:
+def test_v1_hermes_java_arguments_are_text(language: str) -> None:
     text = "<tool_call>\n{'name': 'f', 'arguments': {'a': {'b': 1}, 'c': true}}\n</tool_call>"
     hermes = {"model": "NousResearch_Hermes-2-Pro-Llama-3-8B", "v1": True}
-    assert calls(text, language=language, **hermes) == [("f", {"a": "{'b': 1}", "c": "True"})]
-    assert calls(text, **hermes) == [("f", {"a": {"b": 1}, "c": True})]
+    assert decode(text, language=language, **hermes) == [("f", {"a": "{'b': 1}", "c": "True"})]
+    assert decode(text, **hermes) == [("f", {"a": {"b": 1}, "c": True})]
 
 
 @pytest.mark.parametrize("v1", [True, False])
-def test_glm_reads_the_first_two_lines_as_they_are(v1: bool) -> None:
-    def read(text: str) -> Any:
-        return calls(text, model="THUDM_glm-4-9b-chat", v1=v1)
+def test_glm_reads_first_two_lines(v1: bool) -> None:
+    def decode_first_call(text: str) -> Any:
+        return decode(text, model="THUDM_glm-4-9b-chat", v1=v1)
 
-    assert read('f\n{"a": 1}\nmore') == [("f", {"a": 1})]
-    assert read('f \n{"a": 1}') == [("f ", {"a": 1})]
-    assert read('\n{"a": 1}') == [("", {"a": 1})]
+    assert decode_first_call('f\n{"a": 1}\nmore') == [("f", {"a": 1})]
+    assert decode_first_call('f \n{"a": 1}') == [("f ", {"a": 1})]
+    assert decode_first_call('\n{"a": 1}') == [("", {"a": 1})]
     for text in ('\nI will call a function.f\n{"a": 1}', '\nf\n{"a": 1}', "prose\nand more"):
         with pytest.raises(Undecodable):
-            read(text)
+            decode_first_call(text)
     for text in ("prose in one line", "", "f\n[1]"):
         with pytest.raises(WrongFormat):
-            read(text)
+            decode_first_call(text)
 
 
-def test_a_message_does_not_tell_where_something_lay_in_memory() -> None:
+def test_messages_have_no_memory_addresses() -> None:
     with pytest.raises(Undecodable) as told:
-        calls('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
+        decode('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
     assert "0x" not in str(told.value)

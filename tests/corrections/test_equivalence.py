@@ -1,4 +1,4 @@
-"""Equivalence rules: what they are called, and what they take for equal."""
+"""Equivalence rules are parsed from text and determine which values are equal."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ RULES = st.builds(EquivalenceRule, st.sampled_from([*RULE_KINDS]), NAMES, NAMES,
         ('number-equal in "for"', EquivalenceRule("number-equal", argument="for")),
     ],
 )
-def test_rules_are_read_as_they_are_said(text: str, rule: EquivalenceRule) -> None:
+def test_rules_are_parsed(text: str, rule: EquivalenceRule) -> None:
     assert parse_rule(text) == rule
     assert (type(parse_rule(text).given), type(parse_rule(text).wanted)) == (type(rule.given), type(rule.wanted))
 
 
 @given(RULES, VALUES, VALUES)
-def test_what_a_rule_says_is_read_back(rule: EquivalenceRule, given: Any, wanted: Any) -> None:
+def test_rules_round_trip(rule: EquivalenceRule, given: Any, wanted: Any) -> None:
     if rule.kind == "accept":
         rule = EquivalenceRule(rule.kind, rule.benchmark, rule.function, rule.argument, given, wanted)
     assert parse_rule(str(rule)) == rule
     assert EquivalenceRule.from_json(rule.as_json()) == rule
 
 
-def test_rules_are_one_if_they_say_the_same() -> None:
-    said = ("accept [1] for [2]", "accept 1 for 0", "accept 1.0 for 0", "accept true for 0", "accept [1] for [2]")
-    assert list(dict.fromkeys(map(parse_rule, said))) == list(map(parse_rule, said[:4]))
+def test_rules_with_equal_content_are_equal() -> None:
+    texts = ("accept [1] for [2]", "accept 1 for 0", "accept 1.0 for 0", "accept true for 0", "accept [1] for [2]")
+    assert list(dict.fromkeys(map(parse_rule, texts))) == list(map(parse_rule, texts[:4]))
     assert EquivalenceRule("ignore-case", who="ann", date="2026-01-02") == EquivalenceRule("ignore-case")
     assert EquivalenceRule("ignore-case") != "ignore-case"
 
@@ -55,13 +55,13 @@ def test_rules_are_one_if_they_say_the_same() -> None:
     "text", ["", "ignore", "accept 5", "accept 5 for", "accept 5 as 6", "ignore-case in", "ignore-case in a in b",
              "number-equal everywhere", "__import__('os')"]
 )  # fmt: skip
-def test_what_is_no_rule_is_refused(text: str) -> None:
+def test_invalid_rule_is_refused(text: str) -> None:
     with pytest.raises(ErrataError, match="invalid rule"):
         parse_rule(text)
 
 
 @pytest.mark.parametrize(
-    ("rule", "wanted", "said", "alike"),
+    ("rule", "wanted", "given", "is_equal"),
     [
         ("number-equal", 5, 5.0, True),
         ("number-equal", 1, True, False),
@@ -85,12 +85,12 @@ def test_what_is_no_rule_is_refused(text: str) -> None:
         ("ignore-case", ["a", [1]], ["A", [1.0]], False),
     ],
 )
-def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool) -> None:
-    assert is_equivalent([parse_rule(rule)], wanted, said) is alike
+def test_rule_determines_equality(rule: str, wanted: Any, given: Any, is_equal: bool) -> None:
+    assert is_equivalent([parse_rule(rule)], wanted, given) is is_equal
 
 
 @pytest.mark.parametrize(
-    ("schema", "accepted", "free"),
+    ("schema", "accepted", "can_omit"),
     [
         ({"description": "Unit. Default is 'km'."}, ["km", "miles"], True),
         ({"description": "Unit. Default is 'km'."}, ["miles"], False),
@@ -100,8 +100,8 @@ def test_what_is_taken_for_equal(rule: str, wanted: Any, said: Any, alike: bool)
         ({"description": "Unit."}, ["km"], False),
     ],
 )
-def test_a_default_may_be_left_out_where_it_is_golden(schema: Any, accepted: list[Any], free: bool) -> None:
+def test_default_may_be_omitted_if_it_is_golden(schema: Any, accepted: list[Any], can_omit: bool) -> None:
     document = read_function_schema({"name": "f", "parameters": {"properties": {"unit": schema}}})
     parameter = document.parameters["unit"]
-    assert can_be_omitted([EquivalenceRule("default-omittable")], parameter, accepted) is free
+    assert can_be_omitted([EquivalenceRule("default-omittable")], parameter, accepted) is can_omit
     assert not can_be_omitted([EquivalenceRule("number-equal")], parameter, accepted)

@@ -1,4 +1,4 @@
-"""The file of errata: what is written is read back, and what was changed is not."""
+"""An errata file is read back unchanged, and a modified file is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RULES = [EquivalenceRule("accept", "bfcl", "f", "a", 5.0, 5, who="ann", date="20
 RAW = serialize_errata([ENTRY], RULES, "2026-01-02T03:04:05+00:00", "ann")
 
 
-def test_what_is_written_is_read_back() -> None:
+def test_errata_round_trip() -> None:
     errata = parse_errata(RAW, "e.jsonl")
     assert errata.entries == {ENTRY.key: ENTRY}
     assert [rule.as_json() for rule in errata.rules] == [rule.as_json() for rule in RULES]
@@ -33,14 +33,14 @@ def test_what_is_written_is_read_back() -> None:
     "changed",
     [RAW.replace(b'"a":[2]', b'"a":[3]'), RAW.replace(b'"who":"ann"', b'"who":"bob"', 1), RAW[:-2], RAW + b"{}\n"],
 )
-def test_what_was_changed_is_refused(changed: bytes) -> None:
+def test_modified_file_is_refused(changed: bytes) -> None:
     assert changed != RAW
     with pytest.raises(ErrataError, match="changed since"):
         parse_errata(changed, "e.jsonl")
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{}", b"\xff", b'{"format": "fcreview-errata", "version": 2}'])
-def test_other_files_are_refused(raw: bytes) -> None:
+def test_files_of_other_formats_are_refused(raw: bytes) -> None:
     with pytest.raises(ErrataError, match=r"e\.jsonl:1: "):
         parse_errata(raw, "e.jsonl")
 
@@ -58,7 +58,7 @@ DEEP = f"{'[' * 200}{']' * 200}"
         (b'"who":"ann"', f'"who":{DEEP}'.encode(), "1: nested deeper"),
     ],
 )
-def test_others_may_seal_anything(was: bytes, is_: bytes, why: str) -> None:
+def test_invalid_content_with_a_valid_digest_is_refused(was: bytes, is_: bytes, why: str) -> None:
     head, body = RAW.split(b"\n", 1)
     changed = (head.replace(was, is_, 1) + b"\n" + body) if was in head else head + b"\n" + body.replace(was, is_, 1)
     head, body = changed.split(b"\n", 1)
@@ -70,24 +70,24 @@ def test_others_may_seal_anything(was: bytes, is_: bytes, why: str) -> None:
         parse_errata(sealed, "e.jsonl")
 
 
-def test_an_item_stands_once() -> None:
+def test_duplicate_entry_is_refused() -> None:
     with pytest.raises(ErrataError, match=r"e\.jsonl:3: duplicate entry .*line 2"):
         parse_errata(serialize_errata([ENTRY, replace(ENTRY, new=1)], [], "", ""), "e.jsonl")
 
 
 @pytest.mark.parametrize("field", ["benchmark", "id", "old", "question_hash"])
-def test_an_entry_without_what_it_needs_is_told_with_its_line(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_field_is_reported_with_its_line(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ErrataEntry.as_json
 
-    def lacking(entry: ErrataEntry) -> dict[str, Any]:
+    def write_without_field(entry: ErrataEntry) -> dict[str, Any]:
         return {name: value for name, value in whole(entry).items() if name != field}
 
-    monkeypatch.setattr(ErrataEntry, "as_json", lacking)
+    monkeypatch.setattr(ErrataEntry, "as_json", write_without_field)
     with pytest.raises(ErrataError, match=rf"e\.jsonl:2: {field} is missing"):
         parse_errata(serialize_errata([ENTRY], [], "", ""), "e.jsonl")
 
 
-def test_only_what_concerns_a_benchmark_counts_for_it() -> None:
+def test_only_errata_of_a_benchmark_apply_to_it() -> None:
     errata = parse_errata(RAW)
     part = errata.for_benchmark("bfcl")
     assert part and part.entries and part.rules
@@ -96,7 +96,7 @@ def test_only_what_concerns_a_benchmark_counts_for_it() -> None:
     assert more.for_benchmark("acebench") and more.digest != errata.with_rules(EquivalenceRule("number-equal")).digest
 
 
-def test_a_question_is_what_users_say_first() -> None:
-    said = [Message(0, -1, "user", "How many?")]
-    runner = [Message(0, -1, "system", "You are ..."), *said, Message(0, 0, "assistant", "f()")]
-    assert hash_question(said) == hash_question(runner) != hash_question([Message(0, -1, "user", "How much?")])
+def test_question_hash_uses_the_first_user_messages() -> None:
+    request = [Message(0, -1, "user", "How many?")]
+    runner = [Message(0, -1, "system", "You are ..."), *request, Message(0, 0, "assistant", "f()")]
+    assert hash_question(request) == hash_question(runner) != hash_question([Message(0, -1, "user", "How much?")])

@@ -1,4 +1,4 @@
-"""Cases made by hand: a golden answer, a function document, and what models answered."""
+"""Questions for audit tests, with golden answers, function docs and answers of models."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from fcreview.model.item import AcceptedValues, Call
 from fcreview.stats.run_comparison import QuestionKey
 
 OPTIONAL = object()
-"""Among accepted values: it may be left out."""
+"""Accepted value which states that the argument may be omitted."""
 MODELS = ["gpt-4", "gpt-4o", "claude-3", "mistral-large", "llama-3", "qwen-2"]
-"""Runs 0 to 5; the first two are of one family."""
+"""Models of runs 0 to 5. The first two belong to one family."""
 
 
-def document(name: str = "convert", required: Sequence[str] = (), **parameters: Any) -> dict[str, Any]:
-    """`unit={"type": "string"}`, or just the description of a text."""
+def make_schema(name: str = "convert", required: Sequence[str] = (), **parameters: Any) -> dict[str, Any]:
+    """Return function docs. A parameter is a schema, or the description of a string parameter."""
     properties = {
         each: {"type": "string", "description": what} if isinstance(what, str) else what
         for each, what in parameters.items()
@@ -35,7 +35,7 @@ def document(name: str = "convert", required: Sequence[str] = (), **parameters: 
     return {"name": name, "parameters": {"type": "dict", "properties": properties, "required": list(required)}}
 
 
-def golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any]) -> Call:
+def make_golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any]) -> Call:
     accepted = {
         each: AcceptedValues([value for value in values if value is not OPTIONAL], OPTIONAL in values)
         for each, values in arguments.items()
@@ -44,8 +44,8 @@ def golden(name: str = "convert", index: int = 0, **arguments: Sequence[Any]) ->
 
 
 @dataclass
-class Said:
-    """What some runs answered: the arguments of one call, or None for an answer that cannot be read."""
+class ModelAnswer:
+    """The same answer of several runs: arguments of one call, or None if the answer is unreadable."""
 
     runs: Sequence[int]
     arguments: Mapping[str, Any] | None = field(default_factory=dict)
@@ -54,43 +54,43 @@ class Said:
     name: str = "convert"
 
 
-def case(
+def make_question(
     calls: Sequence[Call],
     documents: Sequence[dict[str, Any]],
-    said: Sequence[Said] = (),
+    answers: Sequence[ModelAnswer] = (),
     question: str = "Convert 5 to km.",
     number: int = 0,
     faults: Mapping[str, int] | None = None,
 ) -> AuditedQuestion:
-    made = AuditedQuestion(
+    result = AuditedQuestion(
         QuestionKey("bfcl", "V4", "en", "simple", f"simple_{number}"), question, list(calls), list(documents)
     )
-    for one in said:
+    for one in answers:
         given = Call("predicted", one.name, None if one.arguments is None else dict(one.arguments))
         if one.arguments is None:
             given.decode_error = "not a call"
-        pairs = align_turns(made.golden, [given])
-        differences = find_differences(made.golden, [given], pairs)
+        pairs = align_turns(result.golden, [given])
+        differences = find_differences(result.golden, [given], pairs)
         readable = one.arguments is not None
-        made.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, readable, differences))
-    made.faults = Counter(faults or {})
-    return made
+        result.answers.append(DistinctAnswer(list(one.runs), one.passed, one.contradicted, readable, differences))
+    result.faults = Counter(faults or {})
+    return result
 
 
-def witnesses(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, RunProfile]:
+def make_profiles(rates: Sequence[float] = (0.9,) * len(MODELS)) -> dict[int, RunProfile]:
     return {
         run: RunProfile(model, find_model_family(model), rate, {"simple": rate})
         for run, (model, rate) in enumerate(zip(MODELS, rates, strict=True))
     }
 
 
-def seen(of: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
-    return collect_evidence(of, RunWeigher(witnesses(rates)), create_schema_reader())
+def make_evidence(audited: AuditedQuestion, rates: Sequence[float] = (0.9,) * len(MODELS)) -> QuestionEvidence:
+    return collect_evidence(audited, RunWeigher(make_profiles(rates)), create_schema_reader())
 
 
-def nothing_else() -> GoldenAnswerIndex:
+def make_empty_index() -> GoldenAnswerIndex:
     return GoldenAnswerIndex([])
 
 
-def of_kind(reasons: Sequence[Reason], kind: str) -> list[Reason]:
+def select_kind(reasons: Sequence[Reason], kind: str) -> list[Reason]:
     return [reason for reason in reasons if reason.kind == kind]

@@ -4,44 +4,54 @@ from typing import Any
 
 import pytest
 
-from fcreview.golden_audit.consistency import find_function_doc_conflicts as checked
+from fcreview.golden_audit.consistency import find_function_doc_conflicts
 from fcreview.golden_audit.grounding import find_format_conflicts
 from fcreview.golden_audit.question import Reason
 from fcreview.model.item import Call
-from tests.golden_audit.cases import OPTIONAL, Said, case, document, golden, of_kind, seen
+from tests.golden_audit.cases import (
+    OPTIONAL,
+    ModelAnswer,
+    make_evidence,
+    make_golden,
+    make_question,
+    make_schema,
+    select_kind,
+)
 
 
-def found(wanted: list[Call], *documents: dict[str, Any]) -> list[Reason]:
-    of = seen(case(wanted, documents))
-    return [*checked(of), *find_format_conflicts(of)]
+def find_reasons(wanted: list[Call], *documents: dict[str, Any]) -> list[Reason]:
+    evidence = make_evidence(make_question(wanted, documents))
+    return [*find_function_doc_conflicts(evidence), *find_format_conflicts(evidence)]
 
 
-def kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[tuple[str, float]]:
-    of = found([golden(x=values)], document(x=parameter, required=["x"] if required else []))
-    return [(reason.kind, reason.strength) for reason in of]
+def find_kinds(values: list[Any], parameter: Any, *, required: bool = False) -> list[tuple[str, float]]:
+    reasons = find_reasons([make_golden(x=values)], make_schema(x=parameter, required=["x"] if required else []))
+    return [(reason.kind, reason.strength) for reason in reasons]
 
 
 @pytest.mark.parametrize("default", [{"default": 5}, {"description": "Default is 5."}])
-def test_demanding_the_default_of_an_optional_argument_is_suspect(default: dict[str, Any]) -> None:
+def test_required_default_of_optional_argument_is_suspect(default: dict[str, Any]) -> None:
     parameter = {"type": "integer", **default}
-    assert kinds([5], parameter) == [("default", 1.0)]
-    assert kinds([5, OPTIONAL], parameter) == []
-    assert kinds([6], parameter) == []
-    assert kinds([5], parameter, required=True) == []
+    assert find_kinds([5], parameter) == [("default", 1.0)]
+    assert find_kinds([5, OPTIONAL], parameter) == []
+    assert find_kinds([6], parameter) == []
+    assert find_kinds([5], parameter, required=True) == []
 
 
-def test_leaving_out_and_the_default_must_be_accepted_alike() -> None:
+def test_omission_and_default_must_both_be_accepted() -> None:
     metres = {"type": "string", "description": "Default is 'm'."}
-    assert kinds(["cm", OPTIONAL], metres) == [("omission", 1.0)]
-    assert kinds(["m", OPTIONAL], metres) == []
-    assert kinds(["cm", "meters", OPTIONAL], metres) == []
-    assert kinds([OPTIONAL], metres) == [("omission", 0.5)]
-    assert kinds(["cm", OPTIONAL], {"type": "string"}) == []
+    assert find_kinds(["cm", OPTIONAL], metres) == [("omission", 1.0)]
+    assert find_kinds(["m", OPTIONAL], metres) == []
+    assert find_kinds(["cm", "meters", OPTIONAL], metres) == []
+    assert find_kinds([OPTIONAL], metres) == [("omission", 0.5)]
+    assert find_kinds(["cm", OPTIONAL], {"type": "string"}) == []
 
 
-def test_a_default_is_not_demanded_if_an_answer_without_it_passes() -> None:
-    made = case([golden(x=[5])], [document(x={"type": "integer", "default": 5})], [Said([0], {}, passed=True)])
-    assert checked(seen(made)) == []
+def test_default_is_not_required_if_an_answer_without_it_passes() -> None:
+    made = make_question(
+        [make_golden(x=[5])], [make_schema(x={"type": "integer", "default": 5})], [ModelAnswer([0], {}, passed=True)]
+    )
+    assert find_function_doc_conflicts(make_evidence(made)) == []
 
 
 @pytest.mark.parametrize(
@@ -57,8 +67,8 @@ def test_a_default_is_not_demanded_if_an_answer_without_it_passes() -> None:
         (["Oslo"], {"type": "string", "description": "In the format City, State."}, 0.5),
     ],
 )
-def test_a_value_against_the_document_is_suspect(values: list[Any], parameter: Any, strength: float) -> None:
-    assert kinds(values, parameter) == [("contract", strength)]
+def test_value_that_violates_the_schema_is_suspect(values: list[Any], parameter: Any, strength: float) -> None:
+    assert find_kinds(values, parameter) == [("contract", strength)]
 
 
 @pytest.mark.parametrize(
@@ -77,18 +87,18 @@ def test_a_value_against_the_document_is_suspect(values: list[Any], parameter: A
         ([5], {}),
     ],
 )
-def test_a_value_as_documented_is_not(values: list[Any], parameter: Any) -> None:
-    assert kinds(values, parameter) == []
+def test_value_that_follows_the_schema_is_not_suspect(values: list[Any], parameter: Any) -> None:
+    assert find_kinds(values, parameter) == []
 
 
-def test_functions_and_arguments_that_have_no_document_are_suspect() -> None:
-    (unknown,) = found([golden("other", x=["a"])], document(x=""))
+def test_undocumented_functions_and_arguments_are_suspect() -> None:
+    (unknown,) = find_reasons([make_golden("other", x=["a"])], make_schema(x=""))
     assert unknown.text == "golden answer calls other, which has no function docs"
-    (extra,) = found([golden(y=["a"])], document(x=""))
+    (extra,) = find_reasons([make_golden(y=["a"])], make_schema(x=""))
     assert extra.text == "golden answer has y, which the function docs of convert do not list"
-    (missing,) = found([golden()], document(x="", required=["x"]))
+    (missing,) = find_reasons([make_golden()], make_schema(x="", required=["x"]))
     assert missing.text == "golden answer omits x of convert, which is required"
-    assert found([golden("a_b 2", x=["a"])], document("a.b", x="")) == []
+    assert find_reasons([make_golden("a_b 2", x=["a"])], make_schema("a.b", x="")) == []
 
 
 @pytest.mark.parametrize(
@@ -108,9 +118,9 @@ def test_functions_and_arguments_that_have_no_document_are_suspect() -> None:
         (["the driver's seat"], []),
     ],
 )
-def test_one_sided_notations_and_damaged_texts_are_suspect(values: list[str], kind: list[str]) -> None:
-    assert [name for name, _ in kinds(values, "A text.")] == kind
+def test_one_sided_notations_and_damaged_strings_are_suspect(values: list[str], kind: list[str]) -> None:
+    assert [name for name, _ in find_kinds(values, "A text.")] == kind
 
 
-def test_a_document_without_parameters_is_no_evidence() -> None:
-    assert of_kind(found([golden(x=["a"])], {"name": "convert"}), "contract") == []
+def test_schema_without_parameters_is_no_evidence() -> None:
+    assert select_kind(find_reasons([make_golden(x=["a"])], {"name": "convert"}), "contract") == []

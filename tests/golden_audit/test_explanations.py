@@ -5,16 +5,25 @@ from typing import Any
 import pytest
 
 from fcreview.golden_audit.consistency import GoldenAnswerIndex, find_explained_failures
-from tests.golden_audit.cases import Said, case, document, golden, nothing_else, seen
+from tests.golden_audit.cases import (
+    ModelAnswer,
+    make_empty_index,
+    make_evidence,
+    make_golden,
+    make_question,
+    make_schema,
+)
 
-DOCUMENT = document(
+DOCUMENT = make_schema(
     unit="Unit, default is 'km'.", place="Where.", amount={"type": "float"}, round={"type": "integer", "default": 2}
 )
 
 
-def why(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAnswerIndex | None = None) -> str:
-    made = case([golden(**wanted)], [DOCUMENT], [Said([0, 2], given)])
-    return " ".join(reason.text for reason in find_explained_failures(seen(made), siblings or nothing_else()))
+def explain(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAnswerIndex | None = None) -> str:
+    made = make_question([make_golden(**wanted)], [DOCUMENT], [ModelAnswer([0, 2], given)])
+    return " ".join(
+        reason.text for reason in find_explained_failures(make_evidence(made), siblings or make_empty_index())
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,30 +49,30 @@ def why(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAns
         (True, "true", "as a string"),
     ],
 )
-def test_a_notation_that_explains_a_failure_is_told(accepted: Any, given: Any, word: str) -> None:
-    assert word in why({"place": [accepted]}, {"place": given})
+def test_notation_explains_a_failure(accepted: Any, given: Any, word: str) -> None:
+    assert word in explain({"place": [accepted]}, {"place": given})
 
 
 @pytest.mark.parametrize(
     ("accepted", "given"),
     [("Rome", "Oslo"), (5, 6), ("x^2", "x^3"), ("2020-01-31", "2020-02-01"), ("km", "mile"), ([1, 2], [1, 3]), (0, 1)],
 )
-def test_another_value_is_not_explained(accepted: Any, given: Any) -> None:
-    assert why({"place": [accepted]}, {"place": given}) == ""
+def test_different_value_is_not_explained(accepted: Any, given: Any) -> None:
+    assert explain({"place": [accepted]}, {"place": given}) == ""
 
 
-def test_a_default_left_out_or_given_explains_a_failure() -> None:
-    assert "default" in why({"unit": ["km"]}, {})
-    assert "default" in why({"place": ["Oslo"]}, {"place": "Oslo", "round": 2})
-    assert why({"unit": ["mile"]}, {}) == ""
-    assert why({"place": ["Oslo"]}, {"place": "Oslo", "round": 3}) == ""
+def test_default_explains_a_failure() -> None:
+    assert "default" in explain({"unit": ["km"]}, {})
+    assert "default" in explain({"place": ["Oslo"]}, {"place": "Oslo", "round": 2})
+    assert explain({"unit": ["mile"]}, {}) == ""
+    assert explain({"place": ["Oslo"]}, {"place": "Oslo", "round": 3}) == ""
 
 
-def test_an_answer_with_one_real_difference_is_not_explained() -> None:
-    assert why({"unit": ["km"], "place": ["Oslo"]}, {"place": "Rome"}) == ""
+def test_answer_with_a_real_difference_is_not_explained() -> None:
+    assert explain({"unit": ["km"], "place": ["Oslo"]}, {"place": "Rome"}) == ""
 
 
-def test_a_value_accepted_elsewhere_for_the_same_argument_explains_a_failure() -> None:
-    other = case([golden(place=["the Bay", "Frisco"])], [DOCUMENT], number=7)
-    assert "which simple_7 accepts" in why({"place": ["the Bay"]}, {"place": "Frisco"}, GoldenAnswerIndex([other]))
-    assert why({"unit": ["the Bay"]}, {"unit": "Frisco"}, GoldenAnswerIndex([other])) == ""
+def test_value_accepted_by_another_item_explains_a_failure() -> None:
+    other = make_question([make_golden(place=["the Bay", "Frisco"])], [DOCUMENT], number=7)
+    assert "which simple_7 accepts" in explain({"place": ["the Bay"]}, {"place": "Frisco"}, GoldenAnswerIndex([other]))
+    assert explain({"unit": ["the Bay"]}, {"unit": "Frisco"}, GoldenAnswerIndex([other])) == ""

@@ -28,5 +28,5 @@ from fcreview.golden_audit.evidence import find_model_family
         ("42", "42"),
     ],
 )
-def test_a_models_family_is_read_from_its_name(model: str, name: str) -> None:
+def test_family_is_read_from_model_name(model: str, name: str) -> None:
     assert find_model_family(model) == name

@@ -5,24 +5,24 @@ from typing import Any
 import pytest
 
 from fcreview.golden_audit.grounding import TextContent, find_ungrounded_values
-from tests.golden_audit.cases import OPTIONAL, case, document, golden, seen
+from tests.golden_audit.cases import OPTIONAL, make_evidence, make_golden, make_question, make_schema
 
 NUMBER = {"type": "float", "description": "How many."}
 
 
-def reasons(values: list[Any], question: str, parameter: Any = NUMBER) -> list[tuple[float, str]]:
-    made = case([golden(x=values)], [document(x=parameter)], question=question)
-    return [(reason.strength, reason.text) for reason in find_ungrounded_values(seen(made))]
+def find_reasons(values: list[Any], question: str, parameter: Any = NUMBER) -> list[tuple[float, str]]:
+    made = make_question([make_golden(x=values)], [make_schema(x=parameter)], question=question)
+    return [(reason.strength, reason.text) for reason in find_ungrounded_values(make_evidence(made))]
 
 
-def test_a_number_that_the_question_does_not_have_is_suspect_more_so_if_it_has_another() -> None:
-    ((clear, text),) = reasons([20.0], "Fuel efficiency of 25 MPG")
+def test_number_that_is_not_in_the_question_is_suspect() -> None:
+    ((clear, text),) = find_reasons([20.0], "Fuel efficiency of 25 MPG")
     assert clear == 1
     assert text == (
         "golden value for x of convert, 20.0, is not in the question. "
         "The question has 25, which the golden answer does not use"
     )
-    ((weaker, _),) = reasons([20.0], "Fuel efficiency of a car")
+    ((weaker, _),) = find_reasons([20.0], "Fuel efficiency of a car")
     assert weaker < clear
 
 
@@ -41,31 +41,31 @@ def test_a_number_that_the_question_does_not_have_is_suspect_more_so_if_it_has_a
         (True, "nothing of the kind"),
     ],
 )
-def test_a_number_in_another_form_is_grounded(value: Any, question: str) -> None:
-    assert reasons([value], question) == []
+def test_number_in_another_form_is_grounded(value: Any, question: str) -> None:
+    assert find_reasons([value], question) == []
 
 
-def test_what_any_accepted_value_or_the_document_has_is_grounded() -> None:
-    assert reasons([20.0, 25.0], "25 MPG") == []
-    assert reasons([20.0], "25 MPG", {"type": "float", "description": "20 is usual."}) == []
-    assert reasons(["en"], "Is this nice?", {"type": "string", "enum": ["en"]}) == []
-    assert reasons([10, OPTIONAL], "any", {"type": "integer", "default": 10}) == []
+def test_value_in_function_docs_or_another_accepted_value_is_grounded() -> None:
+    assert find_reasons([20.0, 25.0], "25 MPG") == []
+    assert find_reasons([20.0], "25 MPG", {"type": "float", "description": "20 is usual."}) == []
+    assert find_reasons(["en"], "Is this nice?", {"type": "string", "enum": ["en"]}) == []
+    assert find_reasons([10, OPTIONAL], "any", {"type": "integer", "default": 10}) == []
 
 
-def test_a_name_that_nobody_spoke_of_is_suspect() -> None:
-    assert [clear for clear, _ in reasons(["Los Angeles"], "Three pumpkins, please.", "A place.")] == [0.5]
-    assert reasons(["Los Angeles"], "In LOS ANGELES.", "A place.") == []
-    assert reasons(["predict"], "A prediction.", "A thing.") == []
-    assert reasons(["上海市"], "上海的天气", "A place.") == []
+def test_name_that_is_not_in_the_question_is_suspect() -> None:
+    assert [clear for clear, _ in find_reasons(["Los Angeles"], "Three pumpkins, please.", "A place.")] == [0.5]
+    assert find_reasons(["Los Angeles"], "In LOS ANGELES.", "A place.") == []
+    assert find_reasons(["predict"], "A prediction.", "A thing.") == []
+    assert find_reasons(["上海市"], "上海的天气", "A place.") == []
 
 
-def test_nothing_is_said_where_the_question_is_not_all_there_is() -> None:
-    made = case([golden(x=[20.0])], [document(x=NUMBER)], question="25 MPG")
+def test_incomplete_question_gives_no_reasons() -> None:
+    made = make_question([make_golden(x=[20.0])], [make_schema(x=NUMBER)], question="25 MPG")
     made.is_self_contained = False
-    assert find_ungrounded_values(seen(made)) == []
-    assert reasons([20.0], "  ") == []
+    assert find_ungrounded_values(make_evidence(made)) == []
+    assert find_reasons([20.0], "  ") == []
 
 
-def test_numbers_are_read_as_people_write_them() -> None:
+def test_numbers_are_read_from_text() -> None:
     assert {1234567.0, 0.5, 12.0} <= TextContent("1,234,567 and .5 and 12").numbers
     assert {22.0, 33.0, 42.0} <= TextContent("[22,33,42]").numbers

@@ -12,60 +12,70 @@ from fcreview.golden_audit.score import (
     rank_suspects,
     update_chances,
 )
-from tests.golden_audit.cases import Said, case, document, golden, witnesses
+from tests.golden_audit.cases import ModelAnswer, make_golden, make_profiles, make_question, make_schema
 
-DEFAULT = document(unit="Default is 'km'.", place="Where.")
-
-
-def demanding(number: int, faults: dict[str, int] | None = None) -> AuditedQuestion:
-    """Golden demands a default."""
-    return case([golden(unit=["km"])], [DEFAULT], question=f"Question {number} on km", number=number, faults=faults)
+DEFAULT = make_schema(unit="Default is 'km'.", place="Where.")
 
 
-def plain_one(number: int) -> AuditedQuestion:
-    return case([golden(place=["Oslo"])], [DEFAULT], question=f"Question {number} on Oslo", number=number)
+def make_suspect_question(number: int, faults: dict[str, int] | None = None) -> AuditedQuestion:
+    """Return a question whose golden answer requires a default."""
+    return make_question(
+        [make_golden(unit=["km"])], [DEFAULT], question=f"Question {number} on km", number=number, faults=faults
+    )
 
 
-def test_every_case_is_there_most_suspect_first() -> None:
-    agreed = case([golden(unit=["km"])], [DEFAULT], [Said(range(6), {"unit": "mile"})], question="km", number=2)
-    found = rank_suspects([plain_one(0), demanding(1), agreed], witnesses())
+def make_plain_question(number: int) -> AuditedQuestion:
+    return make_question([make_golden(place=["Oslo"])], [DEFAULT], question=f"Question {number} on Oslo", number=number)
+
+
+def test_all_questions_are_ranked_by_score() -> None:
+    agreed = make_question(
+        [make_golden(unit=["km"])], [DEFAULT], [ModelAnswer(range(6), {"unit": "mile"})], question="km", number=2
+    )
+    found = rank_suspects([make_plain_question(0), make_suspect_question(1), agreed], make_profiles())
     assert [each.question.key.id for each in found] == ["simple_2", "simple_1", "simple_0"]
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
     assert 0 == found[2].score < found[1].score < found[0].score < 1
     assert not found[2].reasons
 
 
-def test_reasons_add_up_as_independent_chances_and_the_clearest_of_a_kind_counts() -> None:
+def test_score_combines_the_strongest_reason_of_each_kind() -> None:
     reasons = [Reason("default", 1.0, "a"), Reason("default", 0.5, "b"), Reason("loose", 0.5, "c")]
-    made = build_suspect(plain_one(0), reasons, {"default": 0.5, "loose": 0.4})
+    made = build_suspect(make_plain_question(0), reasons, {"default": 0.5, "loose": 0.4})
     assert made.score == pytest.approx(1 - 0.5 * 0.8)
     assert [reason.text for reason in made.reasons] == ["a", "b", "c"]
 
 
-def test_an_answer_that_models_gave_is_the_alternative_rather_than_one_that_follows_from_golden() -> None:
-    said = [Said([0, 2, 3], {"unit": "mile"})]
-    (found,) = rank_suspects([case([golden(unit=["km"])], [DEFAULT], said, question="km")], witnesses())
+def test_alternative_is_preferably_an_answer_of_models() -> None:
+    answers = [ModelAnswer([0, 2, 3], {"unit": "mile"})]
+    (found,) = rank_suspects(
+        [make_question([make_golden(unit=["km"])], [DEFAULT], answers, question="km")], make_profiles()
+    )
     assert found.alternative is not None
     assert found.alternative.answer == 'unit: "mile"'
-    (alone,) = rank_suspects([demanding(0)], witnesses())
+    (alone,) = rank_suspects([make_suspect_question(0)], make_profiles())
     assert alone.alternative is not None
     assert (alone.alternative.answer, alone.alternative.models) == ("without unit", ())
 
 
-def test_settled_faults_raise_and_lower_other_items_with_the_same_reason() -> None:
-    def score(faults: dict[str, int] | None) -> float:
-        found = rank_suspects([*(demanding(n, faults) for n in range(4)), demanding(9)], witnesses())
+def test_reviewed_faults_change_scores_of_items_with_the_same_reason() -> None:
+    def compute_score(faults: dict[str, int] | None) -> float:
+        found = rank_suspects(
+            [*(make_suspect_question(n, faults) for n in range(4)), make_suspect_question(9)], make_profiles()
+        )
         return next(each.score for each in found if each.question.key.id == "simple_9")
 
-    assert score({"model": 1}) < score(None) < score({"golden": 1})
-    assert score(None) == pytest.approx(REASON_CHANCES["default"])
-    assert score({"golden": 1}) == pytest.approx((PRIOR_REVIEWS * REASON_CHANCES["default"] + 4) / (PRIOR_REVIEWS + 4))
-    assert score({"judge": 1}) == score(None)
+    assert compute_score({"model": 1}) < compute_score(None) < compute_score({"golden": 1})
+    assert compute_score(None) == pytest.approx(REASON_CHANCES["default"])
+    assert compute_score({"golden": 1}) == pytest.approx(
+        (PRIOR_REVIEWS * REASON_CHANCES["default"] + 4) / (PRIOR_REVIEWS + 4)
+    )
+    assert compute_score({"judge": 1}) == compute_score(None)
 
 
-def test_settled_faults_leave_other_kinds_alone() -> None:
+def test_reviewed_faults_do_not_change_other_kinds() -> None:
     chances = update_chances(
-        {"default": 0.5, "loose": 0.4}, [(demanding(0, {"golden": 2}), [Reason("default", 1.0, "a")])]
+        {"default": 0.5, "loose": 0.4}, [(make_suspect_question(0, {"golden": 2}), [Reason("default", 1.0, "a")])]
     )
     assert chances == {
         "default": pytest.approx((PRIOR_REVIEWS * 0.5 + 1) / (PRIOR_REVIEWS + 1)),
@@ -78,36 +88,42 @@ def test_settled_faults_leave_other_kinds_alone() -> None:
     [({}, None), ({"model": 2}, False), ({"golden": 1}, True), ({"checker": 1}, True), ({"question": 1}, True),
      ({"model": 3, "golden": 1}, True), ({"judge": 1}, None)],
 )  # fmt: skip
-def test_one_run_at_which_the_benchmark_is_at_fault_settles_it(faults: dict[str, int], verdict: bool | None) -> None:
-    assert is_benchmark_at_fault(demanding(0, faults)) is verdict
+def test_one_run_with_benchmark_at_fault_is_enough(faults: dict[str, int], verdict: bool | None) -> None:
+    assert is_benchmark_at_fault(make_suspect_question(0, faults)) is verdict
 
 
-def test_what_is_settled_is_said_first_and_moves_the_item_itself() -> None:
+def test_reviewed_fault_is_the_first_reason_and_changes_the_rank() -> None:
     (right, open_, wrong) = rank_suspects(
-        [demanding(0, {"golden": 1}), demanding(1, {"model": 1}), demanding(2)], witnesses()
+        [make_suspect_question(0, {"golden": 1}), make_suspect_question(1, {"model": 1}), make_suspect_question(2)],
+        make_profiles(),
     )
     assert [each.question.key.id for each in (right, open_, wrong)] == ["simple_0", "simple_2", "simple_1"]
     assert right.reasons[0].text == "annotators decided that the benchmark is at fault"
 
 
-def test_what_a_dataset_does_everywhere_is_its_habit() -> None:
-    everywhere = [demanding(n) for n in range(2 * MIN_CONVENTION_ITEMS)]
-    here_and_there = [demanding(n) for n in range(MIN_CONVENTION_ITEMS)] + [
-        plain_one(n) for n in range(MIN_CONVENTION_ITEMS, 20 * MIN_CONVENTION_ITEMS)
+def test_convention_of_a_whole_dataset_lowers_the_score() -> None:
+    everywhere = [make_suspect_question(n) for n in range(2 * MIN_CONVENTION_ITEMS)]
+    here_and_there = [make_suspect_question(n) for n in range(MIN_CONVENTION_ITEMS)] + [
+        make_plain_question(n) for n in range(MIN_CONVENTION_ITEMS, 20 * MIN_CONVENTION_ITEMS)
     ]
-    assert rank_suspects(everywhere, witnesses())[0].score == pytest.approx(REASON_CHANCES["default"] / 10)
-    assert rank_suspects(here_and_there, witnesses())[0].score == pytest.approx(REASON_CHANCES["default"])
+    assert rank_suspects(everywhere, make_profiles())[0].score == pytest.approx(REASON_CHANCES["default"] / 10)
+    assert rank_suspects(here_and_there, make_profiles())[0].score == pytest.approx(REASON_CHANCES["default"])
 
 
-def test_strange_data_is_no_trouble() -> None:
+def test_strange_data_is_ranked_without_errors() -> None:
     deep: list[object] = []
     for _ in range(90):
         deep = [deep]
     strange = [
-        case([], []),
-        case([golden(x=[deep, {"a": [deep]}, None, 10**18, "\x1b[2J" * 500])], [DEFAULT, {}, {"name": []}],
-             [Said([0, 2], {"x": deep, "y": "…" * 5000}), Said([3], None), Said([99], {"x": 1})]),
-        case([golden("f", **{"": [""]})], [{"name": "f", "parameters": {"properties": {"": {"enum": [[1], {}]}}}}]),
-    ]  # fmt: skip
-    assert len(rank_suspects(strange, witnesses())) == 3
+        make_question([], []),
+        make_question(
+            [make_golden(x=[deep, {"a": [deep]}, None, 10**18, "\x1b[2J" * 500])],
+            [DEFAULT, {}, {"name": []}],
+            [ModelAnswer([0, 2], {"x": deep, "y": "…" * 5000}), ModelAnswer([3], None), ModelAnswer([99], {"x": 1})],
+        ),
+        make_question(
+            [make_golden("f", **{"": [""]})], [{"name": "f", "parameters": {"properties": {"": {"enum": [[1], {}]}}}}]
+        ),
+    ]
+    assert len(rank_suspects(strange, make_profiles())) == 3
     assert len(rank_suspects(strange, {})) == 3

@@ -1,4 +1,4 @@
-"""Texts that look alike: what is said of them."""
+"""Differences between texts that look alike are described."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_
 
 
 @pytest.mark.parametrize(
-    ("golden", "predicted", "said"),
+    ("golden", "predicted", "description"),
     [
         (
             "Kazan",
@@ -27,22 +27,22 @@ from fcreview.matching.first_difference import MAX_TEXT_LENGTH, describe_hidden_
         ),
     ],
 )
-def test_what_cannot_be_seen_is_named(golden: str, predicted: str, said: str) -> None:
-    assert describe_hidden_difference(golden, predicted) == said
+def test_invisible_difference_is_named(golden: str, predicted: str, description: str) -> None:
+    assert describe_hidden_difference(golden, predicted) == description
 
 
-def test_composed_and_decomposed_letters() -> None:
-    said = describe_hidden_difference("caf\u00e9", "cafe\u0301")
-    assert said is not None and "U+0301 COMBINING ACUTE ACCENT" in said
+def test_decomposed_letter_is_named() -> None:
+    description = describe_hidden_difference("caf\u00e9", "cafe\u0301")
+    assert description is not None and "U+0301 COMBINING ACUTE ACCENT" in description
 
 
 @pytest.mark.parametrize(
     ("golden", "predicted"), [("a", "a"), ("Ulm", "ulm"), ("cafe", "coffee"), ("1", "l"), ("", "x")]
 )
-def test_of_equal_texts_and_of_those_that_look_different_nothing_is_said(golden: str, predicted: str) -> None:
+def test_equal_and_visibly_different_texts_have_no_description(golden: str, predicted: str) -> None:
     assert describe_hidden_difference(golden, predicted) is None
 
 
-def test_long_texts_are_not_looked_through() -> None:
+def test_long_texts_are_not_compared() -> None:
     assert describe_hidden_difference("a " * MAX_TEXT_LENGTH, "a  " * MAX_TEXT_LENGTH) is None
     assert make_confusable_skeleton(" а\u200b б") == "a б"

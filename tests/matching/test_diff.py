@@ -1,4 +1,4 @@
-"""The argument diff: states, reasons, places."""
+"""The diff of arguments gives states, reasons and paths."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fcreview.matching.first_difference import (
 )
 from fcreview.model.item import AcceptedValues, ArgumentDiff, Call, CallPair, GoldenObject, Item
 from fcreview.model.json_value import child_path
-from tests.model.test_json_value import accepts, json_values, nested
+from tests.model.test_json_value import accepts, json_values, nest
 
 LENIENT = ComparisonRules(
     normalise=lambda text: text.lower().replace(" ", ""),
@@ -31,18 +31,18 @@ LENIENT = ComparisonRules(
 )
 
 
-def golden(_name: str = "f", **arguments: Any) -> Call:
+def make_golden(_name: str = "f", **arguments: Any) -> Call:
     return Call(
         "golden", _name, {k: v if isinstance(v, AcceptedValues) else AcceptedValues([v]) for k, v in arguments.items()}
     )
 
 
-def predicted(_name: str = "f", **arguments: Any) -> Call:
+def make_predicted(_name: str = "f", **arguments: Any) -> Call:
     return Call("predicted", _name, arguments)
 
 
-def one(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) -> list[tuple[str, str, str]]:
-    diff = diff_call(golden(a=expected), predicted(a=value), rules)
+def diff_value(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) -> list[tuple[str, str, str]]:
+    diff = diff_call(make_golden(a=expected), make_predicted(a=value), rules)
     return [(place.path, place.state, place.reason) for place in diff]
 
 
@@ -67,8 +67,8 @@ def one(expected: Any, value: Any, rules: ComparisonRules = EXACT_RULES) -> list
         ({"x": 1}, "x", "!", 'type differs: string "x", golden object {"x": 1}'),
     ],
 )
-def test_one_place(expected: Any, value: Any, state: str, reason: str) -> None:
-    assert one(expected, value) == [("a", state, reason)]
+def test_single_difference(expected: Any, value: Any, state: str, reason: str) -> None:
+    assert diff_value(expected, value) == [("a", state, reason)]
 
 
 @pytest.mark.parametrize(
@@ -79,30 +79,30 @@ def test_one_place(expected: Any, value: Any, state: str, reason: str) -> None:
         ([1], (1,), "tuple accepted as list"),
     ],
 )
-def test_equal_only_by_the_benchmarks_rules(expected: Any, value: Any, reason: str) -> None:
-    assert one(expected, value, LENIENT) == [("a", "~", reason)]
-    assert one(expected, value)[0][1] == "!"
+def test_values_equal_by_benchmark_rules(expected: Any, value: Any, reason: str) -> None:
+    assert diff_value(expected, value, LENIENT) == [("a", "~", reason)]
+    assert diff_value(expected, value)[0][1] == "!"
 
 
-def test_rules_do_not_work_backwards() -> None:
-    assert one(5, 5.0, LENIENT)[0][1] == "!"
-    assert one(True, 1, LENIENT)[0][1] == "!"
-    assert one((1,), [1], LENIENT)[0][1] == "!"
+def test_rules_are_not_symmetric() -> None:
+    assert diff_value(5, 5.0, LENIENT)[0][1] == "!"
+    assert diff_value(True, 1, LENIENT)[0][1] == "!"
+    assert diff_value((1,), [1], LENIENT)[0][1] == "!"
 
 
 def test_missing_optional_and_extra_arguments() -> None:
-    wanted = golden(a=1, b=AcceptedValues([2], optional=True), c=3)
-    assert diff_call(wanted, predicted(c=3, d=4)) == [
+    wanted = make_golden(a=1, b=AcceptedValues([2], optional=True), c=3)
+    assert diff_call(wanted, make_predicted(c=3, d=4)) == [
         ArgumentDiff("a", "-", "required, but missing"),
         ArgumentDiff("d", "+", "not in golden"),
     ]
-    assert diff_call(wanted, predicted(a=1, c=3)) == []
+    assert diff_call(wanted, make_predicted(a=1, c=3)) == []
 
 
-def test_places_inside_objects_and_lists() -> None:
+def test_paths_inside_objects_and_lists() -> None:
     wanted = {"price": {"max": 5, "min": 1}, "tags": ["a", "b"], "gone": 1}
     given_ = {"price": {"max": 6, "min": 1}, "tags": ["a", "c"], "new": 2}
-    assert [(path, state) for path, state, _ in one(wanted, given_)] == [
+    assert [(path, state) for path, state, _ in diff_value(wanted, given_)] == [
         ("a.price.max", "!"),
         ("a.tags[1]", "!"),
         ("a.gone", "-"),
@@ -110,61 +110,59 @@ def test_places_inside_objects_and_lists() -> None:
     ]
 
 
-def test_fields_with_alternatives_at_every_depth() -> None:
+def test_nested_alternatives() -> None:
     item = GoldenObject({"unit": AcceptedValues(["C", "F"]), "days": AcceptedValues([1], optional=True)})
-    assert one(item, {"unit": "F"}) == []
-    assert one([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
-    assert one([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
-    assert one(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [
+    assert diff_value(item, {"unit": "F"}) == []
+    assert diff_value([item, item], [{"unit": "C"}, {"unit": "F", "days": 1}]) == []
+    assert diff_value([item], [{"unit": "K", "days": 1}]) == [("a[0].unit", "!", "none of 2 accepted values")]
+    assert diff_value(GoldenObject({"in": AcceptedValues([item])}), {"in": {}}) == [
         ("a.in.unit", "-", "required, but missing")
     ]
 
 
-def test_the_closest_alternative_explains() -> None:
+def test_closest_alternative_gives_the_reason() -> None:
     several = AcceptedValues(["", {"x": 1, "y": 2, "z": 3}, {"x": 7, "y": 8, "z": 3}])
-    assert one(several, {"x": 7, "y": 9, "z": 3}) == [
+    assert diff_value(several, {"x": 7, "y": 9, "z": 3}) == [
         ("a.y", "!", "value differs: 9, golden 8 (closest of 3 accepted values)")
     ]
 
 
-def test_lists_of_different_length_are_laid_against_each_other_at_both_ends() -> None:
-    assert one(["a", "b", "c"], ["b", "c"]) == [("a", "!", "length 2, golden 3"), ("a[0]", "-", "missing")]
-    assert one([1, 4], [1, 2, 3, 4]) == [
+def test_lists_of_different_length_are_aligned_at_both_ends() -> None:
+    assert diff_value(["a", "b", "c"], ["b", "c"]) == [("a", "!", "length 2, golden 3"), ("a[0]", "-", "missing")]
+    assert diff_value([1, 4], [1, 2, 3, 4]) == [
         ("a", "!", "length 4, golden 2"),
         ("a[1]", "+", "not in golden"),
         ("a[2]", "+", "not in golden"),
     ]
-    assert one([], [1])[0] == ("a", "!", "length 1, golden 0")
+    assert diff_value([], [1])[0] == ("a", "!", "length 1, golden 0")
 
 
-def test_functions_that_differ_and_functions_that_only_are_spelt_differently() -> None:
-    assert diff_call(golden("math.pow"), predicted("math_pow"), LENIENT) == []
-    assert diff_call(golden("math.pow"), predicted("math_pow")) == [
+def test_different_functions_and_different_spellings() -> None:
+    assert diff_call(make_golden("math.pow"), make_predicted("math_pow"), LENIENT) == []
+    assert diff_call(make_golden("math.pow"), make_predicted("math_pow")) == [
         ArgumentDiff("", "!", "function differs: math_pow, golden math.pow")
     ]
 
 
 def test_undecodable_calls() -> None:
     broken = Call("predicted", "f", None, raw="f(", decode_error="bracket is not closed")
-    assert diff_call(golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
-    assert align([golden(a=1)], [broken])[0].state == "!"
+    assert diff_call(make_golden(a=1), broken) == [ArgumentDiff("", "!", "bracket is not closed")]
+    assert align([make_golden(a=1)], [broken])[0].state == "!"
     assert (
-        diff_call(Call("golden", "f", None, raw="f("), predicted(a=1))[0].reason
+        diff_call(Call("golden", "f", None, raw="f("), make_predicted(a=1))[0].reason
         == 'golden call cannot be decoded: "f("'
     )
     assert diff_call(Call("golden", "f", None, raw="f("), broken) == []
 
 
 @given(st.dictionaries(st.text(), json_values, max_size=4))
-def test_a_call_does_not_differ_from_itself(arguments: dict[str, Any]) -> None:
+def test_call_equals_itself(arguments: dict[str, Any]) -> None:
     wanted = Call("golden", "f", {name: AcceptedValues([copy.deepcopy(value)]) for name, value in arguments.items()})
     assert diff_call(wanted, Call("predicted", "f", arguments)) == []
 
 
 @given(st.dictionaries(st.text("ab"), accepts, max_size=3), st.dictionaries(st.text("ab"), json_values, max_size=3))
-def test_every_difference_has_a_row_and_a_reason_on_one_line(
-    wanted: dict[str, AcceptedValues], given_: dict[str, Any]
-) -> None:
+def test_differences_have_rows_and_one_line_reasons(wanted: dict[str, AcceptedValues], given_: dict[str, Any]) -> None:
     left, right = Call("golden", "f", wanted), Call("predicted", "f", given_)
     diff = diff_call(left, right)
     rows = build_argument_rows(left, right, diff)
@@ -176,34 +174,34 @@ def test_every_difference_has_a_row_and_a_reason_on_one_line(
 
 
 @pytest.mark.parametrize("rules", [EXACT_RULES, LENIENT])
-def test_deep_nesting_neither_crashes_nor_passes(rules: ComparisonRules) -> None:
-    assert one(nested(5000), nested(5000), rules)[0][1] == "!"
-    assert one(nested(3), nested(5000), rules)[0][1] == "!"
+def test_deep_nesting_fails_without_a_crash(rules: ComparisonRules) -> None:
+    assert diff_value(nest(5000), nest(5000), rules)[0][1] == "!"
+    assert diff_value(nest(3), nest(5000), rules)[0][1] == "!"
     deep: Any = {"x": 1}
     wanted = AcceptedValues([1])
     for _ in range(5000):
         deep, wanted = {"x": deep}, AcceptedValues([GoldenObject({"x": wanted})])
-    assert one(wanted, deep, rules)[0][1] == "!"
+    assert diff_value(wanted, deep, rules)[0][1] == "!"
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_large_differences_are_bounded_in_time_and_length() -> None:
+def test_large_differences_have_limited_time_and_length() -> None:
     start = time.monotonic()
-    found = one(list(range(100_000)), [*range(1, 100_001), 7])
+    found = diff_value(list(range(100_000)), [*range(1, 100_001), 7])
     assert len(found) == MAX_DIFFERENCES + 1
     assert "nested values differ" in found[0][2]
     tower: Any = 1
     other: Any = 2
     for _ in range(90):
         tower, other = [tower, 0], [0, other, 5]
-    one(tower, other)
+    diff_value(tower, other)
     assert time.monotonic() - start < 5
 
 
-def test_rows_show_types_alternatives_and_what_was_left_out() -> None:
-    wanted = golden(unit=AcceptedValues(["C", "F"]), days=5, lang=AcceptedValues(["en"], optional=True), gone=1)
-    given_ = predicted(unit="C", days="5", more=None)
+def test_rows_show_types_alternatives_and_omissions() -> None:
+    wanted = make_golden(unit=AcceptedValues(["C", "F"]), days=5, lang=AcceptedValues(["en"], optional=True), gone=1)
+    given_ = make_predicted(unit="C", days="5", more=None)
     assert build_argument_rows(wanted, given_, diff_call(wanted, given_)) == [
         ArgumentRow("unit", 0, "=", '"C" or "F"', '"C"', None),
         ArgumentRow("days", 0, "!", "5", '"5"', 'type differs: string "5", golden integer 5'),
@@ -213,10 +211,10 @@ def test_rows_show_types_alternatives_and_what_was_left_out() -> None:
     ]
 
 
-def test_rows_of_places_inside_follow_their_argument() -> None:
+def test_nested_rows_follow_their_argument() -> None:
     item = GoldenObject({"unit": AcceptedValues(["C", "F"]), "n": AcceptedValues([1])})
-    wanted = golden(items=AcceptedValues([[item], [item, item]]), z=1)
-    given_ = predicted(items=[{"unit": "C", "n": 1}, {"unit": "K", "n": 1}], z=1)
+    wanted = make_golden(items=AcceptedValues([[item], [item, item]]), z=1)
+    given_ = make_predicted(items=[{"unit": "C", "n": 1}, {"unit": "K", "n": 1}], z=1)
     rows = build_argument_rows(wanted, given_, diff_call(wanted, given_))
     assert [(row.path, row.depth, row.state, row.golden, row.predicted) for row in rows[1:]] == [
         ("items[1].unit", 2, "!", '"C" or "F"', '"K"'),
@@ -226,7 +224,7 @@ def test_rows_of_places_inside_follow_their_argument() -> None:
 
 
 def test_rows_of_shifted_lists_show_one_side_only() -> None:
-    wanted, given_ = golden(a=["x", "y"]), predicted(a=["y"])
+    wanted, given_ = make_golden(a=["x", "y"]), make_predicted(a=["y"])
     rows = build_argument_rows(wanted, given_, diff_call(wanted, given_))
     assert [(row.path, row.golden, row.predicted) for row in rows] == [
         ("a", '["x", "y"]', '["y"]'),
@@ -235,19 +233,19 @@ def test_rows_of_shifted_lists_show_one_side_only() -> None:
 
 
 def test_rows_without_a_partner() -> None:
-    wanted = golden(a=1, b=AcceptedValues([2], optional=True))
+    wanted = make_golden(a=1, b=AcceptedValues([2], optional=True))
     assert [(row.state, row.golden, row.predicted) for row in build_argument_rows(wanted, None, [])] == [
         ("-", "1", None),
         ("-", "2", None),
     ]
-    assert [(row.state, row.golden, row.predicted) for row in build_argument_rows(None, predicted(a=None), [])] == [
-        ("+", None, "null")
-    ]
+    assert [
+        (row.state, row.golden, row.predicted) for row in build_argument_rows(None, make_predicted(a=None), [])
+    ] == [("+", None, "null")]
     assert build_argument_rows(None, None, []) == []
 
 
-def test_a_row_for_the_call_as_a_whole() -> None:
-    wanted, given_ = golden("f", a=1), predicted("g", a=1)
+def test_row_for_the_whole_call() -> None:
+    wanted, given_ = make_golden("f", a=1), make_predicted("g", a=1)
     assert build_argument_rows(wanted, given_, diff_call(wanted, given_))[0] == ArgumentRow(
         "", 0, "!", "f", "g", "function differs: g, golden f"
     )
@@ -257,8 +255,8 @@ def test_a_row_for_the_call_as_a_whole() -> None:
     ("wanted", "given_", "found"),
     [
         (
-            golden(location=AcceptedValues(["Hangzhou, China", "Hangzhou"])),
-            predicted(location="Hangzhou, CN"),
+            make_golden(location=AcceptedValues(["Hangzhou, China", "Hangzhou"])),
+            make_predicted(location="Hangzhou, CN"),
             (
                 "f",
                 "location",
@@ -267,17 +265,21 @@ def test_a_row_for_the_call_as_a_whole() -> None:
                 '"Hangzhou, CN"',
             ),
         ),
-        (golden(days=3), predicted(days=3.0), ("f", "days", "days 3.0 (golden 3)", "3", "3.0")),
-        (golden(), predicted(days=3), ("f", "days", "days 3 (not in golden)", None, "3")),
-        (golden(days=3), predicted(), ("f", "days", "days missing (golden 3)", "3", None)),
-        (golden(a={"b": [1]}), predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2")),
-        (golden(a=[1, 2]), predicted(a=[1]), ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]")),
-        (golden(), predicted("g"), ("f", None, "g called (golden f)", None, None)),
-        (golden(), Call("predicted", "", None), ("f", None, "a call that cannot be decoded (golden f)", None, None)),
-        (golden(a=1), None, ("f", None, "f not called", None, None)),
-        (None, predicted("g"), ("g", None, "g called, not in golden", None, None)),
-        (golden(a=1), predicted(a=1), (None,) * 5),
-        (golden(a=AcceptedValues(["X"])), predicted(a="x"), (None,) * 5),
+        (make_golden(days=3), make_predicted(days=3.0), ("f", "days", "days 3.0 (golden 3)", "3", "3.0")),
+        (make_golden(), make_predicted(days=3), ("f", "days", "days 3 (not in golden)", None, "3")),
+        (make_golden(days=3), make_predicted(), ("f", "days", "days missing (golden 3)", "3", None)),
+        (make_golden(a={"b": [1]}), make_predicted(a={"b": [2]}), ("f", "a.b[0]", "a.b[0] 2 (golden 1)", "1", "2")),
+        (make_golden(a=[1, 2]), make_predicted(a=[1]), ("f", "a", "a length 1, golden 2", "[1, 2]", "[1]")),
+        (make_golden(), make_predicted("g"), ("f", None, "g called (golden f)", None, None)),
+        (
+            make_golden(),
+            Call("predicted", "", None),
+            ("f", None, "a call that cannot be decoded (golden f)", None, None),
+        ),
+        (make_golden(a=1), None, ("f", None, "f not called", None, None)),
+        (None, make_predicted("g"), ("g", None, "g called, not in golden", None, None)),
+        (make_golden(a=1), make_predicted(a=1), (None,) * 5),
+        (make_golden(a=AcceptedValues(["X"])), make_predicted(a="x"), (None,) * 5),
     ],
 )
 def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple[Any, ...]) -> None:
@@ -286,25 +288,25 @@ def test_first_difference(wanted: Call | None, given_: Call | None, found: tuple
     assert find_first_difference(align(left, right, rules), left, right, rules) == FirstDifference(*found)
 
 
-def test_first_difference_looks_in_the_right_turn() -> None:
-    left = [golden(a=1), golden(a=2)]
-    right = [predicted(a=1), predicted(a=5)]
+def test_first_difference_uses_the_given_turn() -> None:
+    left = [make_golden(a=1), make_golden(a=2)]
+    right = [make_predicted(a=1), make_predicted(a=5)]
     left[1].turn = right[1].turn = 1
     pairs = [CallPair(0, 0, 0, "f", "="), CallPair(1, 0, 0, "f", "!", diff_call(left[1], right[1]))]
     assert find_first_difference(pairs, left, right) == FirstDifference("f", "a", "a 5 (golden 2)", "2", "5")
 
 
-def test_values_belong_to_the_place_that_the_rule_blames() -> None:
-    """An argument as a whole holds what differs inside of it; another argument has other values."""
+def test_values_of_the_address_that_the_rule_reports() -> None:
+    """The address of an argument includes its nested differences, but not those of other arguments."""
     for argument, kept in (("a", "1"), ("a.b[0]", "1"), ("c", None), (None, None)):
         item = Item("x", "c")
-        left, right = [golden(a={"b": [1]})], [predicted(a={"b": [2]})]
+        left, right = [make_golden(a={"b": [1]})], [make_predicted(a={"b": [2]})]
         find_first_difference(align(left, right), left, right).apply_to(item)
         set_difference_location(item, "f", argument)
         assert (item.diff_argument, item.diff_golden) == (argument, kept)
 
 
-def test_an_integer_stands_for_a_float_only_as_an_argument_itself() -> None:
+def test_integer_equals_float_only_at_top_level() -> None:
     lenient = ComparisonRules(int_is_float=True)
     golden = Call("golden", "f", {"x": AcceptedValues([1.0]), "xs": AcceptedValues([[1.0, 3.0]])})
     found = diff_call(golden, Call("predicted", "f", {"x": 1, "xs": [1, 3.0]}), lenient)

@@ -1,4 +1,4 @@
-"""Calls told in a dialogue, and calls made again."""
+"""Quoted calls in a dialogue are parsed, and repeated calls are found."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from fcreview.model.item import GOLDEN_CALL, Call, Item, Message
         ("f()", []),
     ],
 )
-def test_calls_are_read_in_the_forms_benchmarks_tell_them(value: Any, found: list[tuple[str, Any]]) -> None:
+def test_quoted_calls_are_parsed(value: Any, found: list[tuple[str, Any]]) -> None:
     assert [(call.name, call.arguments) for call in parse_quoted_calls(json.dumps(value))] == found
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_read_or_is_none(text: str) -> None:
+def test_any_text_is_parsed(text: str) -> None:
     assert all(call.arguments is not None for call in parse_quoted_calls(text))
 
 
-def test_calls_are_the_same_by_function_type_and_value() -> None:
+def test_same_calls_have_equal_function_types_and_values() -> None:
     one = Call("predicted", "f", {"a": 1})
     assert is_same_call(one, Call("predicted", "f", {"a": 1}, turn=3))
     assert not is_same_call(one, Call("predicted", "f", {"a": True}))
@@ -44,7 +44,7 @@ def test_calls_are_the_same_by_function_type_and_value() -> None:
     assert not is_same_call(broken, broken)
 
 
-def test_a_call_is_repeated_only_if_it_was_made_before() -> None:
+def test_only_later_calls_are_repeated() -> None:
     calls = [Call("predicted", "f", {"a": at % 2}, 0, at, at) for at in range(3)]
     item = Item("i", "c", predicted=calls)
     assert [RepeatedCalls(item).find_earlier(call) for call in calls] == [None, None, "turn 1 step 1"]
@@ -56,8 +56,8 @@ def test_a_call_is_repeated_only_if_it_was_made_before() -> None:
     assert RepeatedCalls(item).find_earlier(late) is None
 
 
-def test_ten_thousand_calls_are_told_apart_without_comparing_each_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each against all others would be fifty million comparisons."""
+def test_ten_thousand_calls_need_few_comparisons(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs would need fifty million comparisons."""
     values = [1, 1.0, True, float("nan"), None, "1", [1], (1,), {"b": [1]}, {1}]
     calls = [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 0, at) for at in range(9_990)]
     calls += [Call("predicted", "f", {"a": [at // 2, values[at % 10]]}, 0, 1, at) for at in range(10)]

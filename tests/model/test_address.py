@@ -1,4 +1,4 @@
-"""Addresses are read as they are written."""
+"""Target addresses are parsed from the text that they are written as."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGETS = st.builds(
 
 
 @given(TARGETS)
-def test_what_is_written_is_read_again(target: PartAddress) -> None:
+def test_addresses_round_trip(target: PartAddress) -> None:
     assert parse_address(str(target)) == target
     assert is_address(str(target))
 
@@ -25,25 +25,25 @@ def test_what_is_written_is_read_again(target: PartAddress) -> None:
 @pytest.mark.parametrize(
     "text", ["", "turn:0", "turn:x", "turn:1/", "turn:1/call:0", "call:1", "turn:1/arg:x", "turn:1/call:1/arg:", "Item"]
 )
-def test_what_is_no_address_is_none(text: str) -> None:
+def test_invalid_address_is_none(text: str) -> None:
     assert parse_address(text) is None
     assert not is_address(text)
 
 
-def test_people_count_from_one_and_the_program_from_zero() -> None:
+def test_text_counts_from_1_and_fields_from_0() -> None:
     assert parse_address("turn:2/call:1/arg:city") == PartAddress(1, 0, "city")
     assert str(PartAddress(1, 0)) == "turn:2/call:1"
     assert parse_address("item") is None
     assert is_address("item") and is_address("response")
 
 
-def test_an_argument_lies_in_its_call() -> None:
+def test_enclosing_call_of_an_argument() -> None:
     assert enclosing_call("turn:2/call:1/arg:a/call:9") == "turn:2/call:1"
     assert enclosing_call("turn:2") is None
     assert enclosing_call("response") is None
 
 
-def test_an_address_in_words() -> None:
+def test_address_is_described_in_words() -> None:
     assert describe_address("turn:2/call:1/arg:filter/a:b") == "turn 2 call 1 filter/a:b"
     assert describe_address("turn:2") == "turn 2"
     assert describe_address("item") == "item"

@@ -1,4 +1,4 @@
-"""Error types in plain words."""
+"""Error types are described in plain words."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ from fcreview.model.wording import describe_error_type
         ("", ""),
     ],
 )
-def test_by_the_whole_its_end_or_its_beginning(error: str, words: str) -> None:
+def test_error_type_is_described(error: str, words: str) -> None:
     assert describe_error_type(error) == words

@@ -43,7 +43,7 @@ def test_defaults_are_read_from_descriptions(description: str, default: Any) -> 
     assert parse_default(description) == default
 
 
-def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
+def test_other_schema_forms_are_read_and_broken_ones_omitted() -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": {"x": {"type": "integer"}}}}}
     assert read_function_schema(tool).parameters["x"].kind == "integer"
     schema = {"name": "f", "inputSchema": {"json": {"properties": {"x": {"type": ["a"]}, "y": 3}, "required": "x"}}}
@@ -53,7 +53,7 @@ def test_documents_of_other_shapes_are_read_and_broken_ones_left_out() -> None:
 
 
 @pytest.mark.parametrize("parameters", [["x"], {"properties": ["x"]}, {"properties": {}, "required": "x"}])
-def test_checkers_refuse_malformed_documents(parameters: Any) -> None:
+def test_strict_reader_refuses_malformed_schemas(parameters: Any) -> None:
     read_declared_parameters({"name": "f", "parameters": parameters})
     with pytest.raises(MalformedSchema):
         read_declared_parameters({"name": "f", "parameters": parameters}, strict=True)

@@ -1,4 +1,4 @@
-"""What an item may have besides: written as JSON and read back the same, and nothing where there is nothing."""
+"""Optional data of an item is stored as JSON and read back unchanged."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ EXTRAS = st.builds(
 
 
 @given(EXTRAS)
-def test_what_is_stored_is_read_back(extra: Extra) -> None:
+def test_extra_round_trips(extra: Extra) -> None:
     assert Extra.from_json(orjson.loads(orjson.dumps(extra.as_json()))) == extra
 
 
-def test_an_item_with_nothing_stores_nothing() -> None:
+def test_empty_extra_stores_nothing() -> None:
     assert Extra().as_json() == {}
     assert Extra.from_json({}) == Extra.from_json(None) == Extra()
 
@@ -67,11 +67,11 @@ def test_every_field_is_stored() -> None:
     assert list(whole.as_json()) == [keys.get(field.name, field.name) for field in fields(Extra)]
 
 
-def test_names_of_the_benchmark_do_not_meet_ours() -> None:
+def test_metadata_names_do_not_conflict_with_fields() -> None:
     extra = Extra(metadata={"failing_turn": "never", "more": 1})
     assert Extra.from_json(extra.as_json()) == extra
 
 
-def test_a_name_that_is_no_field_is_refused() -> None:
+def test_unknown_field_is_refused() -> None:
     with pytest.raises(TypeError, match="path"):
         Extra.from_json({"path": ["a.b"]})

@@ -1,4 +1,4 @@
-"""Values as text, as storable JSON, and golden arguments back from it."""
+"""Values are written as text and as JSON, and golden arguments are read back from JSON."""
 
 from __future__ import annotations
 
@@ -73,42 +73,42 @@ accepts: st.SearchStrategy[AcceptedValues] = st.recursive(
         ),
     ],
 )
-def test_text_tells_types_apart(value: Any, text: str) -> None:
+def test_text_distinguishes_types(value: Any, text: str) -> None:
     assert to_json_text(value) == text
 
 
 @given(json_values)
-def test_text_of_json_is_json(value: Any) -> None:
+def test_text_of_json_value_is_json(value: Any) -> None:
     import json
 
     assert json.loads(to_json_text(value)) == value
 
 
 @given(literals)
-def test_safe_value_is_always_written(value: Any) -> None:
+def test_any_value_is_written(value: Any) -> None:
     orjson.dumps(to_plain_json(value))
     to_json_text(value)
 
 
 @given(json_values)
-def test_safe_value_is_unchanged_where_orjson_can_write_it(value: Any) -> None:
+def test_plain_json_equals_orjson_output(value: Any) -> None:
     try:
         written = orjson.dumps(value)
     except TypeError:
         return
-    if b"null" not in written:  # orjson writes non-finite numbers so
+    if b"null" not in written:  # orjson writes non-finite numbers as null
         assert orjson.dumps(to_plain_json(value)) == written
 
 
-def test_no_value_is_lost_to_equal_keys() -> None:
+def test_equal_keys_keep_all_values() -> None:
     assert to_plain_json({1: "a", "1": "b", None: "c"}) == {"1": "a", "1′": "b", "null": "c"}
 
 
-def test_what_json_lacks_becomes_text() -> None:
+def test_values_unknown_to_json_become_text() -> None:
     assert to_plain_json([2**70, math.nan, math.inf, "\ud800", (1,)]) == [str(2**70), "NaN", "Infinity", "\\ud800", [1]]
 
 
-def nested(depth: int) -> Any:
+def nest(depth: int) -> Any:
     value: Any = 1
     for _ in range(depth):
         value = [value]
@@ -116,57 +116,57 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize("wrap", [lambda v: v, lambda v: {"a": v}, lambda v: (v,)])
-def test_deep_nesting_ends_in_a_remark(wrap: Any) -> None:
-    value = wrap(nested(10_000))
+def test_deep_nesting_is_truncated_with_a_note(wrap: Any) -> None:
+    value = wrap(nest(10_000))
     assert TOO_DEEP_TEXT in to_json_text(value)
     assert TOO_DEEP_TEXT.encode() in orjson.dumps(to_plain_json(value))
 
 
-def test_integers_of_thousands_of_digits() -> None:
+def test_very_long_integers_are_written() -> None:
     assert to_json_text(10**5000).startswith("0x")
     orjson.dumps(to_plain_json(10**5000))
 
 
-def test_brief_is_short() -> None:
+def test_abbreviated_text_has_limited_length() -> None:
     assert abbreviate("x" * 1_000_000, 20) == '"' + "x" * 18 + "…"
     assert abbreviate("ab") == '"ab"'
 
 
 @given(accepts)
-def test_golden_arguments_survive_the_store(accept: AcceptedValues) -> None:
+def test_golden_arguments_round_trip(accept: AcceptedValues) -> None:
     assert parse_accepted_values(orjson.loads(orjson.dumps(to_plain_json(accept)))) == accept
 
 
-def test_golden_arguments_are_stored_as_the_dataclass_is() -> None:
+def test_golden_arguments_are_stored_like_the_dataclass() -> None:
     accept = AcceptedValues([GoldenObject({"unit": AcceptedValues(["C"], True)}), [GoldenObject({})], 3])
     assert orjson.dumps(to_plain_json(accept)) == orjson.dumps(accept)
 
 
 @pytest.mark.parametrize("stored", [None, [], {"any_of": 3}, {"any_of": [], "else": 1}, "x"])
-def test_other_shapes_are_refused(stored: Any) -> None:
+def test_malformed_golden_arguments_are_refused(stored: Any) -> None:
     with pytest.raises(ValueError, match="any_of"):
         parse_accepted_values(stored)
 
 
-def test_deep_golden_is_kept() -> None:
-    assert parse_accepted_values({"any_of": [nested(5000)]}).any_of
+def test_deep_golden_argument_is_kept() -> None:
+    assert parse_accepted_values({"any_of": [nest(5000)]}).any_of
 
 
 @given(st.lists(st.text() | st.integers(-9, 99), min_size=1))
-def test_paths_lead_back_to_their_steps(names: list[str | int]) -> None:
+def test_paths_round_trip(names: list[str | int]) -> None:
     path = ""
     for name in names:
         path = child_path(path, name)
     assert split_path(path) == names
 
 
-def test_paths_read_naturally() -> None:
+def test_paths_use_dots_and_brackets() -> None:
     assert child_path(child_path(child_path("", "items"), 2), "name") == "items[2].name"
     assert child_path("filter", "a.b") == 'filter["a.b"]'
 
 
 def test_hashes_on_disk_never_change() -> None:
-    """Journals, errata, queues and stores of every version hold these."""
+    """Journals, errata, queues and stores of all versions contain these hashes."""
     value = {"b": [1, 1.0, True, None], "a": {"é": "x"}}
     assert canonical_json(value) == '{"a":{"é":"x"},"b":[1,1.0,true,null]}'.encode()
     assert json_hash(value, 16) == "bc94f8d7c01edb9fa2863af01bea5300"

@@ -1,4 +1,4 @@
-"""From many opinions and several sources to the verdict that counts; in Python and in SQL."""
+"""Reviews and automatic verdicts give the same effective verdict in Python and in SQL."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fcreview.store.reviews.review_sql import decided_by_sql
 from fcreview.store.reviews.review_sql import effective_sql as effective_sql
 
 SOURCES: tuple[SourceName, ...] = SCORING_ORDER
-HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)
+DECISIONS: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)
 
 
 @pytest.mark.parametrize(
@@ -38,26 +38,26 @@ HOW: tuple[DecidedBy | None, ...] = (None, "disputed", *RESOLUTIONS)
         ([["a"], ["b"]], DISPUTED),
     ],
 )
-def test_annotators_agree_or_differ(opinions: list[Any], verdict: Any) -> None:
+def test_agreed_verdict_of_annotators(opinions: list[Any], verdict: Any) -> None:
     assert agreed_verdict(opinions) == verdict
 
 
-def test_the_benchmark_scores_by_the_first_source_that_says_something() -> None:
+def test_automatic_verdict_uses_first_source_with_a_verdict() -> None:
     assert automatic_verdict({"official": None, "rule": False, "judge": True}) is False
     assert automatic_verdict({"official": False, "rule": True, "judge": True}) is False
     assert automatic_verdict({"judge": True}) is True
     assert automatic_verdict({}) is None
 
 
-def test_people_outweigh_the_benchmark_and_a_dispute_leaves_its_verdict() -> None:
+def test_human_verdict_wins_unless_annotators_disagree() -> None:
     assert effective_verdict(True, False, "unanimous") is False
     assert effective_verdict(True, False, "adjudication") is False
     assert effective_verdict(True, DISPUTED, "disputed") is True
     assert effective_verdict(True, "unsure", None) is True
 
 
-def test_sql_says_what_python_says() -> None:
-    """Every combination of what three sources and the annotators can say."""
+def test_sql_equals_python() -> None:
+    """Check every combination of verdicts of three sources and the annotators."""
     values = (None, True, False)
     text = (
         f"SELECT {effective_sql('t.human', 't.decided_by', 't')}, {decided_by_sql('t.decided_by', 't')}"
@@ -65,8 +65,8 @@ def test_sql_says_what_python_says() -> None:
         " $5::VARCHAR AS decided_by) t"
     )
     connection = duckdb.connect()
-    for *said, human, how in product(values, values, values, (True, False), HOW):
-        found = connection.execute(text, [*said, human, how]).fetchone()
-        scored: dict[SourceName, Any] = dict(zip(SOURCES, said, strict=True))
+    for *automatic, human, decided_by in product(values, values, values, (True, False), DECISIONS):
+        found = connection.execute(text, [*automatic, human, decided_by]).fetchone()
+        scored: dict[SourceName, Any] = dict(zip(SOURCES, automatic, strict=True))
         first = next((source for source, value in scored.items() if value is not None), None)
-        assert found == (effective_verdict(automatic_verdict(scored), human, how), how or first)
+        assert found == (effective_verdict(automatic_verdict(scored), human, decided_by), decided_by or first)

@@ -1,4 +1,4 @@
-"""What is drawn is safe, whatever the data holds."""
+"""Sanitized text is safe to print and has a predictable width, whatever the data contains."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def is_safe(char: str) -> bool:
         ("\u3164\u115f", "‹U+3164›‹U+115F›"),
     ],
 )
-def test_pictures(text: str, drawn: str) -> None:
+def test_characters_are_replaced(text: str, drawn: str) -> None:
     assert sanitize(text) == drawn
 
 
-def test_stacked_marks_stay_within_their_line() -> None:
+def test_number_of_stacked_marks_is_limited() -> None:
     drawn = sanitize("a" + "\u0301" * 50)
     assert drawn.count("\u0301") == MAX_MARKS
     assert drawn.count("‹U+0301›") == 50 - MAX_MARKS
@@ -61,7 +61,7 @@ def test_stacked_marks_stay_within_their_line() -> None:
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says() -> None:
+def test_all_characters_are_safe_and_have_the_width_of_rich() -> None:
     assigned, rest = range(0, 0x33000, 256), range(0x33000, sys.maxunicode + 1, 0x1000)
     for block in [*assigned, *rest, *range(0xE0000, 0xE0200, 256)]:
         drawn = sanitize(" ".join(map(chr, range(block, block + 256))))
@@ -70,13 +70,13 @@ def test_every_character_is_drawn_safely_and_as_wide_as_the_screen_library_says(
 
 
 @pytest.mark.sweep
-def test_no_character_alone_joins_what_stands_before_it() -> None:
+def test_single_characters_do_not_combine_with_preceding_text() -> None:
     for code in range(sys.maxunicode + 1):
         drawn = sanitize(chr(code))
         assert display_width(drawn[0]) > 0, hex(code)
 
 
-def test_plain_ranges_hold_only_characters_that_need_no_look() -> None:
+def test_plain_ranges_contain_only_safe_characters() -> None:
     for first, last in PLAIN_RANGES:
         for char in map(chr, range(first, last + 1)):
             category = unicodedata.category(char)
@@ -85,19 +85,19 @@ def test_plain_ranges_hold_only_characters_that_need_no_look() -> None:
 
 
 @given(texts)
-def test_nothing_but_visible_characters_is_left(text: str) -> None:
+def test_sanitized_text_has_only_visible_characters(text: str) -> None:
     drawn = sanitize(text)
     assert all(map(is_safe, drawn))
     assert not drawn or unicodedata.category(drawn[0]) not in ("Mn", "Mc")
 
 
 @given(texts)
-def test_idempotent(text: str) -> None:
+def test_sanitize_is_idempotent(text: str) -> None:
     assert sanitize(sanitize(text)) == sanitize(text)
 
 
 @given(texts, texts)
-def test_width_is_additive_and_agrees_with_the_screen_library(one: str, other: str) -> None:
+def test_width_is_additive_and_equals_rich(one: str, other: str) -> None:
     one, other = sanitize(one), sanitize(other)
     assert display_width(one + other) == display_width(one) + display_width(other)
     assert display_width(one) == cell_len(one)
@@ -112,7 +112,7 @@ def test_clip_never_exceeds_and_pad_is_exact(text: str, cells: int) -> None:
     assert display_width(pad(text, cells)) == max(cells, 0)
 
 
-def test_clip_keeps_marks_with_their_base_and_does_not_split_wide_characters() -> None:
+def test_clip_does_not_split_combined_or_wide_characters() -> None:
     assert clip("e\u0301e\u0301e\u0301", 2) == "e\u0301…"
     assert clip("东京天气", 4) == "东…"
     assert clip("东京", 4) == "东京"
@@ -120,11 +120,11 @@ def test_clip_keeps_marks_with_their_base_and_does_not_split_wide_characters() -
 
 
 @given(texts)
-def test_lines_are_split_at_newlines_only(text: str) -> None:
+def test_only_newlines_split_lines(text: str) -> None:
     lines = sanitize_lines(text)
     assert len(lines) == text.count("\n") + 1
     assert all(is_safe(char) for line in lines for char in line)
 
 
-def test_tabs_become_blanks_in_lines() -> None:
+def test_tabs_become_spaces() -> None:
     assert sanitize_lines("a\tb\r\n\tc\u2028d") == ["a   b␍", "    c‹U+2028›d"]

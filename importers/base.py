@@ -42,7 +42,7 @@ class Importer:
     expected_files: str
     """Description of the files that the importer recognizes. It is shown if no run was found."""
     version: int = 1
-    """Version of the importer. Raise it when the same files give different items, so that runs are imported again."""
+    """Version of the importer. Raise it if a change makes the same files produce other items, to re-import runs."""
     combines_runs: bool = False
     """Whether `leaderboard` defines `compute_combined_metrics`."""
     aggregates_rows: bool = False
@@ -71,8 +71,8 @@ class Importer:
     def read_items(self, plan: RunPlan) -> Iterator[Item | ImportIssue]:
         """Yield the items of a run with imported and recomputed verdicts, call pairs and hashes.
 
-        Never raises for bad content: an unreadable line gives an `ImportIssue` with file and line. While reading, the
-        method may add official metrics and the dataset to `plan.run`.
+        Never raises for bad content: for an unreadable line, it yields an `ImportIssue` with file and line. It may add
+        official metrics and the dataset to `plan.run`.
         """
         return cast("Iterator[Item | ImportIssue]", self._load_module("read").read_items(plan))
 

@@ -2,8 +2,8 @@
 
 Sources: `eval_main.py` and `generate_result` of the released evaluator (revision e6db74b), and tables 2 and 5, figure 6
 and appendix E of the paper. Official metrics reproduce two errors of the program: the columns object_short and
-object_deep are swapped, and an item that passes only a later golden alternative is counted as passing but listed as
-failing.
+object_deep are swapped, and an item that does not match the first golden answer but a later one is counted as passing
+and listed as failing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ NO_ERROR_TYPE = "no error type"
 """Displayed error type of an item that annotators fail and the checker passes."""
 
 CategoryValues = Mapping[str, float | None]
-"""Category -> value, None if unknown. Categories that were not run are missing."""
+"""Category -> value, None if unknown. Categories that were not run are not in the mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class CategoryRate:
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # noqa: ARG001
-    """Compute accuracy by category, the columns of `result.xlsx` with and without its errors, and error type counts."""
+    """Compute accuracies, columns of `result.xlsx` with and without the program's errors, and counts of error types."""
     by_category = _items_by_category(items)
     scores, process = _category_rates(by_category)
     if not scores:
@@ -151,9 +151,9 @@ def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tup
     """Compute accuracy and process accuracy of a multi-turn category.
 
     Accuracy is the share of dialogues in which every step passes. Process accuracy is the mean share of passing steps
-    in a dialogue. A dialogue with a step without a verdict is omitted from process accuracy. In accuracy, it counts as
-    failing if another step fails, and is omitted otherwise. `steps` contains (dialogue, verdict) of each step in file
-    order.
+    in a dialogue. If a step has no verdict, its dialogue is omitted from process accuracy. It is also omitted from
+    accuracy, unless another step fails: then the dialogue fails. `steps` contains (dialogue, verdict) of each step in
+    file order.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:

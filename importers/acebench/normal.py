@@ -18,7 +18,7 @@ from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """Prefix of a message in a transcript: its speaker. `system` is the assistant."""
 OTHER_ANSWERS = "other accepted answers"
-"""Metadata key for the golden answers of an item after the first one."""
+"""Metadata key: golden answers of an item, without the first one."""
 
 
 def fill_item(
@@ -26,8 +26,8 @@ def fill_item(
 ) -> None:
     """Fill an item of a normal or special category from its golden answer, result record and question record.
 
-    `can_recompute` is False without the question and golden records of a dataset. The golden answer may then come from
-    the score file, and the verdict is not recomputed.
+    `can_recompute` is False if the dataset has no question or no golden answer for the item. The verdict is then not
+    recomputed. `golden` may come from the score file.
     """
     reply = result.get("result")
     item.messages = dialogue_messages(question)
@@ -98,12 +98,12 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
 
 
 def base_function_name(key: str, available: Container[str | None]) -> str:
-    """Return the function of a golden key: the key itself if `available` contains it, else without the suffix `_N`."""
+    """Return the function name of a golden key: the key if `available` contains it, else the key without `_N`."""
     return key if key in available else re.sub(r"_\d+$", "", key)
 
 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
-    """Convert `{name or name_N: {argument: value}}` to calls. Arguments that the doc does not require are optional."""
+    """Convert `{name or name_N: {argument: value}}` to calls. Arguments not required by `functions` are optional."""
     docs = {function.get("name"): function for function in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):

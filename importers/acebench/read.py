@@ -46,7 +46,7 @@ AGENT_NOT_CORRECTED = "errata do not apply to agent items"
 
 @dataclass(slots=True)
 class CategoryInputs:
-    """The content of all files about one category of a run, except the result records, which are read one by one."""
+    """Content of all files of one category of a run, except the result records, which are read one by one."""
 
     category: str
     result_file: Path
@@ -227,7 +227,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 def _fill_reply_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
-    """Fill a normal or special item. If an erratum applies, its golden answer is used for the recomputed verdict."""
+    """Fill a normal or special item. If an erratum applies, the verdict is recomputed with the corrected answer."""
     if answer:
         golden = answer.get(GROUND_TRUTH)
     else:  # the entry of a failing item repeats the golden answer
@@ -277,7 +277,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def _check_alternative(truth: Any, item: Item) -> str | None:
-    """Return the first error of one golden alternative, such as `{"f": {"a": 1}}`, or None if it is valid."""
+    """Return the first error of one golden answer, such as `{"f": {"a": 1}}`, or None if it is valid."""
     if not isinstance(truth, dict) or not truth:
         return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
     available = function_names(item.functions)

@@ -1,6 +1,6 @@
 """Write reviewed verdicts to ACEBench's score and process files, and recompute verdicts with golden fixes.
 
-Entries of items that only annotators fail have the fields of the evaluator's own entries (`eval_main.py` and the
+Entries for items that only annotators fail have the same fields as the evaluator's entries (`eval_main.py` and the
 checkers, revision e6db74b). `result.xlsx` is not written, because the official program makes it from all models.
 """
 
@@ -79,7 +79,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         if process is not None and inputs.process_entries is not None:
             yield RewrittenFile(process, _rewrite_process_file(read_file(process), inputs, part))
             n_unknown = sum(_has_override(item) and item_process_accuracy(item) is None for item in part)
-            if n_unknown:  # an item without an entry in the process file has met its milestones
+            if n_unknown:  # an item without an entry in the process file met all milestones
                 yield Unrepresentable(f"items of {inputs.category} whose process accuracy is unknown", n_unknown)
 
 

@@ -1,7 +1,7 @@
 """Find ATIF trajectories and Harbor jobs by the beginning and the end of each file.
 
 A Harbor trial is a folder with `result.json` or `agent/trajectory.json`. Trials with the same job,
-agent, model and dataset are one run. Other trajectories in a folder are one run for each agent and model.
+agent, model and dataset form one run. Other trajectories in a folder form one run for each agent and model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LINE_SUFFIXES = (".jsonl", ".ndjson")
 PEEKED_BYTES = 1 << 16
 """Number of bytes that are read at each end of a file to recognize it."""
 FIRST_BYTES = 1 << 12
-"""Number of bytes that are searched for `schema_version` if the file name is not typical of a trajectory."""
+"""Number of bytes at the start of a file that are searched for `schema_version` if its name does not contain `traj`."""
 RESULT_FILES = ("result.json", "results.json")
 VERIFIER_FILES = ("ctrf.json", "reward.json", "reward.txt", "test-stdout.txt")
 CONFIG_FILE = "config.json"

@@ -118,7 +118,7 @@ def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as a trial. If the verifier ran after an exception, the trial is graded, not an error."""
+    """Return each item as a trial. A trial that was verified after an exception has the ending `graded`."""
     trials = []
     for item in map(_with_derived_verdict, items):
         ending: Ending = "graded"

@@ -1,7 +1,7 @@
 """Read ATIF trajectories and Harbor trials as items.
 
-The official verdict of a trial is its reward: 1 passes, everything else fails. If the verifier ran after an exception,
-the reward counts.
+A trial passes if its reward is 1, and fails if it has another reward. This also applies if the verifier ran after an
+exception.
 """
 
 from __future__ import annotations
@@ -290,7 +290,7 @@ def _read_reward_text(path: Path, record: TrialRecord) -> dict[str, float] | Non
 
 
 def main_reward(rewards: dict[str, float] | None) -> str | None:
-    """Return the name of the reward that decides the verdict: `reward`, or the trial's only reward. None without it."""
+    """Return the name of the deciding reward: `reward` or, if the trial has only one reward, that one. Else None."""
     if not rewards:
         return None
     return REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None

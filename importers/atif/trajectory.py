@@ -47,14 +47,14 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     answers: list[JsonObject] = field(default_factory=list)
-    """Message and calls of each step of the agent, as in the file, for the prediction hash."""
+    """Message and calls of each step of the agent, as in the file. The prediction hash is computed from them."""
     tokens: TokenCounts = field(default_factory=TokenCounts)
     problems: list[str] = field(default_factory=list)
     n_turns: int = 1
     n_steps: int = 0
-    """Number of steps of the agent, without copied ones."""
+    """Number of steps of the agent, without copied steps."""
     n_document_steps: int = 0
-    """Number of all steps in the documents, without those of subagents."""
+    """Number of all steps in the documents, without the steps of subagents."""
     subagents: list[str] = field(default_factory=list)
     """Name or trajectory id of each subagent whose trajectory is shown."""
     _step: int = -1

@@ -42,7 +42,7 @@ class DatasetItem:
     turns: list[list[dict[str, Any]]] = field(default_factory=list)
     """Messages `{"role", "content"}` of each turn. V1's plain string is one user message in one turn."""
     functions: list[dict[str, Any]] = field(default_factory=list)
-    """Function docs as in the dataset. V1's single object becomes a list of one."""
+    """Function docs as in the dataset. A single object in V1 becomes a list with one element."""
     ground_truth: Any = None
     """Golden answer as in the dataset.
 
@@ -145,7 +145,7 @@ _REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")
 
 
 def parse_golden_calls(ground_truth: Any, category: str, functions: Sequence[dict[str, Any]]) -> list[Call]:
-    """Parse `ground_truth` of any BFCL version into golden calls. Agentic answers are texts and give no calls."""
+    """Parse `ground_truth` of any BFCL version into golden calls. Agentic answers are texts without calls."""
     if "memory" in category or "web_search" in category:
         return []
     if isinstance(ground_truth, str):
@@ -403,7 +403,7 @@ def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Js
 
 
 def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
-    """Yield the records that are JSON objects. Any other line gives an issue."""
+    """Yield the records that are JSON objects. For any other line, add an issue."""
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
@@ -501,7 +501,7 @@ def content_text(content: Any) -> str:
 
 
 def json_text(value: Any) -> str:
-    """Return a value as JSON. Values that JSON cannot hold become text."""
+    """Return a value as JSON. Values that JSON does not have become text."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:

@@ -283,8 +283,8 @@ _FORMAT_SENSITIVITY_CATEGORIES = [
 def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], peek: Peek) -> None:
     """Set `plan.data`, `plan.run.dataset` and the dataset files of all categories.
 
-    If one of `data_folders`, the folders that the user named and their subfolders, matches, no other place is searched.
-    `opened_folders` are the folders in the opened paths that contain question files.
+    `data_folders` are the folders that the user named and their subfolders. If one of them matches, no other folder is
+    searched. `opened_folders` are the folders in the opened paths that contain question files.
     """
     categories: FilesByCategory = plan.importer_data
     version = plan.run.generation
@@ -485,7 +485,7 @@ def _count_fitting_results(folders: list[Path], plan: RunPlan) -> dict[Path, tup
                 for folder, several in datasets.items()
             }
             n_known.update(folder for folder, item in items.items() if item is not None)
-            if len(set(map(id, items.values()))) > 1:  # an item that is equal in all datasets does not tell them apart
+            if len(set(map(id, items.values()))) > 1:  # an item that is equal in all datasets cannot distinguish them
                 record = found.read_record(item_id)
                 reply = json_text(record.get("result")) if isinstance(record, dict) else ""
                 n_named.update(folder for folder, item in items.items() if item and has_function_name(reply, item))

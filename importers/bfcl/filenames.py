@@ -1,4 +1,4 @@
-"""Read BFCL version, category and kind of file from the file names and item ids of BFCL.
+"""Recognize the BFCL version, the category and the kind of a file from file names and item ids.
 
 Users choose the names of the outer folders (`result/`, `score/`, `result-BFCL/` ...). Files are therefore identified by
 their own names, V4's group folders and, where a name is ambiguous, the keys of the first record.
@@ -242,14 +242,14 @@ def split_format_sensitivity_id(item_id: str) -> tuple[str, str, str] | None:
 
 
 def resolve_category_and_config(item_id: str, category: str) -> tuple[str, str | None]:
-    """Return the category by whose rules an item is checked, and the configuration of a format-sensitivity item."""
+    """Return the category whose rules apply to an item, and the configuration of a format-sensitivity item."""
     parts = split_format_sensitivity_id(item_id) if category == "format_sensitivity" else None
     return (split_item_id(parts[2])[0], parts[1]) if parts else (category, None)
 
 
 @lru_cache(maxsize=16_384)
 def item_number(item_id: str) -> int | None:
-    """Return the number after the last `_` of an id, or None. For format sensitivity, only the first part counts."""
+    """Return the number after the last `_` of an id, or None. Text after the first `:` of the id is ignored."""
     number = item_id.partition(":")[0].rpartition("_")[2].partition("-")[0]
     return int(number) if number.isdecimal() and len(number) < 18 else None
 
@@ -271,7 +271,7 @@ def question_category(category: str) -> str:
 
 
 def question_file_name(version: str, category: str) -> str:
-    """Return the name of the question file, and of the answer file, of a `question_category`."""
+    """Return the name of the question file and the answer file. `category` is a result of `question_category`."""
     if version == "V1":
         return f"gorilla_openfunctions_v1_test_{category}.json"
     return f"BFCL_{version.lower()}_{category}.json"

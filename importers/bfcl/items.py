@@ -342,7 +342,7 @@ def _sum_integers(value: Any) -> int | None:
 
 
 def _step_latencies(value: list[Any]) -> list[float] | None:
-    """Return the latency of each step, in seconds, from `[turn][step]`; None for any other form."""
+    """Return the latency of each step, in seconds, from a list `[turn][step]`; None for any other form."""
     if not all(isinstance(turn, list) for turn in value):
         return None
     return [float(each) for turn in value for each in turn if is_number(each) and abs(each) < 1e300]

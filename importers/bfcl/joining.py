@@ -146,8 +146,8 @@ API_KEY = re.compile(
 def is_same_question(turns: list[list[dict[str, Any]]], question: Any) -> bool:
     """Whether a question in a dataset and a quoted question have the same last user message in each turn.
 
-    System messages are ignored, because runners add their own. A turn that is empty in the dataset matches any turn:
-    the runner adds a message that reveals functions.
+    System messages are ignored, because runners add their own. A turn that is empty in the dataset matches any turn,
+    because the runner fills it with a message about new functions.
     """
     quoted = parse_turns(question)
     if quoted == turns:

@@ -1,7 +1,8 @@
 """Compute the metrics of BFCL's leaderboards, which docs/bfcl-metrics.md lists.
 
-Sources: the official program in package bfcl-eval 2026.3.23 for V4, of summer 2024 for V1, of September 2024 for V2 and
-of January to June 2025 for V3 (`eval_runner.py`, `eval_runner_helper.py`); `constants/model_config.py` for prices.
+Sources: `eval_runner.py` and `eval_runner_helper.py` of the official program, from summer 2024 for V1, from September
+2024 for V2, from January to June 2025 for V3, and from package bfcl-eval 2026.3.23 for V4. The prices are from
+`constants/model_config.py`.
 
 A category that was not run is *missing*. It counts as 0 or is omitted, as in the official program. A source may have
 verdicts on only some items of a category; the metric then states their number. If a source has no verdict on a
@@ -110,7 +111,7 @@ def item_weighted_rate(
 
 @dataclass(slots=True)
 class CategoryGroup:
-    """A metric and the metrics that it is computed from. A category is a group without parts."""
+    """A metric and the metrics that it is computed from. A single category is a group without `parts`."""
 
     name: str
     rate: MeanRate
@@ -179,7 +180,7 @@ def missing_note(missing: Sequence[str], effect: str = "omitted") -> str:
 
 LIVE_AST_CATEGORIES = ("live_simple", "live_multiple", "live_parallel", "live_parallel_multiple")
 V4_LIVE_SIZES = dict(zip(LIVE_AST_CATEGORIES, (258, 1053, 16, 24), strict=True))
-"""Category -> number of items in V4's dataset, the weight of a missing category."""
+"""Category -> number of items in V4's dataset, which is the weight of the category if it was not run."""
 V4_WEIGHTS = {"non_live": 0.1, "live": 0.1, "irrelevance": 0.1, "multi_turn": 0.3, "agentic": 0.4}
 UNSCORED_CATEGORIES = ("chatable", "sql")
 _SIMPLE = ("simple_python", "simple_java", "simple_javascript")
@@ -208,7 +209,7 @@ def accuracy_table(version: str, category_rates: tuple[tuple[str, CategoryRate],
 
 
 def _groups_v4(rates: RatesByCategory) -> list[CategoryGroup]:
-    """Return the groups of V4. The leaderboard shows 0 for a group, and N/A for a part, that was not run."""
+    """Return the groups of V4. Missing categories count as 0. As on the leaderboard, some groups then show N/A."""
 
     def group(name: str, categories: Sequence[str]) -> CategoryGroup:
         return unweighted_group(name, category_groups(rates, categories), missing_as_zero=True)
@@ -314,7 +315,7 @@ def _irrelevance_group(rates: RatesByCategory) -> CategoryGroup:
 
 
 def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
-    """Return the mean of the columns. It has no value if a category is missing, because it would not be comparable."""
+    """Return the mean of the columns. It has no value if a category is missing: fewer columns are not comparable."""
     rate = mean_rate([column.rate for column in columns])
     if rate.missing:
         return CategoryGroup("overall", rate._replace(value=None), note=missing_note(rate.missing))
@@ -378,7 +379,7 @@ COST_TABLE = "cost and latency"
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Latency of the steps of a run, in seconds. As in the official program, steps with a latency of 0 do not count."""
+    """Latency of the steps of a run, in seconds. As in the official program, steps with a latency of 0 are ignored."""
 
     n_steps: int
     total: float
@@ -441,7 +442,7 @@ def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes 
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return a percentile of sorted values by linear interpolation, as NumPy does. Raises IndexError for no values."""
+    """Return a percentile of sorted values by linear interpolation, as NumPy does. Raises IndexError without values."""
     position = (len(values) - 1) * percent / 100
     low = int(position)
     high = min(low + 1, len(values) - 1)

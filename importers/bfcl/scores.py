@@ -200,7 +200,7 @@ def read_error_type(record: dict[str, Any]) -> str | None:
 
 
 def read_rationale(record: dict[str, Any]) -> str | None:
-    """Return the messages and details in `error`, one on each line; None without any."""
+    """Return the messages and details in `error`, one on each line; None if there are none."""
     error = record.get("error")
     if isinstance(error, dict):
         error = error.get("error_message")

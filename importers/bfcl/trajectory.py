@@ -43,7 +43,7 @@ class Trajectory:
 def build_trajectory(
     record: dict[str, Any], opening: Sequence[Message], decode: DecodeStep, functions: list[dict[str, Any]]
 ) -> Trajectory:
-    """Build the trajectory from the inference log. Without a log, use the messages `opening` and `result`."""
+    """Build the trajectory from the inference log or, without a log, from the messages `opening` and the replies."""
     log = record.get("inference_log")
     if isinstance(log, list) and any(isinstance(part, dict) for part in log):
         found = _build_from_log(log, decode, functions)

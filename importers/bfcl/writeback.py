@@ -108,7 +108,7 @@ def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) ->
 
 
 def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
-    """Return range, variance and standard deviation of the configurations' accuracies, in percentage points."""
+    """Return range, variance and standard deviation of the accuracies (in %) of the configurations."""
     values = [100 * each["accuracy"] for each in header.values() if isinstance(each, dict) and "accuracy" in each]
     if not values:
         return {}
@@ -208,7 +208,7 @@ def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
 
 
 def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | None:
-    """Return the first error of `[{"f": {"a": [1, 2]}}]` or, in V1, of `{"f_1": {"a": [1, 2]}}`; None if valid."""
+    """Return the first error of a golden answer `[{"f": {"a": [1]}}]` (in V1 `{"f_1": {"a": [1]}}`); None if valid."""
     if v1:
         names = function_names(item.functions)
         parts: list[Any] = list(ground_truth.items()) if isinstance(ground_truth, dict) else []

@@ -40,8 +40,8 @@ class GatheredFiles:
 def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH) -> GatheredFiles:
     """List the files at and below `paths`.
 
-    Links to folders are followed, but no folder is entered twice, so loops end. Raises nothing: a path that does not
-    exist, a folder that cannot be listed, a name that is not UTF-8 and an exceeded limit give an issue. `max_files` is
+    Links to folders are followed, but no folder is entered twice. Raises nothing: a path that does not exist, a folder
+    that cannot be listed, a name that is not UTF-8 and an exceeded limit are reported as issues. `max_files` is
     MAX_FILES by default. `max_depth` is the maximum number of nested folders.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)

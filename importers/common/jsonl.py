@@ -51,7 +51,7 @@ _FILE_SIGNATURES = {
 _BOM = b"\xef\xbb\xbf"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = re.compile(rb"(?:^|[:,\[\s])(?:-[0-9]{19}|[0-9]{20})")
-"""An integer that may need more than 64 bits (63 if negative), which orjson would read as a float."""
+"""Matches an integer that may need more than 64 bits (63 if negative). orjson would read it as a float."""
 _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 
 
@@ -67,8 +67,8 @@ class JsonRecord:
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
     """Yield the records of a JSON Lines file, or an issue for each line that is not JSON. Blank lines are skipped.
 
-    A file in another format, such as a compressed or a pretty-printed one, gives one issue. Only one line at a time is
-    in memory.
+    For a file in another format, such as a compressed or pretty-printed file, one issue is yielded. Only one line at a
+    time is in memory.
     """
     try:
         with open_file(path, 1 << 18) as file:
@@ -325,7 +325,7 @@ class JsonDocument:
     records: list[JsonRecord] = field(default_factory=list)
     """Elements of the list, with their positions in the file."""
     fields: dict[str, Any] = field(default_factory=dict)
-    """Other members of the object. Empty for a file that is a list."""
+    """Members of the object without the list. Empty if the file itself is a list."""
     issues: list[ImportIssue] = field(default_factory=list)
     is_object: bool = False
 
@@ -462,7 +462,7 @@ class _DocumentReader:
         return self.text[start:end].encode("utf-8", "surrogateescape")
 
     def _position(self, at: int) -> tuple[int, int]:
-        """Return the line, from 1, and the byte offset of a character. Positions must not decrease."""
+        """Return the line, from 1, and the byte offset of a character. A later call needs a later position."""
         self.counted_line += self.text.count("\n", self.counted_at, at)
         self.counted_bytes += at - self.counted_at if self.is_ascii else len(self._encode(self.counted_at, at))
         self.counted_at = at

@@ -44,7 +44,7 @@ def compute_arithmetic(node: ast.expr) -> Any:
 
 
 def _compute_node(node: ast.expr, budget: list[int]) -> Any:
-    """Compute a node. `budget` is a list of one number: how many more nodes may be computed."""
+    """Compute the value of a syntax node. `budget` is a list with one number: how many more nodes may be computed."""
     budget[0] -= 1
     if budget[0] < 0:
         raise UnsupportedArithmetic("arithmetic with too many terms")

@@ -1,4 +1,4 @@
-"""Read records of any form: fill an item, load records by id, and load score files that list only the failing items."""
+"""Help all importers to read records, fill items, and load score files that list only the failing items."""
 
 from __future__ import annotations
 

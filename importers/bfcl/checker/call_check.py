@@ -369,7 +369,7 @@ def _compare_argument(
         return [ArgumentDiff(path, "~", "accepted by the benchmark")] if is_different else differences
     if not is_different:
         return [ArgumentDiff(path, "!", mismatch[1])]
-    if is_converted:  # paths lead into the converted value, which is not displayed
+    if is_converted:  # paths refer to the converted value, which is not displayed
         first = next(difference for difference in differences if difference.state != "~")
         inner = f"{first.path.removeprefix(path).removeprefix('.')}: " if first.path != path else ""
         return [ArgumentDiff(path, "!", f"after conversion, {inner}{first.reason}")]

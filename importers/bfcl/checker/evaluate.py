@@ -99,7 +99,7 @@ def evaluate(
     Args:
         version: BFCL version, "V1" to "V4".
         config: Configuration part of a format-sensitivity id (`ret_fmt=json&...`).
-        model: Model folder, which decides on the decoder if `decoder` is None.
+        model: Model folder. The decoder is chosen by its name if `decoder` is None.
     """
     if decoder is None:
         decoder, _ = decoder_for_model(model, version)
@@ -180,7 +180,7 @@ def _no_verdict_note(item: DatasetItem, category: str, v1: bool) -> str | None:
 
 
 def decode_step(step: Any, *, decoder: Decoder, rules_version: str) -> DisplayCalls | None:
-    """Decode one step of a multi-turn or agentic record. Returns None if the step is not a call."""
+    """Decode one step of a multi-turn or agentic record. Returns None if the step contains no call."""
     try:
         calls = decode_result(step, decoder, DecoderContext(rules_version))
     except WrongFormat as error:

@@ -1,6 +1,6 @@
 """Convert Java and JavaScript arguments from source text to the values that the checker compares.
 
-Source text that does not match its declared type stays text. The checker's type check then fails it. Source: the
+Source text that does not match its declared type stays text, so it fails the checker's type check. Source: the
 official `java_type_converter.py` and `js_type_converter.py`.
 """
 
@@ -223,7 +223,7 @@ def _parse_javascript_object(text: str) -> Any:
 
 
 def _find_value_end(text: str, start: int) -> int:
-    """Return the position of the next comma before a key, which ends with a colon, or the end of the text."""
+    """Return the position of the next comma that is followed by a key and a colon, or the end of the text."""
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

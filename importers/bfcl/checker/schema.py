@@ -231,7 +231,7 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
 
 
 def _find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
-    """Return the doc of a golden call's function. In V1, a doc whose name is part of the golden name matches too."""
+    """Return the doc of a golden call's function. In V1, its name only has to be part of the golden name."""
     return next((doc for doc in functions if doc["name"] == name or (v1 and doc["name"] in name)), None)
 
 

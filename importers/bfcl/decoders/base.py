@@ -27,7 +27,7 @@ MAX_DEPTH = 100
 
 
 class WrongFormat(ValueError):
-    """Raised for a reply that decodes to something other than a list of calls with argument objects.
+    """Raised for a reply that can be decoded, but not to a list of calls whose arguments are objects.
 
     The official error type is `ast_decoder:decoder_wrong_output_format`. `display_calls` are (name, arguments) pairs
     with None for arguments that are not an object. `v1_calls` are the unchecked decoded calls, which V1's checker

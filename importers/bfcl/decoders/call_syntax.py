@@ -153,7 +153,7 @@ def parse_source(text: str, language: str) -> Calls:
     except UnicodeEncodeError as error:
         raise Undecodable(f"not text: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
-    if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is no error
+    if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is not an error
         raise Undecodable(f"not {'Java' if language == 'java' else 'JavaScript'} syntax")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:

@@ -53,7 +53,7 @@ class DecoderScore:
 
     decoder: Decoder
     n_agreements: int
-    """Scored replies for which the decoder has the same outcome as the official program."""
+    """Number of scored replies for which the decoder has the same outcome as the official program."""
     n_with_calls: int
 
     @staticmethod
@@ -145,7 +145,7 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
 
 
 def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any], list[tuple[Any, str]]]:
-    """Return replies, and scored replies with their error types, from the first categories with Python calls."""
+    """Return replies, and (reply, error type) of score entries, from the first categories with Python calls."""
     replies: list[Any] = []
     scored: list[tuple[Any, str]] = []
     for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:

@@ -1,7 +1,7 @@
 """List all BFCL decoders and the decoder of each model, by BFCL version, and find the decoder of a model.
 
-To add a model, add a row here; for a new family, also a decoder to `DECODERS`. Source: the handlers in
-`model_handler/` of the official program when each version was current.
+To add a model, add a row in this module. If it needs a new decoder, also add the decoder to `DECODERS`. Source: the
+handlers in `model_handler/` of the official program when each version was current.
 """
 
 from __future__ import annotations

@@ -317,10 +317,10 @@ class FcreviewApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Handle an event. A key waits if the screen cannot handle it yet."""
-        if not (isinstance(event, events.Key) and self._holds_key(event)):
+        if not (isinstance(event, events.Key) and self._delay_key(event)):
             await super().on_event(event)
 
-    def _holds_key(self, event: events.Key) -> bool:
+    def _delay_key(self, event: events.Key) -> bool:
         screen = self.screen if self.screen_stack and not event.is_forwarded else None
         return isinstance(screen, GuardedScreen) and screen.hold_key(event)
 

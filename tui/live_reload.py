@@ -51,7 +51,7 @@ PAUSE_FACTOR = 3
 """Minimum pause after a check, as a multiple of the time that the check and its import took."""
 FAILURE_PAUSE = 6
 """Pause after a failed check or import, as a multiple of the check interval."""
-FOLLOWERS = 5
+MAX_FOLLOWERS = 5
 """Maximum number of later items that are tried as the new position of the cursor if its item was removed."""
 
 ShowReload = Callable[[str], None]
@@ -202,7 +202,7 @@ def _locate_after_reload(old: QueueNavigator, view: View, item: int, before: Sto
     position = None if item == GONE_ITEM else now.find_position(view, item)
     if position is not None:
         return QueueNavigator(view, item, count, position, position)
-    followers = before.fetch_page(old.view, old.last_position + (old.position is not None), FOLLOWERS)
+    followers = before.fetch_page(old.view, old.last_position + (old.position is not None), MAX_FOLLOWERS)
     follower = next((number for row in followers if (number := find_same_item(row, now)) is not None), None)
     next_position = None if follower is None else now.find_position(view, follower)
     return QueueNavigator(view, item, count, None, count if next_position is None else next_position)
@@ -237,7 +237,7 @@ class LiveReload:
         self._warning = ""
         """Warning of the last import. The same warning is not shown twice in a row."""
         self._tasks: list[asyncio.Task[None]] = []
-        self._turn = asyncio.Lock()
+        self._reload_lock = asyncio.Lock()
         """Lock that prevents two reloads at the same time."""
 
     def start(self) -> None:
@@ -283,9 +283,9 @@ class LiveReload:
             return
         view = self._queue.state.view
         await self._session.query_in_background(lambda store: store.count_items(view))  # ordering a view takes long
-        async with self._turn:
+        async with self._reload_lock:
             await self._wait_until_ready()
-            while not await self._swap(ReloadResult(ImportChanges(), self._queue.state.scope), None):
+            while not await self._replace_store(ReloadResult(ImportChanges(), self._queue.state.scope), None):
                 await self._wait_until_ready()
 
     async def _watch(self, watcher: RunWatcher) -> None:
@@ -305,7 +305,7 @@ class LiveReload:
         if not await asyncio.to_thread(watcher.has_changed):
             return
         result = await asyncio.to_thread(watcher.import_changes)
-        async with self._turn:
+        async with self._reload_lock:
             await self._reload(result)
         if result.warning and result.warning != self._warning:
             self._warn(f"import warning: {result.warning}")
@@ -317,13 +317,13 @@ class LiveReload:
         try:
             for view in self._views_to_show(result):  # ordering a large view takes longer than a key press may wait
                 await asyncio.to_thread(store.count_items, view)
-            while not await self._swap(result, store):
+            while not await self._replace_store(result, store):
                 await self._wait_until_ready()
         finally:
             if not self._session.uses_store(store):
                 store.close()
 
-    async def _swap(self, result: ReloadResult, store: Store | None) -> bool:
+    async def _replace_store(self, result: ReloadResult, store: Store | None) -> bool:
         """Replace the old store and show the data of the new one. If `store` is None, read and show the data of the
         current store again.
 

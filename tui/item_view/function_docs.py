@@ -45,11 +45,13 @@ def find_function(functions: Sequence[dict[str, Any]], name: str) -> dict[str, A
     """Return the docs of a called function. If no function has exactly this name, dots and underscores are treated as
     equal."""
     exact = (document for document in functions if document.get("name") == name)
-    similar = (document for document in functions if _plain_name(str(document.get("name"))) == _plain_name(name))
+    similar = (
+        document for document in functions if _normalize_name(str(document.get("name"))) == _normalize_name(name)
+    )
     return next(exact, next(similar, None))
 
 
-def _plain_name(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.replace(".", "_")
 
 
@@ -88,7 +90,7 @@ def function_sections(
         available: Names of the available functions, of which the most similar is suggested.
     """
     if document is None:
-        text = f"  not an available function{_closest_hint(name, available)}"
+        text = f"  not an available function{_suggest_name(name, available)}"
         return [(None, [fit_line(((text, "warn"),), cells)])]
     lines = _description_lines("  ", document.get("description"), cells)
     properties = read_declared_parameters(document).properties
@@ -112,7 +114,7 @@ def function_sections(
     return sections
 
 
-def _closest_hint(name: str, available: Sequence[str]) -> str:
+def _suggest_name(name: str, available: Sequence[str]) -> str:
     closest = get_close_matches(name, available, n=1, cutoff=0.5)
     return f" (closest: {sanitize(closest[0])})" if closest else ""
 
@@ -344,9 +346,9 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
     if not functions:
         return []
     states = _call_states(indexed)
-    known = set(map(_plain_name, _function_names(functions)))
+    known = set(map(_normalize_name, _function_names(functions)))
     predicted = dict.fromkeys(call.name for call in indexed.item.predicted if call.name)
-    unavailable = [name for name in predicted if _plain_name(name) not in known]
+    unavailable = [name for name in predicted if _normalize_name(name) not in known]
     called_first = sorted(functions, key=lambda document: _function_state(document, states) == "")
     many, all_docs = len(functions) > MAX_LISTED_FUNCTIONS, options.docs_choice == "all"
     names = [sanitize(each) for each in _function_names(called_first)]
@@ -362,7 +364,7 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
         else:
             lines = [rule_line((*count, (" · name(required, [optional])", "dim")), cells)]
         for name in unavailable:
-            remark = f"  predicted but not available{_closest_hint(name, _function_names(functions))}"
+            remark = f"  predicted but not available{_suggest_name(name, _function_names(functions))}"
             parts: Line = (("! ", STATE_STYLES["!"]), (sanitize(name), "predicted"), (remark, "dim"))
             lines.append(fit_line(parts, cells))
         return lines
@@ -383,13 +385,13 @@ def available_function_blocks(indexed: IndexedItem, options: DisplayOptions) -> 
 def _call_states(indexed: IndexedItem) -> dict[str, str]:
     """Map each called function to `=` (both sides), `-` (golden only) or `+` (predicted only). Dots in names become
     underscores."""
-    golden = {_plain_name(call.name) for call in indexed.item.golden}
-    predicted = {_plain_name(call.name) for call in indexed.item.predicted if call.name}
+    golden = {_normalize_name(call.name) for call in indexed.item.golden}
+    predicted = {_normalize_name(call.name) for call in indexed.item.predicted if call.name}
     return {name: "=" if name in golden & predicted else "-" if name in golden else "+" for name in golden | predicted}
 
 
 def _function_state(document: dict[str, Any], states: dict[str, str]) -> str:
-    return states.get(_plain_name(str(document.get("name"))), "")
+    return states.get(_normalize_name(str(document.get("name"))), "")
 
 
 CALLERS = {"=": "golden, predicted", "-": "golden", "+": "predicted"}
@@ -471,10 +473,10 @@ def _docs_panel(document: dict[str, Any], argument: str | None, cells: int, free
         rows.append(lines)
     body = [*head, *(line for lines in rows for line in lines)]
     if len(body) + 2 > free_rows:  # one row for each parameter
-        body = [_cut(lines, inner) for lines in rows]
+        body = [_cut_to_one_line(lines, inner) for lines in rows]
         body = [*head, *body] if len(head) + len(body) + 2 <= free_rows else body
     return box_lines(title, body, cells)
 
 
-def _cut(lines: Sequence[Line], cells: int) -> Line:
+def _cut_to_one_line(lines: Sequence[Line], cells: int) -> Line:
     return fit_line((*lines[0], (f" {symbols().ellipsis}", "dim")), cells) if len(lines) > 1 else lines[0]

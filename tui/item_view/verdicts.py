@@ -202,11 +202,11 @@ def review_blocks(indexed: IndexedItem) -> list[Block]:
         lines = partial(_review_lines, indexed.opinions, indexed.annotator)
         blocks.append(Block("reviews", lines, title="reviews"))
     if recorded:
-        blocks.append(Block("recorded", partial(_recorded_lines, recorded), title="reviews in the run's files"))
+        blocks.append(Block("recorded", partial(_run_review_lines, recorded), title="reviews in the run's files"))
     return blocks
 
 
-def _recorded_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
+def _run_review_lines(reviews: Sequence[RecordedReview], cells: int) -> list[Line]:
     hint = " not counted as reviews until you import them with import-labels"
     lines = [rule_line((("reviews in the run's files", "strong"), (hint, "dim")), cells)]
     for review in reviews:
@@ -504,7 +504,7 @@ def _reason_lines(
         for reason in (first, second):
             lines += _labelled_lines(reason, cells, max_rows)
     else:
-        lines += _with_code(paragraph_lines("", first.sentence, cells, "differs", max_rows), first.code, cells)
+        lines += _append_error_type(paragraph_lines("", first.sentence, cells, "differs", max_rows), first.code, cells)
         if second.sentence and second.sentence != first.sentence:
             rest = second if second.code != first.code else Reason(second.source, second.value, second.sentence, "")
             lines += _labelled_lines(rest, cells, max(max_rows - 1, 1), with_verdict=False)
@@ -518,10 +518,10 @@ def _labelled_lines(reason: Reason, cells: int, max_rows: int, *, with_verdict: 
     text = reason.sentence or ("pass" if reason.value else "fail (no reason given)")
     style = verdict_style(reason.value) if with_verdict else ""
     lines = paragraph_lines(label.ljust(SOURCE_LABEL_CELLS + (2 if with_verdict else 0)), text, cells, style, max_rows)
-    return _with_code(lines, reason.code, cells)
+    return _append_error_type(lines, reason.code, cells)
 
 
-def _with_code(lines: list[Line], code: str, cells: int) -> list[Line]:
+def _append_error_type(lines: list[Line], code: str, cells: int) -> list[Line]:
     code = sanitize(code)
     if not code or not lines:
         return lines

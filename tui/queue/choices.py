@@ -88,7 +88,7 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
 
 SHARES_MIN_CELLS = 96
 BAR_CELLS = (6, 10)
-SENTENCE_CELLS = (20, 42, 50)
+EXPLANATION_CELLS = (20, 42, 50)
 """Minimum widths, in cells, of the column that explains the error type, on narrow, medium and wide screens."""
 USUAL_CELLS = 76
 CODES_MIN_CELLS = 136
@@ -207,7 +207,7 @@ def cluster_table(
         noun="group",
         total=sum(row.cluster is None for row in rows),
         columns=_cluster_columns(grouping, cells),
-        rows=_tell_apart([_cluster_cells(row, grouping, unfolded, cells) for row in rows], rows, cells),
+        rows=_prefix_error_types([_cluster_cells(row, grouping, unfolded, cells) for row in rows], rows, cells),
         values=[row.terms for row in rows],
         empty_message="no failures",
         prefix_heading=heading,
@@ -223,7 +223,7 @@ def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     )
     heading = "why" if by_error else GROUPING_HEADINGS[grouping]
     size = (cells >= USUAL_CELLS) + (cells >= SHARES_MIN_CELLS)
-    min_width = SENTENCE_CELLS[size] if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
+    min_width = EXPLANATION_CELLS[size] if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) else 20
     columns = [TextColumn(f"  {heading}", truncate=truncate_name, min_width=min_width)]
     if by_error and cells >= CODES_MIN_CELLS:
         columns.append(TextColumn("error type", truncate=truncate_error_type, min_width=14))
@@ -255,7 +255,9 @@ def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: in
     return [*parts, (sanitize(" ".join(examples)), "dim")] if cells >= EXAMPLES_MIN_CELLS else parts
 
 
-def _tell_apart(parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int) -> list[list[StyledText]]:
+def _prefix_error_types(
+    parts: list[list[StyledText]], rows: Sequence[ClusterRow], cells: int
+) -> list[list[StyledText]]:
     """If several groups have the same description, put the first word of the error type before it."""
     counts = Counter(each[0][0] for each in parts)
     for each, row in zip(parts, rows, strict=True):

@@ -273,7 +273,7 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
         cuts = [found.start() for found in _WORD_END.finditer(text) if found.start()]
         last = symbols().ellipsis + (text[cuts[-1] :] if cuts else "")
         heads = [text[:at] for at in reversed(cuts)]
-        forms = [head + symbols().ellipsis for head in heads if _starts_one(texts, head)]
+        forms = [head + symbols().ellipsis for head in heads if _is_unique_prefix(texts, head)]
         forms += [head + last for head in (*heads, text[: max(cells - display_width(last), 1)])]
         fitting = (form for form in forms if display_width(form) <= cells and form not in used)
         labels[name] = next(fitting, labels[name])
@@ -281,7 +281,7 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
     return labels
 
 
-def _starts_one(texts: Sequence[str], head: str) -> bool:
+def _is_unique_prefix(texts: Sequence[str], head: str) -> bool:
     second = bisect_left(texts, head) + 1
     return second >= len(texts) or not texts[second].startswith(head)
 

@@ -96,7 +96,7 @@ def rate_lines(comparison: RunComparison, a: VerdictSource, b: VerdictSource, ce
     room = cells - (line_width(right_heading) + GAP if names else 0)
     left_heading, left = table_lines(left_columns, left_rows, room)
     whisker_cells = min(room - line_width(left_heading) - GAP, WHISKER_CELLS[1])
-    middle_heading, middle = _whiskers(groups, comparable, whisker_cells)
+    middle_heading, middle = _draw_intervals(groups, comparable, whisker_cells)
     caveats: list[Line] = [((sanitize(text), "warn"),) for text in list_caveats(comparison, a, b)]
     lines = [_join_parts(*parts) for parts in zip(left, middle, right, strict=True)]
     return _join_parts(left_heading, middle_heading, right_heading), [*lines, *caveats]
@@ -136,7 +136,9 @@ def _count_cells(group: ComparisonGroup, names: Sequence[str], *, is_comparable:
     return [(f"{numbers[name]:,}", "") if name in numbers else (p, "dim") for name in names]
 
 
-def _whiskers(groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cells: int) -> tuple[Line, list[Line]]:
+def _draw_intervals(
+    groups: Sequence[ComparisonGroup], comparable: Sequence[bool], cells: int
+) -> tuple[Line, list[Line]]:
     """Return (heading, lines) of the intervals on a common scale with a mark at 0. Empty if there is no room."""
     if cells < WHISKER_CELLS[0]:
         return (), [()] * len(groups)

@@ -138,7 +138,7 @@ def list_categories(runs: Sequence[RunRow]) -> list[str]:
     return [name for name, _ in sizes.most_common()]
 
 
-def _overall(run: RunRow) -> tuple[int, int]:
+def _count_overall(run: RunRow) -> tuple[int, int]:
     if run.is_judged:
         return run.judge_pass, run.judge_known
     official = run.official_pass, run.official_known
@@ -146,7 +146,7 @@ def _overall(run: RunRow) -> tuple[int, int]:
 
 
 def _overall_rate(run: RunRow) -> str:
-    passes, known = _overall(run)
+    passes, known = _count_overall(run)
     rate = format_pass_rate(passes, known, run.n_items) if known else symbols().none
     return f"{rate} judge" if run.is_judged else rate
 
@@ -167,7 +167,7 @@ def sort_runs_by_rate(runs: Sequence[RunRow], *, blind: bool) -> list[RunRow]:
     """Return the runs, highest overall pass rate first. In blind review, the runs are sorted by model."""
     if blind:
         return sorted(runs, key=lambda run: (run.info.model.casefold(), run.run))
-    rates = {run.run: passes / known if known else -1.0 for run in runs for passes, known in [_overall(run)]}
+    rates = {run.run: passes / known if known else -1.0 for run in runs for passes, known in [_count_overall(run)]}
     return sorted(runs, key=lambda run: -rates[run.run])
 
 
@@ -236,7 +236,7 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_cate
     heading += [(" " + truncate(sanitize(name), width).center(width), "dim") for name, width in shown.items()]
     lines = []
     for name, rate, run in zip(names, rates, runs, strict=True):
-        passes, known = _overall(run)
+        passes, known = _count_overall(run)
         line: list[StyledText] = [(name, "strong")]
         line.append((" " + rate.rjust(rate_cells), "strong" if known == run.n_items else "dim"))
         line += [(" ", ""), *(bar(passes / known if known else 0, bar_cells) if bar_cells else ()), (" ", "")]
@@ -367,8 +367,8 @@ def score_lines(overview: Overview, runs: Sequence[RunRow], cells: int) -> list[
     heading = pad("run", size) + "  official corrected" + ("  estimated" if has_estimates else "")
     lines = [make_line(truncate(heading, cells), "dim")]
     for name, run in zip(_fit_names(labels, runs, size), runs, strict=True):
-        official = _short_rate(run.official_pass, run.official_known, run.n_items)
-        corrected = _short_rate(run.effective_pass, run.effective_known, run.n_items)
+        official = _format_complete_rate(run.official_pass, run.official_known, run.n_items)
+        corrected = _format_complete_rate(run.effective_pass, run.effective_known, run.n_items)
         line: list[StyledText] = [(name, ""), (official.rjust(10), ""), (corrected.rjust(10), "strong")]
         if (estimate := overview.estimates.get(run.run)) is not None:
             line += _estimate_cells(estimate, run, bar_cells)
@@ -392,7 +392,7 @@ def _estimate_cells(estimate: PassRateEstimate, run: RunRow, bar_cells: int) -> 
     return (*figure, (" ", ""), *interval_bar(low, estimate.estimated, high, (0, 1), bar_cells, mark))
 
 
-def _short_rate(passes: int, known: int, items: int) -> str:
+def _format_complete_rate(passes: int, known: int, items: int) -> str:
     return f"{100 * passes / known:.1f} %" if known and known == items else symbols().none
 
 

@@ -242,7 +242,7 @@ def _group_rows(group: CalibrationGroup) -> Iterator[FigureRow]:
         yield replace(row, cell=cell, explanation=meaning)
     for rate in sorted(calibration.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric)):
         value, interval = map(replace_missing, format_measure(rate))
-        items = _unique_items(pair for pair in group.pairs if _is_counted(pair, rate.metric))
+        items = _unique_items(pair for pair in group.pairs if _is_in_denominator(pair, rate.metric))
         row = _figure_row(f"  {MEASURE_LABELS[rate.metric]}", items, value, interval, n=rate.n)
         meaning = _explain_measure(calibration, rate.metric, source)
         yield replace(row, interval=make_interval(rate.low, rate.value, rate.high), explanation=meaning)
@@ -277,7 +277,7 @@ def _figure_row(
     return FigureRow([(name, style), (value, "strong"), (interval, "dim"), (f"{n:,}", "")], items)
 
 
-def _is_counted(pair: VerdictPair, measure: MeasureName) -> bool:
+def _is_in_denominator(pair: VerdictPair, measure: MeasureName) -> bool:
     if measure in ("tpr", "tnr"):
         return pair.human is (measure == "tpr")
     return measure != "precision" or pair.automatic is True

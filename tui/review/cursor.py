@@ -41,7 +41,7 @@ def find_hits(blocks: Sequence[Block], text: str, cells: int) -> list[SearchHit]
     return hits
 
 
-def _folds_showing(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
+def _folds_to_show(hit: SearchHit, blocks: Sequence[Block]) -> dict[str, bool]:
     block = next(block for block in blocks if block.key == hit.key)
     opens_in_place = hit.row >= 0 and block.foldable and not block.opens_pager
     keys = {block.parent, enclosing_call(hit.key), hit.key if opens_in_place else None}
@@ -256,6 +256,6 @@ class Cursor:
             start = order.get(self.block.key, 0)
             hit = next((hit for hit in hits if order[hit.key] >= start), hits[0])
         self._last_hit = hit
-        self.options = replace(self.options, folds={**self.options.folds, **_folds_showing(hit, blocks)})
+        self.options = replace(self.options, folds={**self.options.folds, **_folds_to_show(hit, blocks)})
         self.rebuild(key=hit.key)
         return SearchResult(hits.index(hit) + 1, len(hits), hit.row)

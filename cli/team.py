@@ -38,8 +38,8 @@ def find_link(workspace: Workspace) -> TeamLink | None:
     entry = _read_entries().get(_key_of(workspace))
     if entry is None:
         return None
-    from fcreview.store.team.address import parse_server_url
     from fcreview.store.team.exchange import TeamLink
+    from fcreview.store.team.server import parse_server_url
 
     try:
         return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])

@@ -121,7 +121,7 @@ class UnblindedAnalysis:
     def find_unreviewed(self, view: View) -> list[int]:
         """Return the numbers of the view's items that the current annotator has not reviewed, in item order."""
         items = self._query(lambda: item_order.fetch_items(self._connection, view))
-        return [item for item, *_ in self._query(lambda: self._reviews.find_unreviewed(items))]
+        return [item for item, *_ in self._query(lambda: self._reviews.items.find_unreviewed(items))]
 
     def fetch_audit_input(self, view: View) -> golden_audit.AuditInput:
         """Return the questions of the view's runs with all answers, to find wrong golden answers."""

@@ -46,7 +46,7 @@ from fcreview.store.queries.summaries import (
 )
 from fcreview.store.queues.queue_file import QueueItemTable
 from fcreview.store.reviews.decision_cache import attach_cache
-from fcreview.store.reviews.review_tables import ReviewTables, open_review_tables
+from fcreview.store.reviews.review_tables import ReviewTables
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, ItemDetail, ItemMatch, QueueRow, RunRow, View, decode_item
 from fcreview.store.workspace import Workspace
 
@@ -93,7 +93,7 @@ class Store:
         """Whether the store was written by this user or this user's group."""
         self.lock = threading.RLock()
         """Acquire it for every use of `connection`, because all threads share its temporary tables."""
-        self.reviews: ReviewTables = open_review_tables(connection, workspace, annotator, policy)
+        self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False
         """Whether `interrupt` was called during the running query."""
         self._is_locked = False

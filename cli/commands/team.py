@@ -26,9 +26,8 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.store.team.address import ServerAddress
     from fcreview.store.team.exchange import Exchange
-    from fcreview.store.team.server import TeamServer
+    from fcreview.store.team.server import ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
 
 WATCH_SECONDS = 2.0
@@ -65,8 +64,7 @@ def create(
     if local:
         _print_local_commands(project or "pilot")
         return
-    from fcreview.store.team.address import parse_server_url
-    from fcreview.store.team.server import REVEAL_RULES, create_team
+    from fcreview.store.team.server import REVEAL_RULES, create_team, parse_server_url
 
     if not url or not project:
         raise UsageError("team create needs a URL and --project. Try fcreview team create --local")
@@ -130,9 +128,8 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
 
     Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
     """
-    from fcreview.store.team.address import parse_server_url
     from fcreview.store.team.exchange import TeamLink
-    from fcreview.store.team.server import TeamError, TeamServer
+    from fcreview.store.team.server import TeamError, TeamServer, parse_server_url
     from fcreview.store.workspace import check_annotator
 
     here = _locate(path, workspace)

@@ -43,8 +43,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fcreview.model.review import Event
-    from fcreview.stats.posterior import SampleOutcome
-    from fcreview.store.queues.queue_file import QueueFile, QueueItem
+    from fcreview.store.queues.queue_file import QueueItem
     from fcreview.store.reviews.review_index import EventIndex
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
@@ -77,8 +76,7 @@ class QueueSample:
         (`automatic`).
         """
         stratum = self.strata[content_key]
-        probabilities = {each.name: each.probability for each in self.queue.strata}
-        not_drawn = 1.0 - probabilities[stratum]
+        not_drawn = 1.0 - next(each.probability for each in self.queue.strata if each.name == stratum)
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
         for queue in self.extensions:
             if any(all(run[name] == getattr(key, name) for name in RUN_KEY_FIELDS) for run in queue.design.runs):

@@ -22,7 +22,6 @@ from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:
     from fcreview.store.reviews.review_tables import ReviewTables
-    from fcreview.store.rows import ItemDetail, QueueRow
 
 
 _QUESTION_COLUMNS = "id, category, benchmark, generation, language"
@@ -326,13 +325,10 @@ def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool
         ' WHERE i.item BETWEEN ? AND ? AND i."group" = ? AND i.category = ? ORDER BY i.item LIMIT ?',
         [row.run << 32, (row.run + 1 << 32) - 1, row.group, row.category, MAX_SIBLINGS],
     ).fetchall()
-    siblings = []
-    for item, item_id, own, automatic in found:
-        verdict = parse_json(own)
-        if verdict is None and not blind:
-            verdict = automatic
-        siblings.append(Sibling(item, item_id, verdict))
-    return siblings
+    return [
+        Sibling(item, item_id, parse_json(own) if own is not None or blind else automatic)
+        for item, item_id, own, automatic in found
+    ]
 
 
 def restrict_row_to_repetition(row: QueueRow, item_number: int, reviews: ReviewTables, *, blind: bool) -> QueueRow:

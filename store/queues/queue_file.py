@@ -339,7 +339,7 @@ def measure_progress(
 
 
 def _has_verdict(key: ItemKey, item: int, annotator: str, reviews: ReviewTables, presentation: int) -> bool:
-    reference = next((each for each in reviews.items_with(key) if each.item == item), None)
+    reference = next((each for each in reviews.items.items_with(key) if each.item == item), None)
     if reference is None:
         return False
     hashes = reference.prediction_hash, reference.golden_hash

@@ -83,6 +83,10 @@ class ItemIndex:
         return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
 
     def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
+        """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator.
+
+        If a review counts for the same item in several runs of a model, the item is returned once.
+        """
         found: dict[tuple[ItemKey, str, str], int] = {}
         for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(_UNREVIEWED, [list(items)]):
             key = ItemKey(*self._run_keys[run], category, item_id)

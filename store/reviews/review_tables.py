@@ -55,29 +55,24 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-def open_review_tables(
-    connection: DuckDBPyConnection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
-) -> ReviewTables:
-    """Create the review tables on a connection with the tables of `schema.sql`, and fill them from the journals.
-
-    The connection must still have access to files, because a cache may be attached.
-    """
-    tables = ReviewTables(connection, annotator, policy)
-    with pause_garbage_collection():
-        tables.fill_from_journals(JournalReader(workspace), workspace)
-    return tables
-
-
 class ReviewTables:
     """Keeps the review tables up to date with the journals. Not thread-safe."""
 
-    def __init__(self, connection: DuckDBPyConnection, annotator: str | None, policy: Policy) -> None:
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        workspace: Workspace,
+        annotator: str | None = None,
+        policy: Policy = UNANIMOUS,
+    ) -> None:
+        """Create the review tables on a connection with the tables of `schema.sql`, and fill them from the journals.
+
+        If the cache is attached to the connection, it is used, and only the events that were appended since are read.
+        """
         self.annotator = annotator
         self.policy = policy
-        self.reader: JournalReader | None = None
         self._connection = connection
-        self._items = ItemIndex(connection)
-        self._events = EventIndex(self._items)
+        self._reader = JournalReader(workspace)
         self._unread: dict[str, JournalPrefix] = {}
         """File name -> journal prefix. The decisions from these prefixes came from the cache, and the events have not
         been read."""
@@ -85,31 +80,28 @@ class ReviewTables:
         """Events whose decisions are in `human_labels`, but that have no rows in `review_events` yet."""
         self._has_sql_views = False
         self._is_cache_outdated = False
+        with pause_garbage_collection():
+            self._create_tables()
+            inputs = decision_cache.describe_cache_inputs(connection, annotator, policy)
+            self._unread = (decision_cache.load_decisions(connection, workspace, inputs) if inputs else None) or {}
+            if self._unread:
+                self.refresh()
+            else:
+                self._decide_all(self._reader.read())
 
     @property
     def warnings(self) -> list[str]:
         """One message for each journal line that was skipped, and for each break of a chain."""
-        return self.reader.warnings if self.reader else []
-
-    def fill_from_journals(self, reader: JournalReader, workspace: Workspace) -> None:
-        """Fill the tables from the cache and the events that were appended since, or from the journals alone."""
-        self.reader = reader
-        self._create_tables()
-        inputs = decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy)
-        self._unread = (decision_cache.load_decisions(self._connection, workspace, inputs) if inputs else None) or {}
-        if self._unread:
-            self.refresh()
-        else:
-            self._decide_all(reader.read())
+        return self._reader.warnings
 
     def save_cache(self, workspace: Workspace) -> None:
         """Write the cache, if it is outdated and the number of events makes it worthwhile."""
-        if self.reader is None or not self._is_cache_outdated or len(self._events) < decision_cache.MIN_EVENTS:
+        if not self._is_cache_outdated or len(self._events) < decision_cache.MIN_EVENTS:
             return
         self.refresh()
         self._is_cache_outdated = False
         inputs = decision_cache.describe_cache_inputs(self._connection, self.annotator, self.policy)
-        prefixes = self.reader.verified_prefixes()
+        prefixes = self._reader.verified_prefixes()
         if inputs and prefixes:
             decision_cache.save_decisions(self._connection, workspace, inputs, prefixes)
 
@@ -136,28 +128,28 @@ class ReviewTables:
         self._is_cache_outdated = True
         self._add_to_index(events)
         keys = list(self._events.by_key)
-        self._items.load_keys(keys)
+        self.items.load_keys(keys)
         self._write_decisions(keys)
 
     def _create_tables(self) -> None:
-        self._items = ItemIndex(self._connection)
-        self._events = EventIndex(self._items)
+        self.items = ItemIndex(self._connection)
+        self._events = EventIndex(self.items)
         self._unread, self._events_without_rows = {}, []
         for statement in (*REVIEW_TABLES, HUMAN_VIEW):
             self._connection.execute(statement)
 
     def _read_cached_events(self) -> None:
         """Read the events whose decisions came from the cache, unless they have been read."""
-        if not self._unread or self.reader is None:
+        if not self._unread:
             return
         unread, self._unread = self._unread, {}
         with pause_garbage_collection():
-            events = self.reader.read_verified(unread)
+            events = self._reader.read_verified(unread)
             if events is None:  # a journal has changed since the cache was loaded
-                self.rebuild(self.reader.read())
+                self.rebuild(self._reader.read())
                 return
             self._add_to_index(events)
-            self._items.load_keys(list(self._events.by_key))
+            self.items.load_keys(list(self._events.by_key))
             self._load_roll_up_contexts(self._events.by_key)
 
     def add(self, events: Iterable[Event]) -> int:
@@ -167,7 +159,7 @@ class ReviewTables:
         if new:
             self._is_cache_outdated = True
             keys = list(dict.fromkeys(event.key for event in new))
-            self._items.load_missing_keys(keys)
+            self.items.load_missing_keys(keys)
             for key in keys:
                 self._events.sort_events_on(key)
             self._write_decisions(keys, replace=True)
@@ -175,11 +167,11 @@ class ReviewTables:
 
     def refresh(self) -> int:
         """Add the events that this and other processes appended since the last call, and return their number."""
-        if self.reader is None or (self._unread and not self.reader.has_changed_since(self._unread)):
+        if self._unread and not self._reader.has_changed_since(self._unread):
             return 0
         self._read_cached_events()
-        events = self.reader.read()
-        if self.reader.replaced:
+        events = self._reader.read()
+        if self._reader.replaced:
             self.rebuild(events)
             return len(events)
         return self.add(events)
@@ -189,12 +181,9 @@ class ReviewTables:
         self._read_cached_events()
         return self._events
 
-    def items_with(self, key: ItemKey) -> Sequence[ItemReference]:
-        return self._items.items_with(key)
-
     def reviewed_keys(self) -> Iterator[tuple[ItemKey, Sequence[ItemReference]]]:
         """Yield the key of every reviewed item, with the items that have it."""
-        return ((key, self._items.items_with(key)) for key in self.events.by_key)
+        return ((key, self.items.items_with(key)) for key in self.events.by_key)
 
     def has_seen_verdicts(self, item: int, annotator: str, presentation: int = 1) -> bool:
         """Return whether the annotator has seen other verdicts on the item, even in blind mode.
@@ -207,18 +196,11 @@ class ReviewTables:
 
     def roll_up_context(self, item: int) -> RollUpContext:
         self._read_cached_events()
-        return self._items.roll_up_context(item)
+        return self.items.roll_up_context(item)
 
     def key_and_hashes(self, item: int) -> tuple[ItemKey, str, str]:
         """Return the key, prediction hash and golden hash of an item. Raises KeyError if it does not exist."""
-        return self._items.key_and_hashes(item)
-
-    def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
-        """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator.
-
-        If a review counts for the same item in several runs of a model, the item is returned once.
-        """
-        return self._items.find_unreviewed(items)
+        return self.items.key_and_hashes(item)
 
     def _add_to_index(self, events: Iterable[Event]) -> list[Event]:
         new = self._events.add(events)
@@ -230,7 +212,7 @@ class ReviewTables:
         rows = [row for key in keys for row in self._decision_rows(key)]
         with self._transaction():
             if replace:
-                delete_decisions(self._connection, [each.item for key in keys for each in self._items.items_with(key)])
+                delete_decisions(self._connection, [each.item for key in keys for each in self.items.items_with(key)])
             insert_decisions(self._connection, rows)
 
     @contextlib.contextmanager
@@ -248,22 +230,22 @@ class ReviewTables:
         with_parts = [
             key for key in keys if any((e.target, e.criterion) != ITEM_CORRECT for e in self._events.by_key[key])
         ]
-        self._items.load_roll_up_contexts(with_parts)
+        self.items.load_roll_up_contexts(with_parts)
 
     def _event_rows(self, event: Event) -> Iterator[EventRow]:
         line = orjson.dumps(event, default=tuple).decode()
-        references = self._items.items_with(event.key)
+        references = self.items.items_with(event.key)
         current = [each.item for each in references if not is_stale(event, each.prediction_hash, each.golden_hash)]
         items: list[int | None] = [*(current or [each.item for each in references])]
         for item in items or [None]:
             yield item, bool(references) and not current, line
 
     def _decision_rows(self, key: ItemKey) -> Iterator[dict[str, Any]]:
-        for item, *hashes in self._items.items_with(key):
+        for item, *hashes in self.items.items_with(key):
             opinions = self._events.opinions_on(key, *hashes)
             if not opinions:
                 continue
-            context = self._items.roll_up_context(item)
+            context = self.items.roll_up_context(item)
             decisions = decide(opinions, context, self.annotator, self.policy)
             if any(opinion.bulk for opinion in opinions):
                 individual = self._events.opinions_on(key, *hashes, with_bulk=False)

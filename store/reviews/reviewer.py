@@ -98,7 +98,7 @@ class Reviewer:
             raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
             self._store.reviews.refresh()
-            reviews = self._store.reviews.find_unreviewed(items)
+            reviews = self._store.reviews.items.find_unreviewed(items)
             overridden = self._store.find_overrides([(item, annotation) for item, *_ in reviews])
         subjects = [
             (key, prediction_hash, golden_hash, replace(annotation, overrules=overrides))

@@ -21,12 +21,10 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.safe_files import MAX_JOURNAL_BYTES, check_file_size
 from fcreview.store.reviews.journal import Journal, LineError, lock_journal, parse_line
-from fcreview.store.team.server import Membership, TeamError, TeamServer
+from fcreview.store.team.server import Membership, PulledLine, ServerAddress, TeamError, TeamServer
 from fcreview.store.workspace import AnnotatorError, AnnotatorState, check_annotator, is_same_filename
 
 if TYPE_CHECKING:
-    from fcreview.store.team.address import ServerAddress
-    from fcreview.store.team.server import PulledLine, TeamServer
     from fcreview.store.workspace import Workspace
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.team.address import ServerAddress
 from fcreview.store.team.exchange import Exchange, TeamLink
+from fcreview.store.team.server import ServerAddress
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.team.private_server import PostgresServer, find_binaries, start_server
 

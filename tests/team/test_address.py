@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.team.address import AddressError, ServerAddress, parse_server_url
-from fcreview.store.team.server import TeamError, TeamServer
+from fcreview.store.team.server import AddressError, ServerAddress, TeamError, TeamServer, parse_server_url
 from tests.team.conftest import PASSWORD, MakeTeam, PostgresServer
 
 

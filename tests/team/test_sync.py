@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fcreview.store.team import sync
-from fcreview.store.team.address import ServerAddress
 from fcreview.store.team.exchange import TeamLink
+from fcreview.store.team.server import ServerAddress
 from fcreview.store.team.sync import SyncStatus, TeamSync
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill

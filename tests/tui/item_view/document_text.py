@@ -34,20 +34,21 @@ def make_item(golden: list[Call], predicted: list[Call], **fields: Any) -> Item:
     )
 
 
-def make_detail(of: Item, **fields: Any) -> ItemDetail:
+def make_detail(item: Item, **fields: Any) -> ItemDetail:
     """Return the details of a copy of the item, as the store would."""
-    of = deepcopy(of)
+    item = deepcopy(item)
     row = QueueRow(
-        item=1, run=1, seq=0, id=of.id, category=of.category, model="gpt-4o", official=of.official, rule=of.rule,
-        judge=of.judge, error_type=of.error_type, rule_error_type=of.rule_error_type, n_golden=len(of.golden),
-        n_predicted=len(of.predicted), n_issues=len(of.issues),
+        item=1, run=1, seq=0, id=item.id, category=item.category, model="gpt-4o",
+        official=item.official, rule=item.rule, judge=item.judge,
+        error_type=item.error_type, rule_error_type=item.rule_error_type,
+        n_golden=len(item.golden), n_predicted=len(item.predicted), n_issues=len(item.issues),
     )  # fmt: skip
-    key = ItemKey(benchmark="BFCL", generation="V4", language="en", model="gpt-4o", category=of.category, id=of.id)
-    return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), of, **fields)
+    key = ItemKey(benchmark="BFCL", generation="V4", language="en", model="gpt-4o", category=item.category, id=item.id)
+    return ItemDetail(row, key, Run("BFCL", "V4", "en", "gpt-4o", "runs"), item, **fields)
 
 
-def document_lines(of: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
-    blocks = build_document(of, "alice", DisplayOptions(**options))
+def document_lines(detail: ItemDetail, cells: int = 80, **options: Any) -> list[str]:
+    blocks = build_document(detail, "alice", DisplayOptions(**options))
     return [plain_text(line).rstrip() for block in blocks for line in block.lines(cells - 1)]
 
 

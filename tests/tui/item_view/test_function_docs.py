@@ -53,23 +53,23 @@ def test_unavailable_function_is_listed_with_closest_name() -> None:
 
 
 def test_functions_are_listed_without_calls() -> None:
-    of = Item("special_irrelevant_6", "special", functions=FUNCTIONS)
-    of.messages = [Message(0, -1, "user", "Hedge."), Message(0, 0, "assistant", "I cannot.")]
-    lines = available_lines(document_lines(make_detail(of)))
+    item = Item("special_irrelevant_6", "special", functions=FUNCTIONS)
+    item.messages = [Message(0, -1, "user", "Hedge."), Message(0, 0, "assistant", "I cannot.")]
+    lines = available_lines(document_lines(make_detail(item)))
     assert lines[1:] == ["  maps.find(query)", "  get_weather(day, [city])", "  ls()"]
-    cursor = Cursor(make_detail(of), "alice")
+    cursor = Cursor(make_detail(item), "alice")
     every = cursor.show_next_docs()
     assert every is not None and every.key == "offer"
     assert [b.key for b in cursor.blocks if b.key.endswith("/document")] == [f"offer/{n}/document" for n in range(3)]
 
 
 def test_unused_functions_are_folded_if_there_are_many() -> None:
-    of = item_calling("get_weather")
-    of.functions = [*FUNCTIONS, *(function_doc(f"f{n}", "a") for n in range(20))]
-    lines = available_lines(document_lines(make_detail(of)))
+    item = item_calling("get_weather")
+    item.functions = [*FUNCTIONS, *(function_doc(f"f{n}", "a") for n in range(20))]
+    lines = available_lines(document_lines(make_detail(item)))
     assert lines[1] == "= get_weather(day, [city])  golden, predicted"
     assert lines[2].startswith("  and 22 more: maps.find, ls, f0, f1")
-    assert "  f7(a)" in available_lines(document_lines(make_detail(of), folds={"offer/others": False}))
+    assert "  f7(a)" in available_lines(document_lines(make_detail(item), folds={"offer/others": False}))
 
 
 def shown_docs(cursor: Cursor) -> str:
@@ -91,19 +91,19 @@ def test_docs_keys_cycle_and_choice_stays_for_next_item() -> None:
 
 
 def test_docs_of_a_turn_belong_to_its_own_function() -> None:
-    made = Item(
+    item = Item(
         "multi_turn_base_18",
         "multi",
         n_turns=3,
         functions=[function_doc("cat"), function_doc("diff"), function_doc("cp")],
     )
     for turn, name in enumerate(("cp", "cat", "diff")):
-        made.messages += [Message(turn, -1, "user", "Go on. " * 9), Message(turn, 0, "tool", "ok")]
-        made.messages += [Message(turn, step, "assistant", "Well.") for step in (1, 2, 3)]
-        made.golden.append(golden_call(name, 0, turn))
-    made.pairs = align_turns(made.golden, [])
-    made.extra.failing_turn = 2
-    cursor = Cursor(make_detail(made), "alice")
+        item.messages += [Message(turn, -1, "user", "Go on. " * 9), Message(turn, 0, "tool", "ok")]
+        item.messages += [Message(turn, step, "assistant", "Well.") for step in (1, 2, 3)]
+        item.golden.append(golden_call(name, 0, turn))
+    item.pairs = align_turns(item.golden, [])
+    item.extra.failing_turn = 2
+    cursor = Cursor(make_detail(item), "alice")
     assert cursor.block.key == "turn:3"
     assert cursor.move_to_turn(-1) and cursor.block.folded
     about = cursor.show_next_docs()
@@ -112,10 +112,10 @@ def test_docs_of_a_turn_belong_to_its_own_function() -> None:
 
 
 def test_footer_describes_parameter_at_cursor() -> None:
-    of = item_calling("get_weather")
+    item = item_calling("get_weather")
 
     def footer(key: str, free: int = 4) -> list[str]:
-        return [plain_text(line).rstrip("─ ") for line in footer_lines(IndexedItem(of), key, 79, free)]
+        return [plain_text(line).rstrip("─ ") for line in footer_lines(IndexedItem(item), key, 79, free)]
 
     lines = footer("turn:1/call:1/arg:city")
     assert lines == [
@@ -129,14 +129,14 @@ def test_footer_describes_parameter_at_cursor() -> None:
 
 
 def test_footer_shows_whole_docs_if_they_fit() -> None:
-    of = IndexedItem(item_calling("get_weather"))
-    whole = [plain_text(line).rstrip("─ ") for line in footer_lines(of, "turn:1/call:1/arg:city", 79, 12)]
+    indexed_item = IndexedItem(item_calling("get_weather"))
+    whole = [plain_text(line).rstrip("─ ") for line in footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, 12)]
     assert whole[0] == "── docs of get_weather" and f"  {symbols().arrow} city  string" in whole
-    assert next(plain_text(line) for line in footer_lines(of, "turn:1/call:1", 79, 12)).startswith("── docs")
-    assert footer_lines(of, "turn:1", 79, 12) == []
+    assert next(plain_text(line) for line in footer_lines(indexed_item, "turn:1/call:1", 79, 12)).startswith("── docs")
+    assert footer_lines(indexed_item, "turn:1", 79, 12) == []
     fits = len(whole) + 1
-    assert len(footer_lines(of, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
-    assert footer_lines(of, "turn:1/call:1", 79, fits - 1) == []
+    assert len(footer_lines(indexed_item, "turn:1/call:1/arg:city", 79, fits - 1)) < len(whole)
+    assert footer_lines(indexed_item, "turn:1/call:1", 79, fits - 1) == []
 
 
 def test_docs_of_many_parameters_include_the_one_at_cursor() -> None:

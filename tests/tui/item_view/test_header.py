@@ -16,9 +16,9 @@ from tests.tui.item_view.document_text import WEATHER, make_detail
 
 
 def test_narrow_header_keeps_verdicts_and_position() -> None:
-    of = make_detail(WEATHER)
-    of.row.id = "live_multiple_1045-273-0-with-a-long-tail"
-    line = plain_text(header_line(of, 1044, 14850, 80))
+    detail = make_detail(WEATHER)
+    detail.row.id = "live_multiple_1045-273-0-with-a-long-tail"
+    line = plain_text(header_line(detail, 1044, 14850, 80))
     assert display_width(line) <= 80
     for mark in ("official ✗", "recomp. ✗", "you –", "1,045/14,850", "live_m", "long-tail"):
         assert mark in line
@@ -26,14 +26,14 @@ def test_narrow_header_keeps_verdicts_and_position() -> None:
 
 @pytest.mark.parametrize("cells", [60, 80, 100, 120, 160])
 def test_header_keeps_usual_ids_and_adds_facts_if_they_fit(cells: int) -> None:
-    of = make_detail(WEATHER)
-    of.row.id = "simple_python_17"
-    line = plain_text(header_line(of, 3, 640, cells))
+    detail = make_detail(WEATHER)
+    detail.row.id = "simple_python_17"
+    line = plain_text(header_line(detail, 3, 640, cells))
     assert display_width(line) <= cells
     assert line.startswith(" simple_python_17 ") and "4/640" in line and "–" in line.partition("you ")[2][:3]
     assert (" FAIL " in line) is (cells >= 80)
-    assert (of.item.category in line) is (cells >= 100)
-    alone = plain_text(header_line(of, 3, 640, cells, names_item=False))
+    assert (detail.item.category in line) is (cells >= 100)
+    alone = plain_text(header_line(detail, 3, 640, cells, names_item=False))
     assert "simple_python_17" not in alone and alone.startswith(" 4/640 ")
 
 
@@ -43,14 +43,14 @@ def test_blind_header_says_that_verdicts_are_hidden() -> None:
 
 
 def test_header_omits_judge_without_verdict() -> None:
-    of = make_detail(WEATHER)
-    of.row.judge = None
+    detail = make_detail(WEATHER)
+    detail.row.judge = None
     assert "judge  FAIL " in plain_text(
-        header_line(dataclasses.replace(of, row=dataclasses.replace(of.row, judge=False)), 0, 9, 80)
+        header_line(dataclasses.replace(detail, row=dataclasses.replace(detail.row, judge=False)), 0, 9, 80)
     )
-    of.item.verdicts = [verdict for verdict in of.item.verdicts if verdict.source != "judge"]
-    assert "judge" not in plain_text(header_line(of, 0, 9, 80))
-    assert "judge" not in plain_text(header_line(of, 0, 9, 160))
+    detail.item.verdicts = [verdict for verdict in detail.item.verdicts if verdict.source != "judge"]
+    assert "judge" not in plain_text(header_line(detail, 0, 9, 80))
+    assert "judge" not in plain_text(header_line(detail, 0, 9, 160))
 
 
 def test_status_and_key_line_fit_and_name_the_target() -> None:
@@ -72,8 +72,8 @@ UUID = "0b8f2c64-7f0e-4a55-9a57-2d6c1a1d9e3f"
 
 @pytest.mark.parametrize(("cells", "shown"), [(160, UUID), (70, "0b8f"), (60, "0b8f")])
 def test_long_group_id_is_cut_in_its_middle(cells: int, shown: str) -> None:
-    of = make_detail(WEATHER)
-    of.item.group = UUID
-    (line,) = map(plain_text, summary_lines(of, cells))
+    detail = make_detail(WEATHER)
+    detail.item.group = UUID
+    (line,) = map(plain_text, summary_lines(detail, cells))
     assert f"group {shown}" in line and f"{UUID[-5:]} " in line and display_width(line) <= cells
     assert line.endswith("gpt-4o · BFCL V4") and (UUID in line) == (cells == 160)

@@ -51,9 +51,11 @@ def test_columns_stay_close_at_160_columns() -> None:
 def test_five_states_differ_without_colour() -> None:
     wanted = [golden_call("f", same=1, far="a", gone=2, left=AcceptedValues([5], optional=True))]
     given = [predicted_call("f", same=1, far="b", more=4)]
-    of = make_item(wanted, given)
-    of.pairs[0].diff[0].state = "~"  # as for an argument that a benchmark accepts although it differs
-    shown = {line[2:6]: line for line in document_lines(make_detail(of)) if line[:2] in ("= ", "~ ", "! ", "- ", "+ ")}
+    item = make_item(wanted, given)
+    item.pairs[0].diff[0].state = "~"  # as for an argument that a benchmark accepts although it differs
+    shown = {
+        line[2:6]: line for line in document_lines(make_detail(item)) if line[:2] in ("= ", "~ ", "! ", "- ", "+ ")
+    }
     assert {key: line[0] for key, line in shown.items()} == {
         "same": "=", "far ": "~", "gone": "-", "left": "=", "more": "+",
     }  # fmt: skip
@@ -63,8 +65,8 @@ def test_five_states_differ_without_colour() -> None:
 
 
 def test_columns_are_aligned_with_wide_characters() -> None:
-    of = make_item([golden_call("f", 城市="杭州市", a="x")], [predicted_call("f", 城市="杭州", a="y")])
-    lines = document_lines(make_detail(of))
+    item = make_item([golden_call("f", 城市="杭州市", a="x")], [predicted_call("f", 城市="杭州", a="y")])
+    lines = document_lines(make_detail(item))
     marks = {"  argument": "predicted", "! 城市": '"杭州"', "! a": '"y"'}
     rows = [(line, mark) for start, mark in marks.items() for line in lines if line.startswith(start)]
     assert len({display_width(line[: line.index(mark)]) for line, mark in rows}) == 1
@@ -73,8 +75,8 @@ def test_columns_are_aligned_with_wide_characters() -> None:
 
 def test_long_values_are_stacked_around_their_first_difference() -> None:
     long = "x" * 700 + " FROM "
-    of = make_item([golden_call("query", sql=long + "a WHERE b")], [predicted_call("query", sql=long + "c WHERE b")])
-    lines = document_lines(make_detail(of))
+    item = make_item([golden_call("query", sql=long + "a WHERE b")], [predicted_call("query", sql=long + "c WHERE b")])
+    lines = document_lines(make_detail(item))
     at = lines.index("! sql   first difference at character 708")
     assert lines[at + 1].startswith("    golden     …")
     side = next(n for n in range(at + 2, at + 5) if lines[n].startswith("    predicted  …"))
@@ -83,8 +85,8 @@ def test_long_values_are_stacked_around_their_first_difference() -> None:
 
 
 def test_missing_and_extra_calls_are_marked() -> None:
-    of = make_item([golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=1)])
-    lines = document_lines(make_detail(of))
+    item = make_item([golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=1)])
+    lines = document_lines(make_detail(item))
     assert lines[2] == "= turn 1 · call 1 of 2 · a(x=1)"
     assert "b · - missing ─" in lines[3]
     assert lines[5].split() == ["-", "y", "2", "(missing)"]
@@ -106,11 +108,11 @@ def test_long_function_name_is_cut_before_the_facts_of_its_call(cells: int) -> N
 
 def test_equal_arguments_are_folded_if_there_are_many() -> None:
     values = {f"p{n}": n for n in range(12)}
-    of = make_detail(make_item([golden_call("f", **values, q=1)], [predicted_call("f", **values, q=2)]))
-    folded = document_lines(of)
+    detail = make_detail(make_item([golden_call("f", **values, q=1)], [predicted_call("f", **values, q=2)]))
+    folded = document_lines(detail)
     assert "= 12 equal: p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11" in folded
     assert not any(line.startswith("= p3 ") for line in folded)
-    assert any(line.startswith("= p3 ") for line in document_lines(of, folds={"turn:1/call:1/equal": False}))
+    assert any(line.startswith("= p3 ") for line in document_lines(detail, folds={"turn:1/call:1/equal": False}))
 
 
 def test_undecodable_prediction_shows_text_and_error() -> None:
@@ -122,45 +124,45 @@ def test_undecodable_prediction_shows_text_and_error() -> None:
 
 
 def test_differing_official_and_recomputed_verdicts_are_both_shown() -> None:
-    of = make_item(
+    item = make_item(
         [golden_call("f")], [predicted_call("f")], official=False, rule=True, error_type="value_error:string"
     )
-    of.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
-    lines = document_lines(make_detail(of))
+    item.verdicts = [Verdict("official", False, error_type="value_error:string"), Verdict("rule", True)]
+    lines = document_lines(make_detail(item))
     assert "── official ✗  recomputed ✓  verdicts differ ─" in "".join(lines)
     assert "  official    value_error:string" in lines
     assert "  recomputed  pass" in lines
 
 
 def test_error_type_is_not_repeated_before_its_reason() -> None:
-    of = make_item([golden_call("f")], [predicted_call("f")], official=False, error_type="stop_early")
-    of.verdicts = [Verdict("official", False, error_type="stop_early", rationale="stop_early: Stop early.")]
-    assert "  stop_early: Stop early." in document_lines(make_detail(of))
+    item = make_item([golden_call("f")], [predicted_call("f")], official=False, error_type="stop_early")
+    item.verdicts = [Verdict("official", False, error_type="stop_early", rationale="stop_early: Stop early.")]
+    assert "  stop_early: Stop early." in document_lines(make_detail(item))
 
 
 def test_missing_recomputed_verdict_has_its_reason() -> None:
-    of = make_item([], [], official=True, rule_note="multi-turn verdicts are imported, not recomputed")
+    item = make_item([], [], official=True, rule_note="multi-turn verdicts are imported, not recomputed")
     assert "  no recomputed verdict: multi-turn verdicts are imported, not recomputed" in document_lines(
-        make_detail(of)
+        make_detail(item)
     )
 
 
 def test_hidden_verdicts_leave_no_trace() -> None:
-    of = make_detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
-    of.item.extra.metadata["answers"] = "Hangzhou"
-    shown = "\n".join(document_lines(of, hide_verdicts=True))
+    detail = make_detail(WEATHER, opinions=[Opinion(annotator="bob", verdict=False, note="Bob's word")])
+    detail.item.extra.metadata["answers"] = "Hangzhou"
+    shown = "\n".join(document_lines(detail, hide_verdicts=True))
     for word in ("official", "recomputed", "judge", "✗", "value_error", "Bob", "answers"):
         assert word not in shown
-    assert "✗" not in plain_text(header_line(of, 2, 640, 80, hide_verdicts=True))
-    del of.item.extra.metadata["answers"]
+    assert "✗" not in plain_text(header_line(detail, 2, 640, 80, hide_verdicts=True))
+    del detail.item.extra.metadata["answers"]
 
 
 def test_metadata_is_last_with_one_line_a_field_and_sizes() -> None:
-    of = make_item([golden_call("f", a=1)], [predicted_call("f", a=1)])
-    of.extra = Extra(
+    item = make_item([golden_call("f", a=1)], [predicted_call("f", a=1)])
+    item.extra = Extra(
         score_record=RecordLocation("s.json", 2), metadata={"config": {"deep": ["x" * 50] * 40}, "path": ["a.b"]}
     )
-    lines = document_lines(make_detail(of))
+    lines = document_lines(make_detail(item))
     assert lines[-4].startswith("── metadata ──")
     assert lines[-3].startswith('  config  {"deep": ["xxx')
     assert lines[-3].endswith("  2.2 KB, enter to open")
@@ -171,9 +173,9 @@ def test_metadata_is_last_with_one_line_a_field_and_sizes() -> None:
 
 @pytest.mark.parametrize("hidden", [False, True])
 def test_final_answer_is_shown_below_accepted_answers(hidden: bool) -> None:
-    of = make_item([], [])
-    of.extra = Extra(accepted_answers=["dark green", 7], final_answer="green \x1b[2J")
-    lines = document_lines(make_detail(of), hide_verdicts=hidden)
+    item = make_item([], [])
+    item.extra = Extra(accepted_answers=["dark green", 7], final_answer="green \x1b[2J")
+    lines = document_lines(make_detail(item), hide_verdicts=hidden)
     at = next(n for n, line in enumerate(lines) if line.startswith("── final answer ──"))
     assert lines[at + 1 : at + 3] == ['golden  "dark green" or 7', "answer  green ␛[2J"]
     assert not any(line.startswith("── metadata") for line in lines)
@@ -187,14 +189,16 @@ def test_arguments_of_undecodable_call_are_not_called_missing() -> None:
 
 
 def test_hostile_text_is_sanitized_and_no_markup() -> None:
-    of = make_item([golden_call(HOSTILE, **{HOSTILE: HOSTILE})], [predicted_call(HOSTILE, **{HOSTILE: HOSTILE + "!"})])
-    of.id = of.category = of.error_type = HOSTILE
+    item = make_item(
+        [golden_call(HOSTILE, **{HOSTILE: HOSTILE})], [predicted_call(HOSTILE, **{HOSTILE: HOSTILE + "!"})]
+    )
+    item.id = item.category = item.error_type = HOSTILE
     official = Verdict("official", False, error_type=HOSTILE, rationale=HOSTILE)
-    of.verdicts = [official, Verdict("judge", HOSTILE, by=HOSTILE)]
-    of.extra.metadata = {HOSTILE: HOSTILE}
-    of.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
+    item.verdicts = [official, Verdict("judge", HOSTILE, by=HOSTILE)]
+    item.extra.metadata = {HOSTILE: HOSTILE}
+    item.messages = [Message(0, -1, "user", HOSTILE, HOSTILE), Message(0, 0, "assistant", HOSTILE)]
     shown = make_detail(
-        of, opinions=[Opinion(annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE)]
+        item, opinions=[Opinion(annotator="alice", target=HOSTILE, verdict=HOSTILE, tags=[HOSTILE], note=HOSTILE)]
     )
     lines = [*document_lines(shown, full_dialogue=True), plain_text(header_line(shown, 0, 1, 200))]
     assert all(line == sanitize(line) for line in lines)

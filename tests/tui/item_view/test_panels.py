@@ -41,13 +41,13 @@ HERE = RelevantFunctions(("get_weather",), "unit")
 
 def failing_item_lines(official: tuple[str, str], recomputed: tuple[str, str]) -> list[str]:
     """Return the lines of an item with two (error type, reason) pairs."""
-    of = make_item([golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False)
-    of.error_type, of.rule_error_type = official[0], recomputed[0]
-    of.verdicts = [
+    item = make_item([golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False)
+    item.error_type, item.rule_error_type = official[0], recomputed[0]
+    item.verdicts = [
         Verdict(source, False, error_type=code, rationale=why)
         for source, (code, why) in (("official", official), ("rule", recomputed))
     ]
-    return document_lines(make_detail(of), **PANELS)
+    return document_lines(make_detail(item), **PANELS)
 
 
 def test_differing_reasons_are_both_shown() -> None:
@@ -65,18 +65,18 @@ def test_common_reason_is_shown_once() -> None:
 
 
 def test_cursor_starts_at_suspect_call() -> None:
-    of = make_detail(
+    detail = make_detail(
         make_item(
             [golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=9), predicted_call("b", 1, y=2)]
         )
     )
-    assert Cursor(of, "alice").block.function == "a", "the first difference"
+    assert Cursor(detail, "alice").block.function == "a", "the first difference"
     options = DisplayOptions(suspicions=("golden answer of b has y, which b does not have",))
-    assert Cursor(of, "alice", options=options).block.function == "b"
-    lines = document_lines(of, suspicions=options.suspicions, **PANELS)
+    assert Cursor(detail, "alice", options=options).block.function == "b"
+    lines = document_lines(detail, suspicions=options.suspicions, **PANELS)
     assert any("Why the golden answer is suspect" in line for line in lines)
     assert any("· golden answer of b has y, which b does not have" in line for line in lines)
-    hidden = "\n".join(document_lines(of, suspicions=options.suspicions, hide_verdicts=True, **PANELS))
+    hidden = "\n".join(document_lines(detail, suspicions=options.suspicions, hide_verdicts=True, **PANELS))
     assert "suspect" not in hidden and "does not have" not in hidden
 
 

@@ -41,13 +41,17 @@ def test_score_location_names_file_and_line():
 
 
 def test_metadata_numbers_are_rounded() -> None:
-    of = make_detail(WEATHER)
-    of.item.extra.metadata = {"cost": 0.1 + 0.2, "latency": [[1.2345678901234567], [0.1 + 0.2]], "at": {"x": 0.1 + 0.2}}
-    of.item.seconds = [12.345678901234567]
-    shown = "\n".join(document_lines(of))
+    detail = make_detail(WEATHER)
+    detail.item.extra.metadata = {
+        "cost": 0.1 + 0.2,
+        "latency": [[1.2345678901234567], [0.1 + 0.2]],
+        "at": {"x": 0.1 + 0.2},
+    }
+    detail.item.seconds = [12.345678901234567]
+    shown = "\n".join(document_lines(detail))
     assert "0.3000" not in shown and "12.3457" in shown
     assert "[[1.2346], [0.3]]" in shown and '{"x": 0.3}' in shown
-    assert of.item.extra.metadata["cost"] == 0.1 + 0.2, "the item keeps the exact value"
+    assert detail.item.extra.metadata["cost"] == 0.1 + 0.2, "the item keeps the exact value"
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ STEP = re.compile(r"(?:^| · )step (\d+)\b")
 DUPLICATE = re.compile(r"duplicate of turn \d+ step \d+")
 
 
-def find_gaps(of: ItemDetail) -> list[str]:
+def find_gaps(detail: ItemDetail) -> list[str]:
     """Return the lines whose step number is not 1, the number of the line before, or the next number."""
     lines = [
         plain_text(one).rstrip()
-        for b in build_document(of, "a", DisplayOptions(unfold_all=True))
+        for b in build_document(detail, "a", DisplayOptions(unfold_all=True))
         for one in b.lines(10_000)[:1]
     ]
     shown = [(int(found[1]), line) for line in lines if (found := STEP.search(DUPLICATE.sub("", line)))]
@@ -36,32 +36,32 @@ def find_gaps(of: ItemDetail) -> list[str]:
 
 def make_conversation() -> Item:
     """Return a conversation as the importers do: step 0 is for golden calls of the dialogue, and turn 2 has none."""
-    made = Item("sQmA_2_2", "sQmA", group="c", n_turns=2)
-    made.messages = [
+    item = Item("sQmA_2_2", "sQmA", group="c", n_turns=2)
+    item.messages = [
         Message(0, -1, "user", "Set a reminder."),
         Message(0, 0, "assistant", '{"find": {"q": "x"}}', GOLDEN_CALL),
         Message(0, 1, "assistant", "How often?"),
         Message(1, -1, "user", "Every week."),
         Message(1, 2, "assistant", "None of the tools can do that."),
     ]
-    made.golden = [golden_call("remind", 0, 1, repeat="every week")]
-    made.pairs = align(made.golden, made.predicted)
-    return made
+    item.golden = [golden_call("remind", 0, 1, repeat="every week")]
+    item.pairs = align(item.golden, item.predicted)
+    return item
 
 
 def make_agent_item() -> Item:
     """Return an item with two calls and a message, which have the steps 1, 3 and 5 in the file."""
-    made = Item("agent_1", "agent_multi_step", n_steps=3)
-    made.messages = [
+    item = Item("agent_1", "agent_multi_step", n_steps=3)
+    item.messages = [
         Message(0, -1, "user", "Order a meal."),
         Message(0, 1, "tool", "on"),
         Message(0, 3, "tool", "logged in"),
         Message(0, 5, "assistant", "Done."),
     ]
-    made.golden = [golden_call("wifi", 0), golden_call("login", 1)]
-    made.predicted = [predicted_call("wifi", 0, 0, 1), predicted_call("login", 1, 0, 3)]
-    made.pairs = align(made.golden, made.predicted, ordered=True)
-    return made
+    item.golden = [golden_call("wifi", 0), golden_call("login", 1)]
+    item.predicted = [predicted_call("wifi", 0, 0, 1), predicted_call("login", 1, 0, 3)]
+    item.pairs = align(item.golden, item.predicted, ordered=True)
+    return item
 
 
 def test_steps_are_numbered_in_each_turn() -> None:

@@ -23,44 +23,46 @@ def find_line(lines: list[str], start: str) -> int:
 
 def make_judged_call(*, before: int = 1, **given: Any) -> Item:
     """Return a turn of a conversation: `before` earlier turns, an earlier golden call, and the judged call."""
-    made = Item("c_6", "conversationsclean", group="c", n_turns=before + 1)
+    item = Item("c_6", "conversationsclean", group="c", n_turns=before + 1)
     for turn in range(before):
-        made.messages += [
+        item.messages += [
             Message(turn, -1, "user", f"Question {turn}."),
             Message(turn, 0, "assistant", f"Answer {turn}."),
         ]
-    told = json.dumps([{"find_airport": {"query": "Denver"}}])
-    made.messages += [
+    call = json.dumps([{"find_airport": {"query": "Denver"}}])
+    item.messages += [
         Message(before, -1, "user", "What of refunds?"),
-        Message(before, 0, "assistant", told, GOLDEN_CALL),
+        Message(before, 0, "assistant", call, GOLDEN_CALL),
         Message(before, 0, "tool", '{"status": "ok"}'),
     ]
-    made.golden = [golden_call("ask", 0, before, query="refund policy")]
-    made.predicted = [predicted_call("ask", 0, before, 1, **(given or {"query": "money back"}))]
-    made.pairs = align(made.golden, made.predicted)
-    return made
+    item.golden = [golden_call("ask", 0, before, query="refund policy")]
+    item.predicted = [predicted_call("ask", 0, before, 1, **(given or {"query": "money back"}))]
+    item.pairs = align(item.golden, item.predicted)
+    return item
 
 
 def make_repeated_calls(times: int) -> Item:
     """Return an item whose answer repeats the call of `diff` and never calls `post_tweet`."""
-    made = Item("multi_turn_base_18", "multi_turn_base", n_steps=times)
-    made.golden = [golden_call("diff", 0, **DIFF), golden_call("post_tweet", 1, content="a")]
-    made.predicted = [predicted_call("diff", at, 0, at, **DIFF) for at in range(times)]
-    made.messages = [Message(0, -1, "user", "Compare and post.")]
-    made.messages += [Message(0, at, "tool", '{"lines": "-a +b"}', "diff") for at in range(times)]
-    made.pairs = align(made.golden, made.predicted, ordered=True)
-    return made
+    item = Item("multi_turn_base_18", "multi_turn_base", n_steps=times)
+    item.golden = [golden_call("diff", 0, **DIFF), golden_call("post_tweet", 1, content="a")]
+    item.predicted = [predicted_call("diff", at, 0, at, **DIFF) for at in range(times)]
+    item.messages = [Message(0, -1, "user", "Compare and post.")]
+    item.messages += [Message(0, at, "tool", '{"lines": "-a +b"}', "diff") for at in range(times)]
+    item.pairs = align(item.golden, item.predicted, ordered=True)
+    return item
 
 
 def test_earlier_calls_precede_the_judged_call() -> None:
     lines = document_lines(make_detail(make_judged_call()))
-    said = find_line(lines, "── earlier dialogue · turn 1 · 2 messages, 20 B")
+    earlier_dialogue = find_line(lines, "── earlier dialogue · turn 1 · 2 messages, 20 B")
     asked, earlier = (
         find_line(lines, "user    What of refunds?"),
         find_line(lines, 'golden  find_airport(query="Denver")'),
     )
     judged = find_line(lines, "── turn 2 · call 1 of 1 · ask")
-    assert said < find_line(lines, "user    Question 0.") < find_line(lines, "── turn 2 of 2 · judged") < asked
+    assert (
+        earlier_dialogue < find_line(lines, "user    Question 0.") < find_line(lines, "── turn 2 of 2 · judged") < asked
+    )
     assert asked < earlier < find_line(lines, 'result  {"status": "ok"}') < judged < find_line(lines, "! query")
 
 
@@ -74,18 +76,18 @@ def test_repeated_call_of_the_conversation_is_a_duplicate() -> None:
 
 
 def test_equal_judged_call_is_open_and_at_cursor() -> None:
-    of = make_detail(make_judged_call(query="refund policy"))
-    assert any(line.startswith("= query") for line in document_lines(of))
-    blocks = build_document(of, "alice", DisplayOptions())
+    detail = make_detail(make_judged_call(query="refund policy"))
+    assert any(line.startswith("= query") for line in document_lines(detail))
+    blocks = build_document(detail, "alice", DisplayOptions())
     assert blocks[starting_block(blocks)].key == "turn:2/call:1"
 
 
 def test_long_earlier_dialogue_is_folded() -> None:
-    of = make_judged_call(before=4)
-    lines = document_lines(make_detail(of))
+    item = make_judged_call(before=4)
+    lines = document_lines(make_detail(item))
     assert any(line.startswith("── earlier dialogue · turns 1-4 · 8 messages, 80 B · folded") for line in lines)
     assert "user    Question 2." not in lines
-    lines = document_lines(make_detail(of), folds={"before": False})
+    lines = document_lines(make_detail(item), folds={"before": False})
     assert (
         find_line(lines, "user    Question 2.")
         < find_line(lines, "step 1  Answer 2.")
@@ -94,8 +96,8 @@ def test_long_earlier_dialogue_is_folded() -> None:
 
 
 def test_calls_are_in_order_and_missing_calls_follow_their_predecessor() -> None:
-    made = Item("agent_21", "agent_multi_turn", n_steps=3)
-    made.messages = [
+    item = Item("agent_21", "agent_multi_turn", n_steps=3)
+    item.messages = [
         Message(0, -1, "user", "Book my flight."),
         Message(0, 0, "assistant", "May I?"),
         Message(0, 0, "user", "Yes, please."),
@@ -103,10 +105,10 @@ def test_calls_are_in_order_and_missing_calls_follow_their_predecessor() -> None
         Message(0, 2, "tool", "3 flights"),
         Message(0, 3, "assistant", "Done."),
     ]
-    made.golden = [golden_call("find", 0), golden_call("book", 1, id="7")]
-    made.predicted = [predicted_call("cancel", 0, 0, 1), predicted_call("find", 1, 0, 2)]
-    made.pairs = align(made.golden, made.predicted, ordered=True)
-    lines = document_lines(make_detail(made))
+    item.golden = [golden_call("find", 0), golden_call("book", 1, id="7")]
+    item.predicted = [predicted_call("cancel", 0, 0, 1), predicted_call("find", 1, 0, 2)]
+    item.pairs = align(item.golden, item.predicted, ordered=True)
+    lines = document_lines(make_detail(item))
     order = [
         "user    Book",
         "step 1  May I?",
@@ -136,48 +138,48 @@ def test_repeated_calls_are_one_line() -> None:
 
 
 def test_repeated_messages_are_one_line() -> None:
-    made = make_repeated_calls(1)
-    made.messages += [Message(0, step, "assistant", "I am not sure.") for step in range(1, 6)]
-    lines = document_lines(make_detail(made))
+    item = make_repeated_calls(1)
+    item.messages += [Message(0, step, "assistant", "I am not sure.") for step in range(1, 6)]
+    lines = document_lines(make_detail(item))
     assert "repeats steps 2-6 · 5x I am not sure." in lines
     assert sum("not sure" in line for line in lines) == 1
 
 
 def test_state_differences_without_a_turn_are_at_the_end() -> None:
-    made = make_repeated_calls(1)
-    made.extra.state_differences = {
+    item = make_repeated_calls(1)
+    item.extra.state_differences = {
         "Food.users.Eve.balance": StateDifference(412.0, 500.0),
         "Food.orders": StateDifference(ABSENT, []),
     }
-    lines = document_lines(make_detail(made))
+    lines = document_lines(make_detail(item))
     at = find_line(lines, "── final state")
     assert lines[at + 2].split() == ["!", "Food.users.Eve.balance", "412.0", "500.0"]
     assert lines[at + 3].startswith("+ Food.orders")
     assert at > find_line(lines, "= call 1")
-    assert not any("Food" in line for line in document_lines(make_detail(made), hide_verdicts=True)), (
+    assert not any("Food" in line for line in document_lines(make_detail(item), hide_verdicts=True)), (
         "states reveal the verdict"
     )
 
 
 def test_items_of_several_judged_turns_have_a_map() -> None:
-    made = Item("m", "multi", n_turns=3)
+    item = Item("m", "multi", n_turns=3)
     for turn in range(3):
-        made.golden.append(golden_call("f", 0, turn))
-        made.predicted += [predicted_call("f" if turn != 1 else "g", 0, turn)]
-        made.messages.append(Message(turn, 0, "tool", "ok"))
-        made.pairs += align(made.golden[-1:], made.predicted[-1:])
-    made.extra.failing_turn = 1
-    assert "turns  1 =  2 ! fails here  3 =" in document_lines(make_detail(made))
-    assert "turns  1 =  2 !  3 =" in document_lines(make_detail(made), hide_verdicts=True)
+        item.golden.append(golden_call("f", 0, turn))
+        item.predicted += [predicted_call("f" if turn != 1 else "g", 0, turn)]
+        item.messages.append(Message(turn, 0, "tool", "ok"))
+        item.pairs += align(item.golden[-1:], item.predicted[-1:])
+    item.extra.failing_turn = 1
+    assert "turns  1 =  2 ! fails here  3 =" in document_lines(make_detail(item))
+    assert "turns  1 =  2 !  3 =" in document_lines(make_detail(item), hide_verdicts=True)
     assert not any(line.startswith("turns") for line in document_lines(make_detail(make_judged_call())))
 
 
 def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
-    made = make_judged_call(before=2)
-    made.golden, made.predicted, made.pairs = [], [], []
-    made.messages.append(Message(2, 1, "assistant", "Where do you live?"))
-    made.extra.golden_reply, made.extra.golden_labels = "Your refund is due.", ["inform"]
-    lines = document_lines(make_detail(made))
+    item = make_judged_call(before=2)
+    item.golden, item.predicted, item.pairs = [], [], []
+    item.messages.append(Message(2, 1, "assistant", "Where do you live?"))
+    item.extra.golden_reply, item.extra.golden_labels = "Your refund is due.", ["inform"]
+    lines = document_lines(make_detail(item))
     at = find_line(lines, "── response")
     assert lines[at].startswith("── response · step 2 · judged")
     assert lines[at + 1].split() == ["golden", "predicted"]
@@ -185,7 +187,7 @@ def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
     assert lines[at + 3].split("  ")[-1].strip() == "Where do you live?"
     assert lines[at + 3].index("Your refund") == lines[at + 1].index("golden")
     assert not any("no golden call" in line for line in lines)
-    blocks = build_document(make_detail(made), "alice", DisplayOptions())
+    blocks = build_document(make_detail(item), "alice", DisplayOptions())
     assert plain_text(blocks[starting_block(blocks)].lines(79)[0]).startswith("── response")
 
 
@@ -193,12 +195,12 @@ def test_judged_reply_is_beside_golden_reply_and_labels() -> None:
     ("ours", "passes", "state"), [(["inform"], True, "="), (["ask"], False, "!"), (["ask"], True, "~")]
 )
 def test_judge_labels_are_beside_golden_labels(ours: list[str], passes: bool, state: str) -> None:
-    made = Item("dialogacts_10", "dialogacts", official=passes)
-    made.messages = [Message(0, -1, "user", "My refund?"), Message(0, 0, "assistant", "Where do you live?")]
-    made.extra.golden_reply, made.extra.golden_labels = "Your refund is due.", ["inform"]
-    made.verdicts = [Verdict("judge", ours, "response", "dialog_act", None, ", ".join(ours), "labeller")]
-    lines = document_lines(make_detail(made))
+    item = Item("dialogacts_10", "dialogacts", official=passes)
+    item.messages = [Message(0, -1, "user", "My refund?"), Message(0, 0, "assistant", "Where do you live?")]
+    item.extra.golden_reply, item.extra.golden_labels = "Your refund is due.", ["inform"]
+    item.verdicts = [Verdict("judge", ours, "response", "dialog_act", None, ", ".join(ours), "labeller")]
+    lines = document_lines(make_detail(item))
     row = lines[find_line(lines, f"{state} labels")]
     assert row.split() == [state, "labels", "inform", ours[0]]
     assert not any(line.startswith("── judge") for line in lines), "the labels are shown already"
-    assert not any("ask" in line for line in document_lines(make_detail(made), hide_verdicts=True))
+    assert not any("ask" in line for line in document_lines(make_detail(item), hide_verdicts=True))

@@ -33,31 +33,31 @@ def test_only_the_failing_turn_is_open() -> None:
 
 
 def test_runner_log_is_shown_if_it_ends_the_turn() -> None:
-    of = make_multi_turn_item()
-    of.extra.failing_turn = 1
-    of.messages = [m for m in of.messages if m.turn != 1 or m.step < 1]
-    of.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
-    assert "log     Forced to quit after 20 steps." in document_lines(make_detail(of))
-    of.messages.append(Message(1, 1, "assistant", "I give up."))
-    of.messages.append(Message(1, 1, "log", "not a call"))
-    assert not [line for line in document_lines(make_detail(of)) if line.startswith("log")]
+    item = make_multi_turn_item()
+    item.extra.failing_turn = 1
+    item.messages = [m for m in item.messages if m.turn != 1 or m.step < 1]
+    item.messages.append(Message(1, 0, "log", "Forced to quit after 20 steps."))
+    assert "log     Forced to quit after 20 steps." in document_lines(make_detail(item))
+    item.messages.append(Message(1, 1, "assistant", "I give up."))
+    item.messages.append(Message(1, 1, "log", "not a call"))
+    assert not [line for line in document_lines(make_detail(item)) if line.startswith("log")]
 
 
 def test_cursor_starts_at_failing_turn_and_stops_at_targets() -> None:
     blocks = build_document(make_detail(make_multi_turn_item()), "alice", DisplayOptions())
     assert blocks[starting_block(blocks)].key == "turn:2"
     stops = [blocks[at].key for at in cursor_stops(blocks, arguments=False)]
-    said = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
-    assert stops == ["turn:1", "turn:2", "turn:2/opening:0", "turn:2/call:1", *said, "turn:3"]
+    steps = ["turn:2/step:2/assistant:0", "turn:2/step:2/state:1"]
+    assert stops == ["turn:1", "turn:2", "turn:2/opening:0", "turn:2/call:1", *steps, "turn:3"]
     at = first_difference(blocks)
     assert at is not None and blocks[at].target == "turn:2/call:1/arg:to"
     assert target_at(blocks, cursor_stops(blocks, arguments=False)[4]) == "turn:2"
 
 
 def test_state_difference_is_in_the_failing_turn() -> None:
-    of = make_multi_turn_item()
-    of.extra.state_differences = {"root": StateDifference("<Directory: b>", "<Directory: c>")}
-    lines = document_lines(make_detail(of))
+    item = make_multi_turn_item()
+    item.extra.state_differences = {"root": StateDifference("<Directory: b>", "<Directory: c>")}
+    lines = document_lines(make_detail(item))
     at = next(n for n, line in enumerate(lines) if line.startswith("── turn 2 · state after the turn"))
     assert lines[at + 1].split() == ["field", "golden", "predicted"]
     assert lines[at + 2].split("  ")[0] == "! root"
@@ -74,8 +74,12 @@ def test_search_finds_folded_text() -> None:
 
 def test_steps_are_shown_without_golden_calls() -> None:
     calls = [predicted_call("search", 0, 0, 0, q="a"), predicted_call("search", 1, 0, 1, q="b")]
-    said = [Message(0, -1, "user", "Find it."), Message(0, 0, "tool", "nothing"), Message(0, 2, "assistant", "Here.")]
-    agentic = Item("web_search_base_0", "web_search_base", predicted=calls, messages=said, n_turns=1, n_steps=3)
+    messages = [
+        Message(0, -1, "user", "Find it."),
+        Message(0, 0, "tool", "nothing"),
+        Message(0, 2, "assistant", "Here."),
+    ]
+    agentic = Item("web_search_base_0", "web_search_base", predicted=calls, messages=messages, n_turns=1, n_steps=3)
     lines = document_lines(make_detail(agentic))
     assert not any("0 golden" in line or "no golden" in line for line in lines)
     assert any("turn 1 of 1 · 2 calls in 2 steps" in line for line in lines)
@@ -84,10 +88,10 @@ def test_steps_are_shown_without_golden_calls() -> None:
 
 @pytest.mark.parametrize("messages", [[], [Message(0, -1, "user", "")], [Message(0, -1, "user", " \n")]])
 def test_unknown_question_is_reported_once(messages: list[Message]) -> None:
-    of = make_item(
+    item = make_item(
         [golden_call("get_weather", city="Rome")], [predicted_call("get_weather", city="Rome")], messages=messages
     )
-    lines = [line for line in document_lines(make_detail(of)) if line.startswith("user")]
+    lines = [line for line in document_lines(make_detail(item)) if line.startswith("user")]
     assert lines == ["user    question unknown: not found in any dataset"]
 
 
@@ -96,8 +100,8 @@ def test_unknown_question_is_reported_once(messages: list[Message]) -> None:
     [[Message(0, -1, "user", "Rome?")], [Message(0, -1, "system", "Ask for Rome.", "instruction")]],
 )
 def test_known_question_or_instruction_suffices(messages: list[Message]) -> None:
-    of = make_item(
+    item = make_item(
         [golden_call("get_weather", city="Rome")], [predicted_call("get_weather", city="Rome")], messages=messages
     )
-    shown = "\n".join(document_lines(make_detail(of)))
+    shown = "\n".join(document_lines(make_detail(item)))
     assert "question unknown" not in shown and "Rome" in shown

@@ -27,17 +27,17 @@ NARITA = Verdict("judge", False, "turn:1/call:2", "equivalent", "value_error", "
 
 def make_refused_call() -> Item:
     """Return an item whose first call was refused by a judge. Its second call matches the golden call."""
-    made = Item("Cross-0", "Cross", n_steps=2)
-    made.golden = [golden_call("taxi", query="Tokyo Narita")]
-    made.predicted = [
+    item = Item("Cross-0", "Cross", n_steps=2)
+    item.golden = [golden_call("taxi", query="Tokyo Narita")]
+    item.predicted = [
         predicted_call("taxi", 0, 0, 0, query="Narita, Tokyo"),
         predicted_call("taxi", 1, 0, 1, query="Narita"),
     ]
-    made.messages = [Message(0, -1, "user", "A taxi."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
-    made.pairs = [*align(made.golden, made.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
-    made.verdicts = [NARITA]
-    made.extra.compared_with = {"turn:1/call:2": 0}
-    return made
+    item.messages = [Message(0, -1, "user", "A taxi."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
+    item.pairs = [*align(item.golden, item.predicted[1:]), CallPair(0, None, 0, "taxi", "+")]
+    item.verdicts = [NARITA]
+    item.extra.compared_with = {"turn:1/call:2": 0}
+    return item
 
 
 def find_line(lines: list[str], start: str) -> int:
@@ -59,61 +59,61 @@ OLD = [{"get_weather": {"location": ["Hangzhou"], "days": list(range(30))}}]
 
 
 def test_golden_answer_from_errata_has_authors_and_original() -> None:
-    made = deepcopy(WEATHER)
-    made.extra.erratum = Erratum(["alice", "bob\x1b[2J"], "2026-11-21T10:00:00Z", ["China is asked for"], OLD)
-    lines = document_lines(make_detail(made), 100)
+    item = deepcopy(WEATHER)
+    item.extra.erratum = Erratum(["alice", "bob\x1b[2J"], "2026-11-21T10:00:00Z", ["China is asked for"], OLD)
+    lines = document_lines(make_detail(item), 100)
     at = find_line(lines, "── golden answer from errata · alice, bob␛[2J · 2026-11-21")
     assert lines[at + 1].strip() == "China is asked for"
     assert lines[at + 2].startswith('before  [{"get_weather"') and lines[at + 2].endswith(" 165 B"), "folded"
-    blocks = build_document(make_detail(made), "alice", DisplayOptions())
+    blocks = build_document(make_detail(item), "alice", DisplayOptions())
     (folded,) = [block for block in blocks if block.key == "erratum/old"]
     assert folded.folded and folded.full_text is not None and folded.full_text() == json.dumps(OLD)
     assert find_line(lines, "  argument") < at < find_line(lines, "── official"), "below the calls"
     assert not any(
         "errat" in line or "China is asked for" in line
-        for line in document_lines(make_detail(made), 100, hide_verdicts=True)
+        for line in document_lines(make_detail(item), 100, hide_verdicts=True)
     )
 
 
 def test_stale_erratum_is_reported() -> None:
-    made = deepcopy(WEATHER)
-    made.extra.erratum = Erratum([], "2026-11-21", [], None, "the question is another one")
-    lines = document_lines(make_detail(made), 100)
+    item = deepcopy(WEATHER)
+    item.extra.erratum = Erratum([], "2026-11-21", [], None, "the question is another one")
+    lines = document_lines(make_detail(item), 100)
     at = find_line(lines, "── erratum not applied · author unknown · 2026-11-21")
     assert lines[at + 1].strip() == "stale: the question is another one"
     assert not any(line.startswith("before ") for line in lines)
 
 
 def test_reordered_calls_have_golden_numbers() -> None:
-    made = Item("Flights-2", "Flights", n_steps=2)
-    made.golden = [golden_call("airport", 0), golden_call("price", 1), golden_call("flights", 2)]
-    made.predicted = [
+    item = Item("Flights-2", "Flights", n_steps=2)
+    item.golden = [golden_call("airport", 0), golden_call("price", 1), golden_call("flights", 2)]
+    item.predicted = [
         predicted_call(name, at, 0, at // 3) for at, name in enumerate(("flights", "hotel", "taxi", "airport"))
     ]
-    made.messages = [Message(0, -1, "user", "Fly."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
-    made.pairs = align(made.golden, made.predicted)
+    item.messages = [Message(0, -1, "user", "Fly."), Message(0, 0, "tool", "{}"), Message(0, 1, "tool", "{}")]
+    item.pairs = align(item.golden, item.predicted)
     labels = {"flights": "golden call 3 of 3", "hotel": "call 4 of 5", "airport": "golden call 1 of 3"}
     labels["price"] = "golden call 2 of 3"
-    lines = document_lines(make_detail(made), 120)
+    lines = document_lines(make_detail(item), 120)
     for name, label in labels.items():
         assert any(f" {label} · " in line and name in line for line in lines), label
-    made.predicted = [predicted_call("airport", 0), predicted_call("flights", 1, 0, 1)]
-    made.pairs = align(made.golden, made.predicted)
-    assert any(" call 3 of 3 · " in line and "flights" in line for line in document_lines(make_detail(made), 120))
+    item.predicted = [predicted_call("airport", 0), predicted_call("flights", 1, 0, 1)]
+    item.pairs = align(item.golden, item.predicted)
+    assert any(" call 3 of 3 · " in line and "flights" in line for line in document_lines(make_detail(item), 120))
 
 
 def test_own_review_follows_the_judge_verdict() -> None:
-    said = Opinion(annotator="alice", target="turn:1/call:2", criterion="equivalent", verdict=True, note="same place")
+    own = Opinion(annotator="alice", target="turn:1/call:2", criterion="equivalent", verdict=True, note="same place")
     other = Opinion(annotator="bob", target="turn:1/call:2", verdict=False)
-    lines = document_lines(make_detail(make_refused_call(), opinions=[said, other]), 120)
+    lines = document_lines(make_detail(make_refused_call(), opinions=[own, other]), 120)
     at = find_line(lines, "  judge gpt-4o ✗ equivalent")
     assert lines[at + 1] == "  you ✓  pass · equivalent · same place"
     assert lines[at + 2] == "  bob ✗  fail"
-    folded = document_lines(make_detail(make_refused_call(), opinions=[said]), 120, folds={"turn:1/call:2": True})
+    folded = document_lines(make_detail(make_refused_call(), opinions=[own]), 120, folds={"turn:1/call:2": True})
     assert any(line.startswith("+ call 2 of 2") and line.endswith("you ✓") for line in folded)
     assert not any(
         "bob" in line
-        for line in document_lines(make_detail(make_refused_call(), opinions=[said, other]), 120, hide_verdicts=True)
+        for line in document_lines(make_detail(make_refused_call(), opinions=[own, other]), 120, hide_verdicts=True)
     )
 
 
@@ -125,10 +125,10 @@ def test_bulk_review_names_what_excludes_it() -> None:
 
 
 def test_judge_verdicts_of_the_reply_are_below_it() -> None:
-    made = make_refused_call()
-    made.messages.append(Message(0, 2, "assistant", "A taxi at noon."))
-    made.verdicts = [Verdict("judge", 1, "response", "correctness", None, "The hour is not stated.", "gpt-4o")]
-    lines = document_lines(make_detail(made))
+    item = make_refused_call()
+    item.messages.append(Message(0, 2, "assistant", "A taxi at noon."))
+    item.verdicts = [Verdict("judge", 1, "response", "correctness", None, "The hour is not stated.", "gpt-4o")]
+    lines = document_lines(make_detail(item))
     reply = find_line(lines, "        A taxi at noon.")
     assert lines[reply + 1].startswith("── judge gpt-4o ── correctness 1")
     assert lines[reply + 2] == "  The hour is not stated."
@@ -142,13 +142,13 @@ def test_judge_verdicts_of_the_reply_are_below_it() -> None:
     ],
 )
 def test_short_judge_verdicts_share_one_line(reply: str, other: str, line: str) -> None:
-    of = make_item([golden_call("f", a="x")], [predicted_call("f", a="y")])
-    of.verdicts = [
+    item = make_item([golden_call("f", a="x")], [predicted_call("f", a="y")])
+    item.verdicts = [
         Verdict("judge", False, rationale=reply, by="recorded"),
         Verdict("judge", False, criterion="args_ok_llm", by="recorded"),
         Verdict("judge", True, criterion="equivalent", rationale=other, by="recorded"),
     ]
-    lines = document_lines(make_detail(of))
+    lines = document_lines(make_detail(item))
     judges = [line for line in lines if "judge" in line]
     assert [line.rstrip("─ ") for line in judges] == [line]
     assert find_line(lines, "! a") < lines.index(judges[0])
@@ -156,11 +156,11 @@ def test_short_judge_verdicts_share_one_line(reply: str, other: str, line: str) 
 
 @pytest.mark.parametrize("state", ["~", "!"])
 def test_equality_by_rules_is_not_marked_as_difference(state: str) -> None:
-    of = make_item([golden_call("f", a="Nearest cafe")], [predicted_call("f", a="nearest cafe")])
-    of.pairs[0].diff[0].state = of.pairs[0].state = state  # type: ignore[assignment]
+    item = make_item([golden_call("f", a="Nearest cafe")], [predicted_call("f", a="nearest cafe")])
+    item.pairs[0].diff[0].state = item.pairs[0].state = state  # type: ignore[assignment]
     styles = {
         style
-        for block in build_document(make_detail(of), "alice", DisplayOptions())
+        for block in build_document(make_detail(item), "alice", DisplayOptions())
         for line in block.lines(79)
         if plain_text(line).startswith(state)
         for _, style in line
@@ -181,5 +181,5 @@ def test_undecodable_golden_answer_is_shown_with_error() -> None:
 
 def test_columns_fit_if_one_side_has_no_value() -> None:
     long = '{"age": 28, "emotional_state": "calm", "history": ["none that is known", "none"]}'
-    of = make_item([golden_call("f", patient_info=AcceptedValues([long], optional=True))], [predicted_call("f")])
-    assert all(len(line) <= 60 for line in document_lines(make_detail(of), 61))
+    item = make_item([golden_call("f", patient_info=AcceptedValues([long], optional=True))], [predicted_call("f")])
+    assert all(len(line) <= 60 for line in document_lines(make_detail(item), 61))

@@ -1,4 +1,4 @@
-"""An app that follows hand-made runs: a test changes rows, and the import is a real one, in a thread."""
+"""An app that follows handmade runs: a test changes rows, and a thread imports them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.store.factory import read, write_run
 from tests.tui.conftest import MakeApp, Rows, screen_lines
 
 MODEL = "maple-8b"
-PATIENCE = 30.0
+TIMEOUT = 30.0
 
 
-class Rewritten:
-    """The source of an app: what `write` put into the run's file is taken in at the next look."""
+class RewrittenRun:
+    """The run watcher of an app. The next check imports the rows given to `write`."""
 
     interval = 0.02
 
     def __init__(self, place: Path, rows: Rows) -> None:
         self.place, self.rows, self.due = place, rows, False
         self.fails = ""
-        self.taken = 0
+        self.n_imports = 0
         self.closed = False
 
     @property
@@ -50,52 +50,52 @@ class Rewritten:
             raise ReloadError(self.fails)
         with ItemSnapshot(self.workspace) as before:
             import_runs(self.workspace, [write_run(self.place / MODEL, self.rows, MODEL)], read, n_workers=1)
-            self.taken += 1
+            self.n_imports += 1
             return ReloadResult(before.compare([]))
 
     def close(self) -> None:
         self.closed = True
 
-    def said(self) -> list[dict[str, Any]]:
+    def read_events(self) -> list[dict[str, Any]]:
         file = self.workspace.reviews / "alice.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def row(name: str, **fields: Any) -> dict[str, Any]:
-    """An item that is known by its name, whatever line it stands in."""
+def make_row(name: str, **fields: Any) -> dict[str, Any]:
+    """Return an item that keeps its name and hashes in any line."""
     usual = {"prediction_hash": f"p {name}", "golden_hash": f"g {name}", "question": f"What is {name}?", "messages": []}
     return {"id": name, "first_difference": f"city of {name}", **usual, **fields}
 
 
-def rows_of(*names: str) -> Rows:
-    return [row(name) for name in names]
+def make_rows(*names: str) -> Rows:
+    return [make_row(name) for name in names]
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pause as long as the last import took."""
+def remove_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the pause that lasts as long as the last import."""
     monkeypatch.setattr(live_reload, "PAUSE_FACTOR", 0)
 
 
 @pytest.fixture
-def following(make_app: MakeApp, tmp_path: Path) -> Callable[..., tuple[FcreviewApp, Rewritten]]:
-    def make(rows: Rows, **options: Any) -> tuple[FcreviewApp, Rewritten]:
-        source = Rewritten(tmp_path / "work", rows)
+def make_following_app(make_app: MakeApp, tmp_path: Path) -> Callable[..., tuple[FcreviewApp, RewrittenRun]]:
+    def make(rows: Rows, **options: Any) -> tuple[FcreviewApp, RewrittenRun]:
+        source = RewrittenRun(tmp_path / "work", rows)
         return make_app(rows, run_watcher=source, **options), source
 
     return make
 
 
-async def until(pilot: Pilot[Any], holds: Callable[[list[str]], object]) -> list[str]:
-    """The screen's lines, as soon as they are so."""
-    end = asyncio.get_running_loop().time() + PATIENCE
-    while not holds(lines := screen_lines(pilot.app)):
+async def wait_for_lines(pilot: Pilot[Any], condition: Callable[[list[str]], object]) -> list[str]:
+    """Return the lines of the screen as soon as the condition is true."""
+    end = asyncio.get_running_loop().time() + TIMEOUT
+    while not condition(lines := screen_lines(pilot.app)):
         assert asyncio.get_running_loop().time() < end, "\n".join(lines)
         await asyncio.sleep(0.01)
     return lines
 
 
 def cursor_line(lines: list[str]) -> tuple[int, str]:
-    """Where the list's cursor is on the screen, and the item there."""
+    """Return the screen line of the list's cursor, and the item there."""
     at = next(at for at, line in enumerate(lines) if line.startswith(("▌", "│ ▌")))
     return at, lines[at].partition("▌")[2].split()[0]

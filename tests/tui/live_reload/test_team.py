@@ -1,4 +1,4 @@
-"""Reviews that a team's server delivers while the app is open."""
+"""Reviews from a team's server arrive while the app is open."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from fcreview.store.team.sync import SyncStatus
 from fcreview.store.workspace import find_workspace
 from fcreview.tui import live_reload
 from tests.tui.conftest import MakeApp
-from tests.tui.live_reload.conftest import cursor_line, row, until
+from tests.tui.live_reload.conftest import cursor_line, make_row, wait_for_lines
 
 
-class Delivery:
-    """In place of `TeamSync`: the test says what arrives."""
+class FakeSync:
+    """Replacement of `TeamSync` with a status set by the test."""
 
     def __init__(self) -> None:
         self.status = SyncStatus()
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def shorten_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_reload, "TEAM_INTERVAL", 0.02)
 
 
-def deliver(place: Path, name: str, item: str, team: Delivery, **fields: Any) -> None:
+def deliver(place: Path, name: str, item: str, team: FakeSync, **fields: Any) -> None:
     from fcreview.store.store import Store
 
     workspace = find_workspace(place)
@@ -42,11 +42,11 @@ def deliver(place: Path, name: str, item: str, team: Delivery, **fields: Any) ->
     team.status = SyncStatus(received=team.status.received + 1)
 
 
-async def test_a_review_of_another_appears_and_nothing_moves(
+async def test_review_of_another_annotator_appears_and_nothing_moves(
     make_app: MakeApp, wait_for_screen: Any, tmp_path: Path
 ) -> None:
-    app = make_app([row(f"item_{n}") for n in range(40)])
-    app.session.team = team = Delivery()  # type: ignore[assignment]
+    app = make_app([make_row(f"item_{n}") for n in range(40)])
+    app.session.team = team = FakeSync()  # type: ignore[assignment]
     async with app.run_test(size=(120, 30)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("j", "j", "j")
@@ -54,34 +54,36 @@ async def test_a_review_of_another_appears_and_nothing_moves(
         where = app.session.folder.parent
         deliver(where, "bob", before[1], team, verdict=True)
         counted = "1/40 reviewed"
-        lines = await until(pilot, lambda lines: counted in "\n".join(lines) or "by anyone" in "\n".join(lines))
+        lines = await wait_for_lines(
+            pilot, lambda lines: counted in "\n".join(lines) or "by anyone" in "\n".join(lines)
+        )
         assert cursor_line(lines) == before
 
 
 async def test_unsent_reviews_are_counted_in_the_top_line(make_app: MakeApp, wait_for_screen: Any) -> None:
-    app = make_app([row("a"), row("b")])
-    app.session.team = team = Delivery()  # type: ignore[assignment]
+    app = make_app([make_row("a"), make_row("b")])
+    app.session.team = team = FakeSync()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         assert "unsent" not in (await wait_for_screen(pilot))[0]
         team.status = SyncStatus(unsent=12, problem="server away")
-        lines = await until(pilot, lambda lines: "12 unsent" in lines[0])
+        lines = await wait_for_lines(pilot, lambda lines: "12 unsent" in lines[0])
         await pilot.press("enter")
         lines = await wait_for_screen(pilot)
         assert "12 unsent" in lines[0]
-        team.status = SyncStatus(unsent=12)  # connected again: they are on the way
-        await until(pilot, lambda lines: "unsent" not in lines[0])
+        team.status = SyncStatus(unsent=12)  # the connection is back, and the reviews are being sent
+        await wait_for_lines(pilot, lambda lines: "unsent" not in lines[0])
 
 
 async def test_new_disagreements_appear_while_adjudicating(
     make_app: MakeApp, wait_for_screen: Any, tmp_path: Path
 ) -> None:
-    app = make_app([row("item_1"), row("item_2")], adjudicate=True)
-    app.session.team = team = Delivery()  # type: ignore[assignment]
+    app = make_app([make_row("item_1"), make_row("item_2")], adjudicate=True)
+    app.session.team = team = FakeSync()  # type: ignore[assignment]
     async with app.run_test(size=(80, 24)) as pilot:
         assert "no disagreements" in "\n".join(await wait_for_screen(pilot))
         where = app.session.folder.parent
         for item, shown in (("item_1", "0 of 1"), ("item_2", "0 of 2")):
             for name, verdict in (("bob", True), ("carol", False)):
                 deliver(where, f"{name}-{item}", item, team, verdict=verdict)
-            lines = await until(pilot, lambda lines, shown=shown: shown in "\n".join(lines))
+            lines = await wait_for_lines(pilot, lambda lines, shown=shown: shown in "\n".join(lines))
             assert "item_1" in "\n".join(lines[:2]), "the displayed case stays"

@@ -58,9 +58,9 @@ def test_markdown_escapes_hostile_text(details: list[ItemDetail]) -> None:
     detail = find_detail(details, "simple_python_4")
     hostile = "# heading\n```\n<script>@maintainer</script> [a](http://x)\x1b[31m"
     item = make_item(1, question=hostile, messages=[], id=hostile)
-    made = ItemDetail(detail.row, detail.key, detail.run, item)
-    made.row.id = hostile
-    text = markdown_text(made, "zoe", "fcreview")
+    hostile_detail = ItemDetail(detail.row, detail.key, detail.run, item)
+    hostile_detail.row.id = hostile
+    text = markdown_text(hostile_detail, "zoe", "fcreview")
     assert "\x1b" not in text
     outside = re.sub(r"(?ms)^(`{3,})[a-z]*\n.*?^\1$", "", text)
     assert "<script>" not in re.sub(r"(`+).*?\1", "", outside)

@@ -1,4 +1,4 @@
-"""A workspace with three simple items and one of several turns."""
+"""A workspace with three simple items and an item of several turns."""
 
 from __future__ import annotations
 
@@ -29,48 +29,48 @@ WEATHER = {
 }
 
 
-def simple(number: int) -> Item:
-    wanted = [
+def make_simple_item(number: int) -> Item:
+    golden = [
         Call("golden", "get_weather", {"unit": AcceptedValues(["C"]), "city": AcceptedValues(["Hangzhou", "杭州"])})
     ]
-    given = [Call("predicted", "get_weather", {"unit": "C", "city": f"Hangzhou, CN {number}"})]
+    predicted = [Call("predicted", "get_weather", {"unit": "C", "city": f"Hangzhou, CN {number}"})]
     return Item(
         f"simple_{number}", "simple", messages=[Message(0, -1, "system", "You are careful."),
         Message(0, -1, "user", f"Weather in city {number}?")],
-        golden=wanted, predicted=given, pairs=align(wanted, given), functions=[WEATHER], official=False, rule=False,
-        error_type="value_error:string", rule_error_type="value_error:string",
+        golden=golden, predicted=predicted, pairs=align(golden, predicted), functions=[WEATHER],
+        official=False, rule=False, error_type="value_error:string", rule_error_type="value_error:string",
         verdicts=[Verdict("official", False, error_type="value_error:string"), Verdict("rule", False)],
         prediction_hash=f"p{number}", golden_hash=f"g{number}",
     )  # fmt: skip
 
 
-def multi_turn() -> Item:
-    made = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra=Extra(failing_turn=1))
+def make_multi_turn_item() -> Item:
+    item = Item("multi_turn_0", "multi_turn", n_turns=4, n_steps=8, official=False, extra=Extra(failing_turn=1))
     for turn in range(4):
-        made.messages += [
+        item.messages += [
             Message(turn, -1, "user", f"Please do part {turn}."),
             Message(turn, 0, "tool", OBSERVATION if turn == 1 else '{"ok": true}', "cd"),
             Message(turn, 1, "assistant", f"Part {turn} is done."),
             Message(turn, 1, "log", "not a call"),
         ]
-        made.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
-        made.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
-    made.pairs = align_turns(made.golden, made.predicted)
-    made.prediction_hash = made.golden_hash = "m"
-    return made
+        item.golden.append(Call("golden", "cd", {"folder": AcceptedValues(["a"])}, turn))
+        item.predicted.append(Call("predicted", "cd", {"folder": "a" if turn != 1 else "b"}, turn))
+    item.pairs = align_turns(item.golden, item.predicted)
+    item.prediction_hash = item.golden_hash = "m"
+    return item
 
 
 @pytest.fixture(scope="session")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three simple items and a multi-turn one, in this order, imported once."""
+def imported_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Import three simple items and a multi-turn item, in this order, once."""
     place = tmp_path_factory.mktemp("items") / "run"
     place.mkdir()
-    imported(place, [*map(simple, range(3)), multi_turn()])
+    import_items(place, [*map(make_simple_item, range(3)), make_multi_turn_item()])
     return place
 
 
-def imported(place: Path, items: list[Item]) -> Workspace:
-    """A workspace with these items, each of a line of one file."""
+def import_items(place: Path, items: list[Item]) -> Workspace:
+    """Return a workspace with these items, each in one line of a file."""
     results = place / "simple_result.json"
     lines = [
         json.dumps({"id": f"simple_{n}", "result": [{"get_weather": {"city": "Hangzhou"}}]}) + "\n" for n in range(4)
@@ -79,14 +79,14 @@ def imported(place: Path, items: list[Item]) -> Workspace:
     for number, item in enumerate(items):
         item.file, item.line = str(results), number + 1
         item.offset, item.length = sum(map(len, lines[:number])), len(lines[number])
-    ws = find_workspace(place, place)
+    workspace = find_workspace(place, place)
     run = Run("bfcl", "V4", "en", "gpt-4o", str(place))
-    import_runs(ws, [RunPlan(run, [results])], lambda plan: iter(items), n_workers=1)
-    return ws
+    import_runs(workspace, [RunPlan(run, [results])], lambda plan: iter(items), n_workers=1)
+    return workspace
 
 
 @pytest.fixture
-def workspace(template: Path, tmp_path: Path) -> Workspace:
-    """A copy of it."""
-    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+def workspace(imported_template: Path, tmp_path: Path) -> Workspace:
+    """Return a copy of the imported items."""
+    shutil.copytree(imported_template, tmp_path, dirs_exist_ok=True)
     return find_workspace(tmp_path, tmp_path)

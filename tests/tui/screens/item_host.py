@@ -1,4 +1,4 @@
-"""The item screen alone on a real store and a real journal, and what it shows."""
+"""The item screen alone, on a real store and journal, and helpers that read its texts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from tests.tui.themed_app import ThemedApp
 OBSERVATION = json.dumps({"rows": [f"row {n} of the answer" for n in range(12_000)]})
 
 
-class Host(ThemedApp[None]):
-    """Only the screen under test."""
+class ItemHost(ThemedApp[None]):
+    """An app with only an item screen."""
 
     def __init__(self, workspace: Workspace, item: str, *, store_blind: bool = False, **fields: Any) -> None:
         super().__init__()
@@ -50,8 +50,8 @@ class Host(ThemedApp[None]):
         self.session.close()
 
 
-class Keys:
-    """Presses keys and waits until what they asked for is done."""
+class KeyPresser:
+    """Presses keys and waits until their effects are visible."""
 
     def __init__(self, pilot: Pilot[None]) -> None:
         self._pilot = pilot
@@ -62,44 +62,44 @@ class Keys:
     async def press(self, *keys: str) -> None:
         for key in keys:
             await self._pilot.press(key)
-            await self.done()
+            await self.wait()
 
-    async def done(self) -> None:
+    async def wait(self) -> None:
         await wait_for_workers(self._pilot.app)
         await self._pilot.pause()
 
 
 @asynccontextmanager
-async def opened(
+async def open_item_host(
     workspace: Workspace, item: str = "simple_0", size: tuple[int, int] = (80, 24), **fields: Any
-) -> AsyncIterator[tuple[Host, Keys]]:
-    app = Host(workspace, item, **fields)
+) -> AsyncIterator[tuple[ItemHost, KeyPresser]]:
+    app = ItemHost(workspace, item, **fields)
     async with app.run_test(size=size) as pilot:
-        keys = Keys(pilot)
-        await keys.done()
+        keys = KeyPresser(pilot)
+        await keys.wait()
         yield app, keys
     app.store.close()
 
 
-def screen_of(app: App[Any]) -> ItemScreen:
-    """The item screen, whatever lies over it."""
+def item_screen(app: App[Any]) -> ItemScreen:
+    """Return the item screen, even if other screens are above it."""
     return next(screen for screen in app.screen_stack if isinstance(screen, ItemScreen))
 
 
-def rows(app: App[Any]) -> list[str]:
-    """What the document of the top screen shows, line by line, cursor column included."""
+def document_rows(app: App[Any]) -> list[str]:
+    """Return the rows of the document on the top screen, with the column of the cursor."""
     view = app.screen.query_one(DocumentView)
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
 
 
-def bar(app: App[Any], name: str) -> str:
-    return plain_text(screen_of(app).query_one(f"#item-{name}", LineBar).line)
+def bar_text(app: App[Any], name: str) -> str:
+    return plain_text(item_screen(app).query_one(f"#item-{name}", LineBar).line)
 
 
-def events(workspace: Workspace) -> list[dict[str, Any]]:
-    """The journal, from disk."""
+def read_events(workspace: Workspace) -> list[dict[str, Any]]:
+    """Read the events of the journal."""
     return [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
 
 
-def shown_id(app: App[Any]) -> str:
-    return screen_of(app).cursor.detail.row.id
+def shown_item_id(app: App[Any]) -> str:
+    return item_screen(app).cursor.detail.row.id

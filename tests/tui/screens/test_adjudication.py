@@ -1,4 +1,4 @@
-"""Adjudication: only what annotators differ on, nobody's name before it is settled, on disk before it is said."""
+"""Adjudication shows only disagreements, hides names until they are resolved, and saves before it reports."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ SAID: dict[str, dict[int, list[Annotation]]] = {
     },
     "carol": {0: [Annotation(verdict="unsure")]},
 }
-"""Disputed: 0 in the verdict, 1 in who is wrong, 2 on another criterion; not 3."""
+"""Disagreements: item 0 on the verdict, 1 on the fault, 2 on another criterion. Item 3 has none."""
 
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
-    made = imported(tmp_path / "work", {"maple-8b": [{}, {}, {}, {}]})
+    result = imported(tmp_path / "work", {"maple-8b": [{}, {}, {}, {}]})
     for who, items in SAID.items():
-        with Store.open(made, who) as store:
-            reviewer = Reviewer(store, Journal(made, who))
+        with Store.open(result, who) as store:
+            reviewer = Reviewer(store, Journal(result, who))
             for number, acts in items.items():
                 for act in acts:
                     reviewer.review(store.find_items(f"simple_{number}")[0], act)
-    return made
+    return result
 
 
-class Adjudicator:
+class AppDriver:
     def __init__(self, pilot: Pilot[Any], app: FcreviewApp, workspace: Workspace) -> None:
         self.app, self._pilot, self._workspace = app, pilot, workspace
 
@@ -85,27 +85,27 @@ class Adjudicator:
 
 
 @asynccontextmanager
-async def adjudicating(
+async def open_adjudication(
     workspace: Workspace, size: tuple[int, int] = (80, 24), **options: Any
-) -> AsyncIterator[Adjudicator]:
+) -> AsyncIterator[AppDriver]:
     app = FcreviewApp(Session(workspace, "dora"), **{"adjudicate": True, **options})
     async with app.run_test(size=size) as pilot:
-        person = Adjudicator(pilot, app, workspace)
+        person = AppDriver(pilot, app, workspace)
         await person.press()
         await idle.wait_for_workers(app)
         await pilot.pause()
         yield person
 
 
-def letter_of(lines: list[str], word: str) -> str:
-    """The key that takes the answer whose card has this badge."""
+def find_answer_key(lines: list[str], word: str) -> str:
+    """Return the key that accepts the answer whose card has this badge."""
     cards = next(at for at, line in enumerate(lines) if "Annotator A" in line)
     return str(re.findall(r"│ +([A-Z0-9]+)\b", lines[cards + 1]).index(word.upper()) + 1)
 
 
 @pytest.mark.sweep
-async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspace) -> None:
-    async with adjudicating(workspace) as person:
+async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Workspace) -> None:
+    async with open_adjudication(workspace) as person:
         assert person.lines[1].split("   ")[0].strip() == "Is this item correct?"
         assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
         assert "0 of 3 resolved" in person.lines[0]
@@ -113,7 +113,7 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert "decisive step" not in "\n".join(person.lines), "only keys that work here"
         assert any("Hangzhou is in China" in line for line in person.lines)
         assert any(line.split() == ["majority", "none"] for line in person.lines)
-        await person.press(letter_of(person.lines, "fail"))
+        await person.press(find_answer_key(person.lines, "fail"))
         assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
         assert person.status().startswith("✓ simple_0 resolved: fail   z undo")
         assert all(name in person.status() for name in SAID)
@@ -133,15 +133,15 @@ async def test_one_key_settles_and_the_next_conflict_is_there(workspace: Workspa
         assert "all resolved" in person.lines[0]
         assert "all resolved" in person.status()
         assert any("· alice" in line for line in person.lines[2:-2])
-    async with adjudicating(workspace) as person:
+    async with open_adjudication(workspace) as person:
         assert any("no disagreements" in line for line in person.lines)
         await person.press("1", "p", "n", "slash", "R", "v")
         assert len(person.events) == 3
 
 
 @pytest.mark.sweep
-async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Workspace) -> None:
-    async with adjudicating(workspace) as person:
+async def test_reason_is_saved_and_resolves_nothing(workspace: Workspace) -> None:
+    async with open_adjudication(workspace) as person:
         await person.press("n", *"why", "enter")
         assert person.events == [("simple_0", "adjudicate", "item", "correct", None, None, "why")]
         assert "unresolved · 1 of 3" in person.lines[1]
@@ -149,13 +149,13 @@ async def test_a_reason_is_written_at_once_and_settles_nothing(workspace: Worksp
         await person.press("p")
         assert "unresolved · 2 of 3" in person.lines[1]
     with Store.open(workspace) as store:
-        (settled,) = [o for o in store.read_detail(store.find_items("simple_0")[0]).opinions if o.is_adjudication]
-        assert (settled.verdict, settled.note, settled.annotator) == (True, "why", "dora")
+        (adjudication,) = [o for o in store.read_detail(store.find_items("simple_0")[0]).opinions if o.is_adjudication]
+        assert (adjudication.verdict, adjudication.note, adjudication.annotator) == (True, "why", "dora")
 
 
 @pytest.mark.sweep
-async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspace) -> None:
-    async with adjudicating(workspace) as person:
+async def test_undo_reopens_and_unsure_keeps_open(workspace: Workspace) -> None:
+    async with open_adjudication(workspace) as person:
         await person.press("p", "z")
         assert "undone: pass · simple_0" in person.status()
         assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
@@ -163,7 +163,7 @@ async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspac
         await person.press("u")
         assert "unsure (still unresolved)" in person.status()
         assert "0 of 3 resolved" in person.lines[0]
-        await person.press("left_square_bracket", letter_of(await person.press("left_square_bracket"), "pass"))
+        await person.press("left_square_bracket", find_answer_key(await person.press("left_square_bracket"), "pass"))
         assert "1 of 3 resolved" in person.lines[0]
         await person.press("left_square_bracket")
         assert " resolved · 1 of 3" in person.lines[1]
@@ -171,16 +171,16 @@ async def test_undo_opens_it_again_and_unsure_leaves_it_open(workspace: Workspac
 
 
 @pytest.mark.sweep
-async def test_an_answer_that_is_unsure_cannot_be_taken(workspace: Workspace) -> None:
-    async with adjudicating(workspace) as person:
-        await person.press(letter_of(person.lines, "unsure"))
+async def test_unsure_answer_cannot_be_accepted(workspace: Workspace) -> None:
+    async with open_adjudication(workspace) as person:
+        await person.press(find_answer_key(person.lines, "unsure"))
         assert "is unsure and cannot be accepted" in person.status()
         assert person.events == []
 
 
 @pytest.mark.sweep
-async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Workspace) -> None:
-    async with adjudicating(workspace, adjudicate=False) as person:
+async def test_key_opens_adjudication_and_escape_returns_to_the_queue(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, adjudicate=False) as person:
         await person.press("x")
         assert isinstance(person.app.screen, AdjudicationScreen)
         await person.press("p", "escape")
@@ -189,8 +189,8 @@ async def test_the_queue_opens_it_with_a_key_and_esc_leads_back(workspace: Works
 
 
 @pytest.mark.sweep
-async def test_keys_of_the_configuration_hold_here_too(workspace: Workspace) -> None:
-    async with adjudicating(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
+async def test_configured_keys_work_in_adjudication(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, key_names={"pass": "y", "adjudication.take_1": "a"}) as person:
         assert "a 2 3 accept A B C" in person.lines[-1]
         assert "y pass" in person.lines[-1]
         await person.press("p", "y")
@@ -198,7 +198,7 @@ async def test_keys_of_the_configuration_hold_here_too(workspace: Workspace) -> 
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (160, 50)])
-async def test_it_can_be_read_without_colour_and_in_ascii(
+async def test_adjudication_is_readable_without_colour_and_in_ascii(
     workspace: Workspace, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fcreview.tui.text import theme
@@ -206,7 +206,7 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     theme.clear_caches()
-    async with adjudicating(workspace, size) as person:
+    async with open_adjudication(workspace, size) as person:
         lines = person.lines
         assert len(lines) == size[1]
         assert all(line.isascii() and len(line) <= size[0] for line in lines), lines
@@ -216,7 +216,7 @@ async def test_it_can_be_read_without_colour_and_in_ascii(
 
 
 @pytest.mark.sweep
-async def test_a_blind_annotator_is_not_offered_it(
+async def test_adjudication_is_not_available_in_blind_mode(
     workspace: Workspace, get_screen_lines: Callable[..., list[str]]
 ) -> None:
     app = FcreviewApp(Session(workspace, "erin", blind=True))
@@ -228,8 +228,8 @@ async def test_a_blind_annotator_is_not_offered_it(
         assert "adjudicate" not in get_screen_lines(app)[-1]
 
 
-async def test_keys_that_settle_nothing_say_why(workspace: Workspace) -> None:
-    async with adjudicating(workspace) as person:
+async def test_other_keys_give_a_reason(workspace: Workspace) -> None:
+    async with open_adjudication(workspace) as person:
         assert "enter value" not in person.lines[-1]
         await person.press("o")
         assert "the only values are pass and fail; press p or f" in person.status()
@@ -240,24 +240,24 @@ async def test_keys_that_settle_nothing_say_why(workspace: Workspace) -> None:
         assert not person.events
 
 
-async def test_a_disputed_argument_is_marked_above_the_frame_of_its_call(imported: Imported, tmp_path: Path) -> None:
-    made = imported(tmp_path / "work", {"maple-8b": [{}]})
+async def test_disputed_argument_is_marked_above_its_call(imported: Imported, tmp_path: Path) -> None:
+    result = imported(tmp_path / "work", {"maple-8b": [{}]})
     for who, verdict in (("alice", True), ("bob", False)):
-        with Store.open(made, who) as store:
+        with Store.open(result, who) as store:
             item = store.find_items("simple_0")[0]
-            Reviewer(store, Journal(made, who)).review(item, Annotation(target=f"{CALL}/arg:city", verdict=verdict))
-    async with adjudicating(made, (120, 34)) as person:
+            Reviewer(store, Journal(result, who)).review(item, Annotation(target=f"{CALL}/arg:city", verdict=verdict))
+    async with open_adjudication(result, (120, 34)) as person:
         mark = next(at for at, line in enumerate(person.lines) if "annotators disagree" in line)
         assert person.lines[mark + 1].strip().startswith("╭─ get_weather")
         at = next(line for line in person.lines if "▸" in line)
         assert "city" in at
 
 
-async def test_keys_before_the_first_disagreement_wait_unless_they_would_review_it(workspace: Workspace) -> None:
+async def test_keys_before_the_first_disagreement_wait_unless_they_review(workspace: Workspace) -> None:
     app = FcreviewApp(Session(workspace, "dora"))
     rung: list[bool] = []
     async with app.run_test(size=(80, 24)) as pilot:
-        person = Adjudicator(pilot, app, workspace)
+        person = AppDriver(pilot, app, workspace)
         await person.press()
         app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
         hold = threading.Event()

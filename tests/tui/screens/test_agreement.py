@@ -1,4 +1,4 @@
-"""The agreement screen: the command's figures, and the items that each was made from."""
+"""The agreement screen shows the same figures as the command, and opens the items of each figure."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import AgreementScreen
 from fcreview.tui.text.lines import plain_text
 from tests.store.factory import Imported
-from tests.tui.screens.test_adjudication import adjudicating, workspace
+from tests.tui.screens.test_adjudication import open_adjudication, workspace
 
 __all__ = ["workspace"]
 
 
 @pytest.mark.sweep
-async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
+async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         pools = split_by_blind_status(store.analysis.fetch_ratings(View()))
-    wanted = [each for given, said in pools.items() for each in compute_agreement(said, ["overall"], given)]
+    wanted = [each for given, ratings in pools.items() for each in compute_agreement(ratings, ["overall"], given)]
     assert len(wanted) > 10
-    async with adjudicating(workspace, (120, 60), adjudicate=False) as person:
+    async with open_adjudication(workspace, (120, 60), adjudicate=False) as person:
         lines = await person.press("a")
         assert isinstance(person.app.screen, AgreementScreen)
         assert "› agreement" in lines[0] and "Agreement overall" in lines[1]
         assert any(f"{len(wanted)} figures" in line for line in lines)
         for each in wanted:
             value, interval = format_value_and_interval(each)
-            said = [
+            matches = [
                 line for line in lines if format_coefficient_name(each) in line and f" {value}  {interval} " in line
             ]
-            assert said, each
+            assert matches, each
         assert "by category" in (await person.press("tab", "tab"))[1]
         assert any("not blind · simple · correct" in line for line in person.lines)
         await person.press("escape")
@@ -45,14 +45,14 @@ async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> Non
 
 
 def listed_ids(lines: list[str]) -> list[str]:
-    """The ids in the rows of the list, which stands in a frame on the left."""
+    """Return the item ids in the list, which has a frame at the left."""
     rows = [line.split("│")[1] for line in lines if line.startswith("│")]
     return [word for row in rows for word in row.split() if word.startswith("simple_")]
 
 
 @pytest.mark.sweep
-async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -> None:
-    async with adjudicating(workspace, (120, 40), adjudicate=False) as person:
+async def test_figure_opens_its_items(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, (120, 40), adjudicate=False) as person:
         lines = await person.press("a")
         at = next(at for at, line in enumerate(lines) if "not blind · completeness" in line)
         await person.press(*["j"] * (at - 3), "enter")
@@ -61,17 +61,17 @@ async def test_a_figure_opens_the_items_it_was_made_from(workspace: Workspace) -
         assert sorted(listed_ids(person.lines)) == [f"simple_{at}" for at in range(4)]
 
 
-async def test_where_nobody_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
-    async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
+async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:
+    async with open_adjudication(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("a", "enter")
         assert any("no item here has labels from two annotators" in line for line in lines)
 
 
 @pytest.mark.parametrize("cells", [60, 80, 160])
-def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace: Workspace, cells: int) -> None:
+def test_group_name_is_above_its_figures(workspace: Workspace, cells: int) -> None:
     with Store.open(workspace) as store:
-        said = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
-    found = [AgreementCell(figure, (at,)) for at, figure in enumerate(compute_agreement(said, ["overall"], "seen"))]
+        ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
+    found = [AgreementCell(figure, (at,)) for at, figure in enumerate(compute_agreement(ratings, ["overall"], "seen"))]
     made = agreement_rows(found, cells)
     heads = [row for row in made if not row.cells[1][0]]
     assert [row.cells[0][0] for row in heads] == [
@@ -82,10 +82,10 @@ def test_a_groups_name_stands_above_its_figures_and_for_all_its_items(workspace:
     assert len({len(row.cells) for row in made}) == 1
 
 
-def test_the_map_of_pairs_has_the_figures_of_each_pair(workspace: Workspace) -> None:
+def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
-        said = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
-    found = [AgreementCell(figure, ()) for figure in compute_agreement(said, ["overall"], "seen")]
+        ratings = split_by_blind_status(store.analysis.fetch_ratings(View()))["seen"]
+    found = [AgreementCell(figure, ()) for figure in compute_agreement(ratings, ["overall"], "seen")]
     members = agreement_groups(found)[0]
     lines, n = pair_maps(members, 76, 8)
     assert n == 2

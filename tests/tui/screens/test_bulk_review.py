@@ -1,4 +1,4 @@
-"""Bulk review on the screen: what is shown is what is recorded, and nothing before the number is confirmed."""
+"""Bulk review records what the screen shows, and nothing before the number is confirmed."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
-from tests.tui.screens.test_adjudication import Adjudicator
+from tests.tui.screens.test_adjudication import AppDriver
 
 N_ITEMS = 25
 
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
-    """25 items with one error type and two of another."""
+    """Return a workspace with 25 items of one error type and two of another."""
     other = {"error_type": "type_error:simple"}
     return imported(tmp_path / "work", {"maple-8b": [*({} for _ in range(N_ITEMS)), other, other]})
 
 
 @asynccontextmanager
-async def opened(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[Adjudicator]:
+async def open_queue(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[AppDriver]:
     app = FcreviewApp(Session(workspace, "alice", blind=blind))
     async with app.run_test(size=size) as pilot:
         await idle.wait_for_workers(app)
         await pilot.pause()
-        yield Adjudicator(pilot, app, workspace)
+        yield AppDriver(pilot, app, workspace)
 
 
-def events(workspace: Workspace) -> list[dict[str, Any]]:
+def read_events(workspace: Workspace) -> list[dict[str, Any]]:
     path = workspace.reviews / "alice.jsonl"
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def toasts(person: Adjudicator) -> list[str]:
+def notifications(person: AppDriver) -> list[str]:
     return [each.message for each in person.app._notifications]
 
 
 @pytest.mark.parametrize("size", [(120, 32), (80, 24)])
-async def test_a_cluster_is_reviewed_at_once_and_undone_at_once(workspace: Workspace, size: tuple[int, int]) -> None:
-    async with opened(workspace, size) as person:
+async def test_cluster_is_reviewed_and_undone_in_one_step(workspace: Workspace, size: tuple[int, int]) -> None:
+    async with open_queue(workspace, size) as person:
         lines = await person.press("c")
         assert "B review all" in lines[-1]
         text = "\n".join(lines := await person.press("B"))
@@ -66,11 +66,11 @@ async def test_a_cluster_is_reviewed_at_once_and_undone_at_once(workspace: Works
         question = (await person.press("enter"))[-1]
         assert "Record fail, fault: model, tags unit for 25 items? y yes" in question
         await person.press("enter", "n")
-        assert events(workspace) == []
+        assert read_events(workspace) == []
         await person.press("enter", "y")
         assert isinstance(person.app.screen, ClustersScreen)
-        assert toasts(person) == ["saved: fail, fault: model, tags unit, bulk review of 25 items\nz undo"]
-        saved = events(workspace)
+        assert notifications(person) == ["saved: fail, fault: model, tags unit, bulk review of 25 items\nz undo"]
+        saved = read_events(workspace)
         fields = {(each["verdict"], each["fault"], *each["tags"], each["blind"], each["bulk"]) for each in saved}
         assert fields == {(False, "model", "unit", False, saved[0]["bulk"])}
         assert [each["key"]["id"] for each in saved] == [f"simple_{at}" for at in range(N_ITEMS)]
@@ -79,36 +79,36 @@ async def test_a_cluster_is_reviewed_at_once_and_undone_at_once(workspace: Works
         assert isinstance(person.app.screen, QueueScreen)
         assert any("simple_0" in line and "✗" in line for line in lines)
         await person.press("c", "z")
-        assert [each["act"] for each in events(workspace)[N_ITEMS:]] == ["retract"] * N_ITEMS
-        assert toasts(person)[-1] == "undone: fail, fault: model, tags unit · bulk review of 25 items"
+        assert [each["act"] for each in read_events(workspace)[N_ITEMS:]] == ["retract"] * N_ITEMS
+        assert notifications(person)[-1] == "undone: fail, fault: model, tags unit · bulk review of 25 items"
 
 
-async def test_what_is_not_saved_is_told_and_can_be_tried_again(
+async def test_failed_bulk_review_is_reported_and_can_be_repeated(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    async with opened(workspace, (80, 24)) as person:
+    async with open_queue(workspace, (80, 24)) as person:
         with monkeypatch.context() as broken:
             broken.setattr(journal, "_append_and_sync", fail)
             lines = await person.press("c", "B", "f", "enter", "y")
             assert "NOT SAVED (fail): review not saved in" in lines[-2]
             assert isinstance(person.app.screen, BulkReviewScreen)
         await person.press("enter", "y")
-        assert len(events(workspace)) == N_ITEMS
+        assert len(read_events(workspace)) == N_ITEMS
 
 
-async def test_undo_on_an_item_undoes_the_whole_bulk_review(workspace: Workspace) -> None:
-    async with opened(workspace, (80, 24)) as person:
+async def test_undo_on_an_item_reverts_the_whole_bulk_review(workspace: Workspace) -> None:
+    async with open_queue(workspace, (80, 24)) as person:
         await person.press("c", "B", "u", "enter", "y", "escape", "enter")
         lines = await person.press("z")
         assert any("undone: unsure · bulk review of 25 items" in line for line in lines)
-        assert len(events(workspace)) == 2 * N_ITEMS
+        assert len(read_events(workspace)) == 2 * N_ITEMS
 
 
-async def test_a_blind_annotator_is_offered_none_of_it(workspace: Workspace) -> None:
-    async with opened(workspace, (120, 32), blind=True) as person:
+async def test_bulk_review_is_not_available_in_blind_mode(workspace: Workspace) -> None:
+    async with open_queue(workspace, (120, 32), blind=True) as person:
         for keys in (("c",), ("B",), ("c", "B", "f", "enter", "y")):
             await person.press(*keys)
             assert isinstance(person.app.screen, QueueScreen)
@@ -116,11 +116,11 @@ async def test_a_blind_annotator_is_offered_none_of_it(workspace: Workspace) -> 
         await person.press("escape")
         provider = PaletteProvider(PaletteContext(person.app, person.app.session, person.app._state), person.app.screen)
         assert [hit.text async for hit in provider.search("review all")] == []
-        assert events(workspace) == []
+        assert read_events(workspace) == []
 
 
-async def test_the_palette_offers_it_on_a_cluster(workspace: Workspace) -> None:
-    async with opened(workspace, (120, 32)) as person:
+async def test_palette_has_bulk_review_on_a_cluster(workspace: Workspace) -> None:
+    async with open_queue(workspace, (120, 32)) as person:
         text = "\n".join(await person.press("c", "colon", *"review all"))
         assert "review all" in text
         await person.press("enter")

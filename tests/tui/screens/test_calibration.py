@@ -1,4 +1,4 @@
-"""The calibration screen: the command's figures, and the cases behind each of them as the queue's items."""
+"""The calibration screen shows the same figures as the command, and opens the items of each figure."""
 
 from __future__ import annotations
 
@@ -34,46 +34,47 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.screens.statistics import NOT_RANDOM, CalibrationScreen
 from fcreview.tui.text.lines import plain_text
 from tests.store.factory import Imported
-from tests.tui.screens.test_adjudication import Adjudicator, adjudicating
+from tests.tui.screens.test_adjudication import AppDriver, open_adjudication
 
 AUTOMATIC = (True, True, True, False, False, False)
-SETTLED = (True, True, False, False, True, None)
-"""By people; the last one is not reviewed."""
+HUMAN = (True, True, False, False, True, None)
+"""Verdicts of annotators. The last item has no review."""
 
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
     items: list[dict[str, Any]] = [
-        {"official": said, "category": "live" if at in (2, 4) else "simple"} for at, said in enumerate(AUTOMATIC)
+        {"official": automatic, "category": "live" if at in (2, 4) else "simple"}
+        for at, automatic in enumerate(AUTOMATIC)
     ]
     made = imported(tmp_path / "work", {"maple-8b": items})
     with Store.open(made, "alice") as store:
         reviewer = Reviewer(store, Journal(made, "alice"))
-        for at, verdict in enumerate(SETTLED):
+        for at, verdict in enumerate(HUMAN):
             if verdict is not None:
                 reviewer.review(store.find_items(f"simple_{at}")[0], Annotation(verdict=verdict))
     return made
 
 
-def cases_of(workspace: Workspace) -> list[VerdictPair]:
+def fetch_cases(workspace: Workspace) -> list[VerdictPair]:
     with Store.open(workspace) as store:
         return store.analysis.fetch_calibration_cases(View())
 
 
-def shown_items(person: Adjudicator) -> list[str]:
+def shown_items(person: AppDriver) -> list[str]:
     return sorted(word for line in person.lines for word in line.split() if word.startswith("simple_"))
 
 
-async def choose(person: Adjudicator, *wanted: str) -> None:
-    """The line with these words."""
+async def choose_line(person: AppDriver, *wanted: str) -> None:
+    """Select the line with these words."""
     at = next(at for at, line in enumerate(person.lines[3:]) if all(word in line for word in wanted))
     await person.press("g", *["j"] * at, "enter")
 
 
-async def test_its_figures_are_those_of_the_command(workspace: Workspace) -> None:
-    wanted = list(compute_calibrations(cases_of(workspace), ["overall"]))
+async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
+    wanted = list(compute_calibrations(fetch_cases(workspace), ["overall"]))
     assert [each.source for each in wanted] == ["official", "rule"]
-    async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
+    async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
         lines = await person.press("C")
         assert isinstance(person.app.screen, CalibrationScreen)
         assert "› calibration" in lines[0] and "Calibration overall" in lines[1]
@@ -99,25 +100,25 @@ CELLS = [
     (("precision",), (0, 1, 2)),
     (("kappa",), (0, 1, 2, 3, 4)),
 ]
-"""(words of a line, numbers of its items)."""
+"""(words of a line, numbers of its items)"""
 
 
-async def test_a_cell_opens_its_items_and_no_others(workspace: Workspace) -> None:
-    async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
+async def test_cell_opens_its_items_only(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
         await person.press("C")
         for line, items in CELLS:
-            await choose(person, *line)
+            await choose_line(person, *line)
             assert isinstance(person.app.screen, QueueScreen)
             assert shown_items(person) == [f"simple_{at}" for at in items]
             await person.press("escape")
             assert isinstance(person.app.screen, CalibrationScreen), "back to the list that led here"
 
 
-async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(workspace: Workspace) -> None:
-    async with adjudicating(workspace, (100, 40), adjudicate=False) as person:
+async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
         lines = await person.press("C", "tab")
         assert "Calibration errors" in lines[1]
-        n_kinds = len(list(find_error_groups(cases_of(workspace))))
+        n_kinds = len(list(find_error_groups(fetch_cases(workspace))))
         assert any(f"{n_kinds} kinds" in line for line in lines)
         line = next(line for line in lines if "function get_weather" in line)
         assert " fail, human pass " in line and "1 of 2" in line and "50.0 %" in line
@@ -126,29 +127,31 @@ async def test_tab_leads_to_the_kinds_of_cases_that_are_wrong_and_to_groups(work
         lines = await person.press("tab")
         assert "Calibration overall" in lines[1], "tables of one group only are left out"
         await person.press("tab")
-        await choose(person, "category live ", "pass, human fail")
+        await choose_line(person, "category live ", "pass, human fail")
         assert shown_items(person) == ["simple_2"]
 
 
-async def test_only_what_the_queue_shows_is_compared(workspace: Workspace) -> None:
-    async with adjudicating(workspace, (100, 40), adjudicate=False, view=View("category:live")) as person:
+async def test_only_items_of_the_queue_are_compared(workspace: Workspace) -> None:
+    async with open_adjudication(workspace, (100, 40), adjudicate=False, view=View("category:live")) as person:
         lines = await person.press("C")
         assert any(re.search("official · correct · by hand +2 ", line) for line in lines)
 
 
-async def test_where_nothing_was_reviewed_it_says_so(imported: Imported, tmp_path: Path) -> None:
-    async with adjudicating(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
+async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:
+    async with open_adjudication(imported(tmp_path / "bare", {"maple-8b": [{}]}), adjudicate=False) as person:
         lines = await person.press("C", "tab", "enter")
         assert any("nothing to compare: no item has both" in line for line in lines)
 
 
-def made(item: int, said: Any, human: Any, **fields: Any) -> VerdictPair:
+def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:
     who: dict[str, Any] = {"source": "judge", "judge": "oak\x1b[2J", "criterion": "correct", "is_random": False}
-    return VerdictPair(item, automatic=said, human=human, **(who | {"benchmark": "bfcl", "category": "live"} | fields))
+    return VerdictPair(
+        item, automatic=automatic, human=human, **(who | {"benchmark": "bfcl", "category": "live"} | fields)
+    )
 
 
-def test_every_row_opens_as_many_items_as_it_counts() -> None:
-    cases = [made(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
+def test_rows_open_as_many_items_as_they_count() -> None:
+    cases = [make_pair(at, at % 3 > 0, at % 2 > 0, function="f" if at % 4 else "g") for at in range(20)]
     assert reported_scopes(cases) == ["overall", "function"]
     for scope in CALIBRATION_SCOPES:
         for row in calibration_rows(calibration_groups(cases, scope)):
@@ -157,8 +160,10 @@ def test_every_row_opens_as_many_items_as_it_counts() -> None:
         assert not row.cells[-1][0] or row.cells[-1][0].split()[0] == str(len(row.items))
 
 
-def test_a_matrix_shows_the_counts_of_its_cells_and_marks_the_one_under_the_cursor() -> None:
-    cases = [made(at, at % 4 > 0, at % 2 > 0) for at in range(8)] + [made(9, True, True, source="rule", judge=None)]
+def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
+    cases = [make_pair(at, at % 4 > 0, at % 2 > 0) for at in range(8)] + [
+        make_pair(9, True, True, source="rule", judge=None)
+    ]
     groups = calibration_groups(cases, "overall")
     rows = calibration_rows(groups)
     row = next(row for row in rows if row.cell is not None and row.cell.automatic and not row.cell.human)
@@ -174,14 +179,16 @@ def test_a_matrix_shows_the_counts_of_its_cells_and_marks_the_one_under_the_curs
     assert tnr.explanation == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"
 
 
-def test_a_matrix_of_scores_has_a_row_for_each_score() -> None:
-    groups = calibration_groups([made(at, at % 3, 2, criterion="completeness") for at in range(6)], "overall")
+def test_score_matrix_has_a_row_for_each_score() -> None:
+    groups = calibration_groups([make_pair(at, at % 3, 2, criterion="completeness") for at in range(6)], "overall")
     lines = [plain_text(line) for line in confusion_matrices(groups, calibration_rows(groups)[0], 100, tall=False)]
     assert [line.split()[:1] for line in lines[2:]] == [["0"], ["1"], ["2"]]
     assert confusion_matrices(groups, calibration_rows(groups)[0], 40, tall=False) == []
 
 
-def test_hostile_names_are_drawn_as_text_and_random_ones_are_said() -> None:
-    found = calibration_rows(calibration_groups([made(1, True, True, is_random=True), made(2, True, False)], "overall"))
+def test_hostile_names_are_sanitized_and_random_samples_are_named() -> None:
+    found = calibration_rows(
+        calibration_groups([make_pair(1, True, True, is_random=True), make_pair(2, True, False)], "overall")
+    )
     assert found[0].cells[0][0] == "judge oak␛[2J · correct · 1 of 2 random"
     assert len({len(row.cells) for row in found}) == 1

@@ -20,13 +20,13 @@ from tests.tui.themed_app import ThemedApp
 ENTERS = ["enter"] * 12
 
 
-class Host(ThemedApp[None]):
+class HostApp(ThemedApp[None]):
     def compose(self) -> ComposeResult:
         yield Static()
 
 
-async def test_a_screen_gives_its_result_once() -> None:
-    async with Host().run_test() as pilot:
+async def test_screen_returns_its_result_once() -> None:
+    async with HostApp().run_test() as pilot:
         results: list[Any] = []
         screen = GuardedScreen[str]()
         await pilot.app.push_screen(screen, results.append)
@@ -38,8 +38,8 @@ async def test_a_screen_gives_its_result_once() -> None:
         assert results == ["first"] and len(pilot.app.screen_stack) == 1
 
 
-async def test_a_covered_screen_waits_until_it_is_uncovered() -> None:
-    async with Host().run_test() as pilot:
+async def test_covered_screen_closes_after_it_is_uncovered() -> None:
+    async with HostApp().run_test() as pilot:
         results: list[Any] = []
         below, above = GuardedScreen[str](), GuardedModalScreen[str]()
         await pilot.app.push_screen(below, lambda result: results.append(("below", result)))
@@ -53,9 +53,9 @@ async def test_a_covered_screen_waits_until_it_is_uncovered() -> None:
         assert results == [("above", "now"), ("below", "later")]
 
 
-async def test_what_a_screen_draws_later_is_not_drawn_once_it_is_closed() -> None:
-    """It has no widgets any more: looking for one would end the app."""
-    async with Host().run_test() as pilot:
+async def test_closed_screen_does_not_draw() -> None:
+    """A closed screen has no widgets, so searching for one would end the app."""
+    async with HostApp().run_test() as pilot:
         drawn: list[str] = []
         screen = GuardedScreen[str]()
         await pilot.app.push_screen(screen)
@@ -70,13 +70,13 @@ async def test_what_a_screen_draws_later_is_not_drawn_once_it_is_closed() -> Non
 
 
 @pytest.mark.parametrize("keys", [["backspace"] * 2, ["q"] * 3, ["escape", "backspace", "q"], ["slash", "q", "escape"]])
-async def test_an_item_is_left_while_it_opens(make_app: Any, wait_for_screen: Any, keys: list[str]) -> None:
+async def test_item_can_be_left_while_it_opens(make_app: Any, wait_for_screen: Any, keys: list[str]) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         for at in range(3):
             send_keys(app, "enter")
-            for _ in range(at):  # the item is in another stage each time
+            for _ in range(at):  # the item is at another stage each time
                 await asyncio.sleep(0.01)
             send_keys(app, *keys)
             await wait_for_screen(pilot)
@@ -87,7 +87,7 @@ async def test_an_item_is_left_while_it_opens(make_app: Any, wait_for_screen: An
     assert app.return_value is None
 
 
-async def test_enter_many_times_ends_a_prompt_once(make_app: Any, wait_for_screen: Any) -> None:
+async def test_repeated_enter_closes_a_prompt_once(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"), open_item="simple_0")
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
@@ -99,7 +99,7 @@ async def test_enter_many_times_ends_a_prompt_once(make_app: Any, wait_for_scree
         assert app.screen.cursor.last_search == "ab"
 
 
-async def test_the_key_that_left_a_list_does_not_quit_when_pressed_again(make_app: Any, wait_for_screen: Any) -> None:
+async def test_repeated_key_leaves_the_list_but_does_not_quit(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app([{} for _ in range(3)], view=View(queue="dataset"))
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)

@@ -1,4 +1,4 @@
-"""Everything that the command line can do is in the palette, and its forms run the commands."""
+"""All commands are in the palette or on a screen, and the forms of the palette run the commands."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ from fcreview.tui.screens.command_form import CommandFormScreen, FormInput
 from fcreview.tui.screens.pager import PagerScreen
 
 OMITTED = {"completion", "schema", "sql", "demo", "serve", "team"}
-"""Commands for programs and for the first start."""
+"""Commands for scripts and for the first start."""
 SCREENS = {
     "open": "item next", "runs": "queue runs", "items": "queue filter", "show": "queue open",
     "triage": "queue clusters", "compare": "queue runs", "review": "item pass", "label": "item fail",
     "adjudicate": "queue adjudicate", "agreement": "queue agreement", "calibrate": "queue calibration",
 }  # fmt: skip
-"""Command -> group and name of the action that does the same on a screen."""
+"""Command -> group and name of the equivalent action on a screen."""
 
 
 @pytest.fixture
 def app(make_app: Any) -> Any:
-    made = make_app(runs={"maple-8b": [{"official": False}, {"official": True}], "birch-8b": [{"official": True}]})
+    result = make_app(runs={"maple-8b": [{"official": False}, {"official": True}], "birch-8b": [{"official": True}]})
     workspace = make_app.stores[-1].workspace
     session = WorkspaceSession(workspace, "alice", options=WorkspaceOptions([workspace.parent_folder]))
-    made.session.report_services = ReportServices(
-        lambda *_: "", lambda _: pytest.fail("not asked for"), build_command_service(session)
+    result.session.report_services = ReportServices(
+        lambda *_: "", lambda _: pytest.fail("must not be called"), build_command_service(session)
     )
-    return made
+    return result
 
 
-def commands() -> set[str]:
-    """Every command, with the subcommands of those that have some."""
+def list_commands() -> set[str]:
+    """Return all commands, with subcommands where they exist."""
     groups = {"queue": queue.COMMANDS, "errata": errata.COMMANDS, "rules": rules.COMMANDS}
     return {f"{name} {sub}".strip() for name in COMMANDS for sub in groups.get(name, [""])}
 
 
 def test_every_command_has_a_form_or_a_screen() -> None:
     forms = {form.command for form in FORMS.values()}
-    assert commands() == forms | set(SCREENS) | OMITTED
+    assert list_commands() == forms | set(SCREENS) | OMITTED
     ids = {action.id for action in (*QUEUE_ACTIONS, *ITEM_ACTIONS, *ADJUDICATION_ACTIONS)}
     assert {name.replace(" ", ".") for name in SCREENS.values()} <= ids
 
 
 @pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.command)
-def test_a_form_has_the_options_of_its_command(form: Any) -> None:
+def test_form_has_the_options_of_its_command(form: Any) -> None:
     fields = describe_command(form.command)
     assert set(form.defaults) <= {each.name for each in fields}
     assert all(each.help for each in fields) and not {"json", "help"} & {each.name for each in fields}
 
 
-def test_values_become_options_and_arguments_that_cannot_be_mistaken() -> None:
+def test_values_become_unambiguous_options_and_arguments() -> None:
     fields = [FormField("item"), FormField("size", "--size"), FormField("force", "--force", is_switch=True)]
     assert build_arguments(fields, ["-x; rm", " 5 ", "yes"]) == ["--size=5", "--force", "--", "-x; rm"]
     assert build_arguments(fields, ["", "", "no"]) == ["--"]
 
 
-def test_the_command_line_names_the_workspace_and_the_annotator(tmp_path: Path) -> None:
+def test_command_line_names_workspace_and_annotator(tmp_path: Path) -> None:
     options = WorkspaceOptions([tmp_path / "run"], data=[tmp_path / "data"])
     session = WorkspaceSession(workspace=None, annotator="alice", options=options)  # type: ignore[arg-type]
     assert build_command_line(session, "export", ["--format=csv", "--"]) == [
@@ -75,7 +75,7 @@ def test_the_command_line_names_the_workspace_and_the_annotator(tmp_path: Path) 
     assert build_command_line(session, "errata check", ["--", "x.jsonl"])[2:] == ["errata", "check", "--", "x.jsonl"]
 
 
-async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app: Any, wait_for_screen: Any) -> None:
+async def test_palette_has_all_forms_and_actions_of_other_screens(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon")
@@ -87,7 +87,7 @@ async def test_all_forms_are_in_the_palette_and_actions_of_other_screens_too(app
 
 
 @pytest.mark.process
-async def test_a_sample_is_drawn_and_estimated_inside_the_app(app: Any, wait_for_screen: Any, make_app: Any) -> None:
+async def test_sample_is_drawn_and_estimated_in_the_app(app: Any, wait_for_screen: Any, make_app: Any) -> None:
     workspace = make_app.stores[-1].workspace
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
@@ -110,7 +110,7 @@ async def test_a_sample_is_drawn_and_estimated_inside_the_app(app: Any, wait_for
         assert "queue sample" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_a_form_is_left_with_escape_and_types_colons(app: Any, wait_for_screen: Any) -> None:
+async def test_escape_leaves_a_form_and_colons_are_typed(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         before = await wait_for_screen(pilot)
         await pilot.press("colon", *"draw a sample", "enter")

@@ -1,4 +1,4 @@
-"""The palette over the queue and over an item: what is found and what is done, on a real store."""
+"""The palette over the queue and over an item finds and runs commands, on a real store."""
 
 from __future__ import annotations
 
@@ -32,38 +32,38 @@ from tests.tui.queue.test_queue_choices import item_ids, twelve_rows
 SIZE = (80, 24)
 
 
-async def typed(pilot: Any, wait_for_screen: Any, text: str, *keys: str) -> list[str]:
-    """The text all at once: what is typed letter by letter is tested below."""
+async def type_in_palette(pilot: Any, wait_for_screen: Any, text: str, *keys: str) -> list[str]:
+    """Open the palette and enter the text in one step. Other tests type letter by letter."""
     await pilot.press("colon")
-    put(pilot.app, text)
+    enter_text(pilot.app, text)
     await pilot.press(*keys)
     lines: list[str] = await wait_for_screen(pilot)
     return lines
 
 
-def shown_id(lines: list[str]) -> str:
-    """The id at the end of the path in the top line of an item."""
+def shown_item_id(lines: list[str]) -> str:
+    """Return the id at the end of the path in the top line of an item."""
     return lines[0].partition(" › ")[2].split()[0]
 
 
-def first(app: Any) -> str:
-    """The line under the palette's cursor."""
+def selected_row(app: Any) -> str:
+    """Return the row at the cursor of the palette."""
     options = [each.highlighted_option for each in app.screen.query(CommandList)]
     return options[0].prompt.plain if options and options[0] is not None else ""
 
 
-def put(app: Any, text: str) -> None:
-    """As if it was pasted."""
+def enter_text(app: Any, text: str) -> None:
+    """Set the text as if it was pasted."""
     app.screen.query_one(PaletteInput).value = text
 
 
 @pytest.mark.parametrize("size", [(60, 15), (160, 50)])
-async def test_it_opens_and_closes_and_nothing_has_changed(
+async def test_palette_opens_and_closes_without_changes(
     make_app: Any, wait_for_screen: Any, size: tuple[int, int]
 ) -> None:
     async with make_app(twelve_rows()).run_test(size=size) as pilot:
         before = await wait_for_screen(pilot)
-        lines = await typed(pilot, wait_for_screen, "")
+        lines = await type_in_palette(pilot, wait_for_screen, "")
         assert isinstance(pilot.app.screen, CommandPaletteScreen)
         assert "─palette─" in "\n".join(lines) and "enter choose" in lines[-1]
         assert all(len(line) <= size[0] for line in lines)
@@ -71,11 +71,11 @@ async def test_it_opens_and_closes_and_nothing_has_changed(
         assert await wait_for_screen(pilot) == before
 
 
-async def test_an_action_does_what_its_key_does(make_app: Any, wait_for_screen: Any) -> None:
+async def test_action_does_what_its_key_does(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        lines = await typed(pilot, wait_for_screen, "clus")
-        assert first(pilot.app).split() == ["action", "c", "clusters"]
+        lines = await type_in_palette(pilot, wait_for_screen, "clus")
+        assert selected_row(pilot.app).split() == ["action", "c", "clusters"]
         assert [line.split() for line in lines if line.startswith("▸action")] == [["▸action", "c", "clusters"]]
         await pilot.press("enter")
         by_palette = await wait_for_screen(pilot)
@@ -84,68 +84,64 @@ async def test_an_action_does_what_its_key_does(make_app: Any, wait_for_screen: 
         assert "clusters" in by_palette[0]
 
 
-async def test_a_verdict_is_given_to_the_item_below_and_written(make_app: Any, wait_for_screen: Any) -> None:
+async def test_verdict_applies_to_the_item_below_and_is_saved(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("enter")
         lines = await wait_for_screen(pilot)
-        name = shown_id(lines)
-        await typed(pilot, wait_for_screen, "golden wr", "enter")
+        name = shown_item_id(lines)
+        await type_in_palette(pilot, wait_for_screen, "golden wr", "enter")
         lines = await wait_for_screen(pilot)
-        assert isinstance(app.screen, ItemScreen) and shown_id(lines) != name
+        assert isinstance(app.screen, ItemScreen) and shown_item_id(lines) != name
         (journal,) = (make_app.stores[-1].workspace.reviews).glob("*.jsonl")
         (event,) = map(json.loads, journal.read_text().splitlines())
         assert (event["key"]["id"], event["verdict"], event["fault"]) == (name, True, "golden")
 
 
-async def test_enter_alone_chooses_nothing_and_keys_with_another_meaning_are_shown(
-    make_app: Any, wait_for_screen: Any
-) -> None:
+async def test_enter_alone_chooses_nothing_and_overridden_keys_are_shown(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(twelve_rows(), key_names={"item.pass": "y"})
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
-        lines = await typed(pilot, wait_for_screen, "", "enter", "enter")
+        lines = await type_in_palette(pilot, wait_for_screen, "", "enter", "enter")
         assert isinstance(app.screen, CommandPaletteScreen) and "search actions" in "\n".join(lines)
-        assert first(app) == "" and "y  pass" in next(line for line in lines if line.startswith(" action"))
+        assert selected_row(app) == "" and "y  pass" in next(line for line in lines if line.startswith(" action"))
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
 @pytest.mark.sweep
-async def test_an_id_is_gone_to_from_the_queue_and_from_an_item(make_app: Any, wait_for_screen: Any) -> None:
+async def test_ids_open_items_from_queue_and_item(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app([{} for _ in range(300)], view=View(where="id:simple_1"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        lines = await typed(pilot, wait_for_screen, "simple_25")
-        assert first(app).split() == ["item", "simple_25", "simple"]
+        lines = await type_in_palette(pilot, wait_for_screen, "simple_25")
+        assert selected_row(app).split() == ["item", "simple_25", "simple"]
         await pilot.press("enter")
-        assert shown_id(await wait_for_screen(pilot)) == "simple_25"
-        await typed(pilot, wait_for_screen, "simple_299", "enter")
+        assert shown_item_id(await wait_for_screen(pilot)) == "simple_25"
+        await type_in_palette(pilot, wait_for_screen, "simple_299", "enter")
         lines = await wait_for_screen(pilot)
-        assert shown_id(lines) == "simple_299" and isinstance(app.screen, ItemScreen)
+        assert shown_item_id(lines) == "simple_299" and isinstance(app.screen, ItemScreen)
         await pilot.press("escape")
-        assert shown_id(await wait_for_screen(pilot)) == "simple_25"
+        assert shown_item_id(await wait_for_screen(pilot)) == "simple_25"
         await pilot.press("escape")
         assert item_ids(await wait_for_screen(pilot)) == ["simple_1"] and isinstance(app.screen, QueueScreen)
 
 
-async def test_enter_waits_for_an_id_that_is_still_looked_for(make_app: Any, wait_for_screen: Any) -> None:
+async def test_enter_waits_for_the_search_of_an_id(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app([{} for _ in range(30)])
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon")
         await wait_for_screen(pilot)
-        put(app, "simple_17")
+        enter_text(app, "simple_17")
         await pilot.press("enter")
-        assert shown_id(await wait_for_screen(pilot)) == "simple_17"
+        assert shown_item_id(await wait_for_screen(pilot)) == "simple_17"
 
 
 @pytest.mark.sweep
-async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
-    make_app: Any, wait_for_screen: Any
-) -> None:
+async def test_orders_queues_and_runs_open_the_queue_and_escape_returns(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]})
     store = make_app.stores[-1]
     for name, people in (("pilot", ["alice", "bob"]), ("others", ["bob", "carol"])):
@@ -156,51 +152,51 @@ async def test_orders_queue_files_and_runs_lead_to_the_queue_and_esc_comes_back(
         await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "birch", "enter")
+        await type_in_palette(pilot, wait_for_screen, "birch", "enter")
         lines = await wait_for_screen(pilot)
         assert "birch-70b" in lines[0] and " 1/3 ─" in lines[2] and isinstance(app.screen, QueueScreen)
-        await typed(pilot, wait_for_screen, "order data", "enter")
+        await type_in_palette(pilot, wait_for_screen, "order data", "enter")
         assert "order dataset" in (await wait_for_screen(pilot))[2]
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "2 runs" in lines[0]
-        await typed(pilot, wait_for_screen, "queue pilot", "enter")
+        await type_in_palette(pilot, wait_for_screen, "queue pilot", "enter")
         lines = await wait_for_screen(pilot)
         assert "pilot" in lines[0] and "0 of 4 " in lines[0] and "queue pilot · 1/4" in lines[2]
         await pilot.press("escape")
         assert "queue pilot" not in (await wait_for_screen(pilot))[2]
-        lines = await typed(pilot, wait_for_screen, "queue others", "enter")
+        lines = await type_in_palette(pilot, wait_for_screen, "queue others", "enter")
         assert isinstance(app.screen, QueueScreen) and "no items are assigned to you" in "\n".join(lines)
         assert "queue others" not in lines[2]
 
 
-async def test_the_report_is_shown_and_what_goes_wrong_is_said_there(make_app: Any, wait_for_screen: Any) -> None:
-    asked: list[Any] = []
+async def test_report_or_its_error_is_shown(make_app: Any, wait_for_screen: Any) -> None:
+    requested: list[Any] = []
 
-    def report(store: Any, runs: Any, stopped: Any) -> str:
-        asked.append(tuple(runs))
+    def run_report(store: Any, runs: Any, stopped: Any) -> str:
+        requested.append(tuple(runs))
         return f"{len(store.fetch_runs())} runs\naccuracy 71.3 %"
 
     app: FcreviewApp = make_app(runs={"maple-8b": twelve_rows(), "birch-70b": twelve_rows()[:3]}, view=View(runs=(2,)))
-    app.session.report_services = ReportServices(report, lambda tell: pytest.fail("not asked for"))
+    app.session.report_services = ReportServices(run_report, lambda tell: pytest.fail("must not be called"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "report", "enter")
+        await type_in_palette(pilot, wait_for_screen, "report", "enter")
         assert isinstance(app.screen, PagerScreen) and "accuracy 71.3 %" in "\n".join(await wait_for_screen(pilot))
-        assert asked == [(2,)]
+        assert requested == [(2,)]
         await pilot.press("escape")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
+async def test_export_contains_the_view_and_asks_before_replacing_a_file(
     make_app: Any, wait_for_screen: Any, tmp_path: Path
 ) -> None:
     app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     file = tmp_path / "labels.jsonl"
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        lines = await typed(pilot, wait_for_screen, "export js", "enter")
+        lines = await type_in_palette(pilot, wait_for_screen, "export js", "enter")
         assert isinstance(app.screen, AskScreen) and lines[-1].startswith(" export jsonl FILE:")
         app.screen.query_one(Input).value = str(file)
         await pilot.press("enter")
@@ -209,7 +205,7 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
         file.write_text("mine")
         await pilot.press("colon")
         await wait_for_screen(pilot)
-        put(app, f"export jsonl {file}")
+        enter_text(app, f"export jsonl {file}")
         await pilot.press("enter")
         assert "exists; Enter replaces it" in "\n".join(await wait_for_screen(pilot))
         assert file.read_text() == "mine"
@@ -218,22 +214,22 @@ async def test_an_export_is_of_what_is_shown_and_replaces_nothing_unasked(
         assert len(file.read_text().splitlines()) == 3
         await pilot.press("colon")
         await wait_for_screen(pilot)
-        put(app, f"export jsonl {tmp_path}/nowhere/x.jsonl")
+        enter_text(app, f"export jsonl {tmp_path}/nowhere/x.jsonl")
         await pilot.press("enter")
         assert "No such file" in (await wait_for_screen(pilot))[-2]
 
 
 @pytest.mark.sweep
-async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, wait_for_screen: Any) -> None:
+async def test_filter_is_saved_listed_applied_and_deleted(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "save filter live", "enter")
+        await type_in_palette(pilot, wait_for_screen, "save filter live", "enter")
         assert "saved as @live" in (await wait_for_screen(pilot))[-2]
         await pilot.press("F")
         assert len(item_ids(await wait_for_screen(pilot))) == 12
-        lines = await typed(pilot, wait_for_screen, "@li")
-        assert first(app).split() == ["filter", "@live", "category:live_simple"]
+        lines = await type_in_palette(pilot, wait_for_screen, "@li")
+        assert selected_row(app).split() == ["filter", "@live", "category:live_simple"]
         await pilot.press("enter")
         lines = await wait_for_screen(pilot)
         assert item_ids(lines) == ["simple_4", "simple_5", "simple_6"] and "filter category:live_simple" in lines[2]
@@ -241,33 +237,35 @@ async def test_a_filter_is_saved_listed_taken_and_forgotten(make_app: Any, wait_
         assert len(item_ids(await wait_for_screen(pilot))) == 12
         file = make_app.stores[-1].workspace.root / "filters" / "alice.json"
         file.write_text('{"live": "catgory:live"}')
-        lines = await typed(pilot, wait_for_screen, "@live", "enter")
+        lines = await type_in_palette(pilot, wait_for_screen, "@live", "enter")
         assert isinstance(app.screen, QueueScreen) and "unknown key catgory" in "\n".join(lines)
-        await typed(pilot, wait_for_screen, "forget @live", "enter")
+        await type_in_palette(pilot, wait_for_screen, "forget @live", "enter")
         await wait_for_screen(pilot)
         assert json.loads(file.read_text()) == {}
 
 
 @pytest.mark.parametrize("file", ["~no-such-user/x.csv", "x" * 300, "/dev/null/x"])
-async def test_where_no_file_can_be_it_says_so(make_app: Any, wait_for_screen: Any, file: str) -> None:
+async def test_unusable_export_path_is_reported(make_app: Any, wait_for_screen: Any, file: str) -> None:
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=(100, 24)) as pilot:
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "export csv ")
+        await type_in_palette(pilot, wait_for_screen, "export csv ")
         app.screen.query_one(PaletteInput).value += file
         await pilot.press("enter")
         assert "not written" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_blind_it_offers_nothing_that_tells(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_palette_reveals_no_verdicts(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(twelve_rows(), blind=True)
     filters = make_app.stores[-1].workspace.root / "filters"
     filters.mkdir()
     (filters / "alice.json").write_text('{"telling": "official:fail", "fine": "you:none"}')
-    app.session.report_services = ReportServices(lambda *asked: pytest.fail("told"), lambda tell: pytest.fail("told"))
+    app.session.report_services = ReportServices(
+        lambda *requested: pytest.fail("told"), lambda tell: pytest.fail("told")
+    )
     async with app.run_test(size=(100, 50)) as pilot:
         await wait_for_screen(pilot)
-        lines = "\n".join(await typed(pilot, wait_for_screen, ""))
+        lines = "\n".join(await type_in_palette(pilot, wait_for_screen, ""))
         assert "clusters" not in lines and "adjudicate" not in lines and "disagreement" not in lines
         assert "official:fail" not in lines and "@telling" in lines and "you:none" in lines
         for what in ("report", "export csv", "@telling"):
@@ -278,22 +276,22 @@ async def test_blind_it_offers_nothing_that_tells(make_app: Any, wait_for_screen
 
 
 @pytest.mark.sweep
-async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_app: Any, wait_for_screen: Any) -> None:
+async def test_orders_focus_the_list_and_ids_the_item_in_two_panes(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app([{"official": at % 2 == 0} for at in range(60)])
     async with app.run_test(size=(160, 50)) as pilot:
         lines = await wait_for_screen(pilot)
         await pilot.press("enter")
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "order dataset", "enter")
+        await type_in_palette(pilot, wait_for_screen, "order dataset", "enter")
         lines = await wait_for_screen(pilot)
         assert any(line.startswith("╰") and "order dataset" in line for line in lines)
         assert app.focused is app.screen.query_one("#list")  # type: ignore[comparison-overlap]
-        await typed(pilot, wait_for_screen, "simple_44", "enter")
+        await type_in_palette(pilot, wait_for_screen, "simple_44", "enter")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and app.focused is app.screen.query_one("#item-text")
         assert "45/60" in "\n".join(lines) and app.screen._split.item_pane is not None
         assert app.screen._split.item_pane.item_reviewer.displayed.detail.row.id == "simple_44"
-        await typed(pilot, wait_for_screen, "unsure", "enter")
+        await type_in_palette(pilot, wait_for_screen, "unsure", "enter")
         await wait_for_screen(pilot)
         (journal,) = make_app.stores[-1].workspace.reviews.glob("*.jsonl")
         (event,) = map(json.loads, journal.read_text().splitlines())
@@ -301,7 +299,7 @@ async def test_two_panes_an_order_leads_to_the_list_and_an_id_to_its_item(make_a
 
 
 @pytest.mark.parametrize("below", ["queue", "item"])
-async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_below(
+async def test_text_typed_after_the_palette_key_reaches_the_palette(
     make_app: Any, wait_for_screen: Any, below: str
 ) -> None:
     app: FcreviewApp = make_app(twelve_rows())
@@ -318,7 +316,7 @@ async def test_what_is_typed_right_behind_its_key_is_never_a_key_of_what_lies_be
         assert not list(make_app.stores[-1].workspace.reviews.glob("*.jsonl"))
 
 
-async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, wait_for_screen: Any) -> None:
+async def test_palette_key_is_a_letter_in_text_inputs(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(twelve_rows()).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("f", *"category", "colon", *"live")
@@ -326,10 +324,10 @@ async def test_its_key_is_a_letter_where_something_is_typed(make_app: Any, wait_
 
 
 @pytest.mark.parametrize("pressed", [("enter",), ("down", "up", "enter"), ("enter", "enter")])
-async def test_enter_right_behind_what_is_typed_takes_what_was_typed(
+async def test_enter_directly_after_text_applies_to_that_text(
     make_app: Any, wait_for_screen: Any, pressed: tuple[str, ...]
 ) -> None:
-    """The list still shows an earlier query then, or everything, a verdict first."""
+    """At that time, the list still shows results of an earlier text, or all commands with a verdict first."""
     app: FcreviewApp = make_app(twelve_rows())
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
@@ -346,9 +344,7 @@ async def test_enter_right_behind_what_is_typed_takes_what_was_typed(
 SEARCH = " action      /  search  "
 
 
-async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cursor(
-    make_app: Any, wait_for_screen: Any
-) -> None:
+async def test_busy_store_delays_no_action_and_late_items_keep_the_cursor(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app([{"id": f"search_{number}"} for number in range(30)])
     free = Event()
     async with app.run_test(size=SIZE) as pilot:
@@ -357,39 +353,39 @@ async def test_a_busy_store_holds_up_no_action_and_items_found_later_move_no_cur
             busy = asyncio.ensure_future(app.session.query(lambda store: free.wait()))
             try:
                 send_keys(app, "colon", *"se")
-                await wait_until(lambda: first(app) == SEARCH)
+                await wait_until(lambda: selected_row(app) == SEARCH)
                 send_keys(app, "down")
-                await wait_until(lambda: first(app) not in ("", SEARCH))
-                here = first(app)
+                await wait_until(lambda: selected_row(app) not in ("", SEARCH))
+                here = selected_row(app)
             finally:
                 free.set()
             await busy
         lines = await wait_for_screen(pilot)
-        assert first(app) == here and "search_1 " in "\n".join(lines)
+        assert selected_row(app) == here and "search_1 " in "\n".join(lines)
 
 
 @pytest.mark.parametrize(
     ("typed_text", "label", "argument"),
     [("export csv out.csv", "export csv", "out.csv"), ("save filter my live ones", "save filter", "my live ones")],
 )
-async def test_text_behind_a_commands_name_is_its_argument(
+async def test_text_after_a_command_name_is_its_argument(
     make_app: Any, wait_for_screen: Any, typed_text: str, label: str, argument: str
 ) -> None:
     app: FcreviewApp = make_app(twelve_rows(), view=View(where="category:live_simple"))
     async with app.run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         placeholder = {"export csv": "FILE", "save filter": "NAME"}[label]
-        await typed(pilot, wait_for_screen, label)
-        assert f"{label} {placeholder}" in first(app), "the name alone still asks for the argument"
-        put(app, typed_text)
+        await type_in_palette(pilot, wait_for_screen, label)
+        assert f"{label} {placeholder}" in selected_row(app), "the name alone still asks for the argument"
+        enter_text(app, typed_text)
         await wait_for_screen(pilot)
-        assert f"{label} {argument}" in first(app) and placeholder not in first(app)
-        put(app, f"{typed_text.upper()}")
+        assert f"{label} {argument}" in selected_row(app) and placeholder not in selected_row(app)
+        enter_text(app, f"{typed_text.upper()}")
         await wait_for_screen(pilot)
-        assert f"{label} {argument.upper()}" in first(app), "the case of the name does not matter"
+        assert f"{label} {argument.upper()}" in selected_row(app), "the case of the name does not matter"
 
 
-async def test_an_argument_is_given_to_the_command(
+async def test_argument_is_passed_to_the_command(
     make_app: Any, wait_for_screen: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -399,7 +395,7 @@ async def test_an_argument_is_given_to_the_command(
         for text in ("export csv out file.csv", "save filter live"):
             await pilot.press("colon")
             await wait_for_screen(pilot)
-            put(app, text)
+            enter_text(app, text)
             await pilot.press("enter")
             await wait_for_screen(pilot)
             assert isinstance(app.screen, QueueScreen), "nothing is left to ask"
@@ -408,33 +404,33 @@ async def test_an_argument_is_given_to_the_command(
 
 
 @pytest.mark.parametrize("name", ["order", "ORDER", "Order"])
-async def test_an_id_typed_exactly_comes_first_among_the_items(make_app: Any, wait_for_screen: Any, name: str) -> None:
-    """Also where other ids contain it, and where commands match better by their names."""
+async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any, name: str) -> None:
+    """Even if other ids contain it, and commands match better."""
     app: FcreviewApp = make_app([{"id": each} for each in ("order_10", "an order", "order", "order_1", "order_11")])
     async with app.run_test(size=(80, 40)) as pilot:
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "")
-        put(app, name)
+        await type_in_palette(pilot, wait_for_screen, "")
+        enter_text(app, name)
         await wait_for_screen(pilot)
         rows = [option.prompt.plain.split() for option in app.screen.query_one(CommandList).options]
         assert rows[0][:2] == ["item", "order"], "before everything else"
         assert sum(row[0] == "item" for row in rows) == 5
         await pilot.press("enter")
-        assert shown_id(await wait_for_screen(pilot)) == "order"
+        assert shown_item_id(await wait_for_screen(pilot)) == "order"
 
 
 @pytest.mark.parametrize("columns", [60, 80, 160])
 async def test_rows_fit_the_screen(make_app: Any, wait_for_screen: Any, columns: int) -> None:
-    """A command is one row: whole, or cut at its end with a sign."""
+    """A command is one row: complete, or cut with an ellipsis."""
     runs = {"long-" + "model-" * 30: [{"id": "long_" + "item_" * 50}], "長い" * 20: [{"id": "長い" * 50}]}
     app: FcreviewApp = make_app(runs=runs)
     app.session.filter_history.save_filter("long", " OR ".join(f"id:long_{number}" for number in range(30)))
     async with app.run_test(size=(columns, 24)) as pilot:
         await wait_for_screen(pilot)
-        await typed(pilot, wait_for_screen, "")
+        await type_in_palette(pilot, wait_for_screen, "")
         cut = 0
         for query in ("", "o", "export", "long", "長い"):
-            put(app, query)
+            enter_text(app, query)
             lines = await wait_for_screen(pilot)
             start = next(at for at, line in enumerate(lines) if line.startswith(" : ")) + 1
             drawn = [line[1:].rstrip() for line in lines[start:-1]]
@@ -459,27 +455,25 @@ HOSTILE = (
 )
 
 
-async def test_ids_that_look_like_markup_or_hold_control_characters_are_shown_literally(
-    make_app: Any, wait_for_screen: Any
-) -> None:
+async def test_hostile_ids_are_shown_literally(make_app: Any, wait_for_screen: Any) -> None:
     app: FcreviewApp = make_app(
         runs={name: [{"id": each} for each in HOSTILE] for name in ("maple[/b]", "birch[red]\x1b[2J")}
     )
     async with app.run_test(size=(100, 40)) as pilot:
         await wait_for_screen(pilot)
-        lines = await typed(pilot, wait_for_screen, "q7x")
+        lines = await type_in_palette(pilot, wait_for_screen, "q7x")
         drawn = [line.split() for line in lines if line.startswith(("▸item", " item"))]
         assert sorted(words[1] for words in drawn) == sorted(sanitize(each) for each in HOSTILE)
         for text in ("q7x[/b]", "q7x[red]x", "q7x[@", "\\[", "\x1b[31m", "\u202e", "[/b]", "birch[red]"):
-            put(app, text)
+            enter_text(app, text)
             lines = await wait_for_screen(pilot)
             assert sanitize(text).lower() in "".join(lines).lower() and not find_harmful("\n".join(lines))
-        put(app, "q7x[red]x")
+        enter_text(app, "q7x[red]x")
         await pilot.press("enter")
-        assert shown_id(await wait_for_screen(pilot)) == "q7x[red]x"
+        assert shown_item_id(await wait_for_screen(pilot)) == "q7x[red]x"
 
 
-async def test_an_open_palette_follows_a_theme_set_from_code(make_app: Any) -> None:
+async def test_open_palette_follows_theme_changes(make_app: Any) -> None:
     app = make_app([{"id": "simple_0"}])
     async with app.run_test() as pilot:
         await pilot.press("colon")

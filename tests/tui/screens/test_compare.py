@@ -1,4 +1,4 @@
-"""Comparing on the screen: two runs marked in the list, their counts and flips, and a flip with what both predicted."""
+"""Comparison of two runs marked in the list: counts, flips, and both predictions of a flip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fcreview.tui.screens.queue import QueueScreen
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui import idle
-from tests.tui.screens.test_adjudication import Adjudicator
+from tests.tui.screens.test_adjudication import AppDriver
 
 FAILS = 'city "Hangzhou, CN" (golden "Hangzhou")'
 RIGHT = {"official": True, "rule": True, "first_difference": None, "pairs": []}
@@ -25,7 +25,7 @@ RIGHT = {"official": True, "rule": True, "first_difference": None, "pairs": []}
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
-    """`maple` fails items 0 and 1, `birch` fails item 2; both fail item 3."""
+    """Return runs in which `maple` fails items 0 and 1, `birch` fails item 2, and both fail item 3."""
     wrong = {"first_difference": FAILS, "diff_golden": '"Hangzhou"', "diff_predicted": '"Hangzhou, CN"'}
     rows = {"maple": [wrong, wrong, RIGHT, wrong], "birch": [RIGHT, RIGHT, wrong, wrong]}
     for model, items in rows.items():
@@ -34,69 +34,72 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
 
 
 @asynccontextmanager
-async def opened(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[Adjudicator]:
+async def open_queue(workspace: Workspace, size: tuple[int, int], *, blind: bool = False) -> AsyncIterator[AppDriver]:
     app = FcreviewApp(Session(workspace, "dora", blind=blind))
     async with app.run_test(size=size) as pilot:
-        person = Adjudicator(pilot, app, workspace)
+        person = AppDriver(pilot, app, workspace)
         await idle.wait_for_workers(app)
         await pilot.pause()
         yield person
 
 
-def at(lines: list[str], text: str) -> int:
+def find_line(lines: list[str], text: str) -> int:
     return next(number for number, line in enumerate(lines) if text in line)
 
 
-async def comparing(person: Adjudicator) -> list[str]:
-    """Marks the first run, then the second."""
+async def mark_both_runs(person: AppDriver) -> list[str]:
+    """Mark the first run, then the second."""
     lines = await person.press("r", "j", "x")
     assert "A: run 1 maple; mark B with x" in lines[0]
     return await person.press("j", "x")
 
 
 async def test_two_marked_runs_are_compared(workspace: Workspace) -> None:
-    async with opened(workspace, (160, 30)) as person:
-        lines = await comparing(person)
+    async with open_queue(workspace, (160, 30)) as person:
+        lines = await mark_both_runs(person)
         assert isinstance(person.app.screen, CompareScreen)
         assert lines[0].endswith("A maple   B birch")
         assert "Pass rates · official verdicts" in lines[1]
-        heading, whole = lines[at(lines, "95 % CI")], lines[at(lines, "all items")]
+        heading, whole = lines[find_line(lines, "95 % CI")], lines[find_line(lines, "all items")]
         titles = ["category", "items", "A", "B", "A - B, 95 % CI", "0", "both pass", "both fail", "only A", "only B"]
         assert [each for each in re.split(r"  +", heading.strip("│ ")) if each] == [*titles, "p"]
         assert re.search(r"all items +4  25\.0  50\.0  -25\.0 \[-.* 0 +1 +1 +2  1\.000", whole)
         assert "●" in whole and "┃" in whole
         assert (
-            "4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1" in lines[at(lines, "McNemar")]
+            "4 items · McNemar p 1.000 · only A 1, only B 2 · both pass 0, both fail 1"
+            in lines[find_line(lines, "McNemar")]
         )
-        assert re.search(r"simple_2 .*PASS .*FAIL", lines[at(lines, "simple_2")])
-        assert re.search(r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"', lines[at(lines, "simple_0")])
+        assert re.search(r"simple_2 .*PASS .*FAIL", lines[find_line(lines, "simple_2")])
+        assert re.search(
+            r'simple_0 .*FAIL .*PASS .*city  "Hangzhou" → "Hangzhou, CN"', lines[find_line(lines, "simple_0")]
+        )
         assert "effective" in (await person.press("v", "v"))[1]
         await person.press("escape", "escape")
         assert isinstance(person.app.screen, QueueScreen)
 
 
 @pytest.mark.parametrize("cells", [80, 60])
-async def test_a_narrow_screen_says_both_rates_and_how_many_only_one_passes(workspace: Workspace, cells: int) -> None:
-    async with opened(workspace, (cells, 24)) as person:
-        lines = await comparing(person)
-        whole = lines[at(lines, "all items")]
+async def test_narrow_comparison_keeps_rates_and_counts_of_flips(workspace: Workspace, cells: int) -> None:
+    async with open_queue(workspace, (cells, 24)) as person:
+        lines = await mark_both_runs(person)
+        whole = lines[find_line(lines, "all items")]
         assert re.search(r"all items +4 +25\.0 +50\.0 +-25\.0 \[-.*\]", whole), whole
         assert "p 1.000" in lines[1], whole
         assert "only A 1, only B 2" in lines[1]
 
 
-async def test_rates_over_a_part_say_of_how_many(imported: Imported, tmp_path: Path) -> None:
+async def test_rates_of_a_part_have_a_denominator(imported: Imported, tmp_path: Path) -> None:
     unknown: dict[str, Any] = {"official": None, "rule": None}
     work = imported(tmp_path / "part", {"maple": [RIGHT, RIGHT, RIGHT], "birch": [RIGHT, {}, unknown]})
     for cells in (80, 60):
-        async with opened(work, (cells, 24)) as person:
-            lines = await comparing(person)
-            assert re.search(r"all items +2 of 3 +100\.0 +50\.0 ", lines[at(lines, "all items")])
+        async with open_queue(work, (cells, 24)) as person:
+            lines = await mark_both_runs(person)
+            assert re.search(r"all items +2 of 3 +100\.0 +50\.0 ", lines[find_line(lines, "all items")])
 
 
-async def test_the_cursor_moves_between_the_panels_and_opens_only_items(workspace: Workspace) -> None:
-    async with opened(workspace, (100, 24)) as person:
-        await comparing(person)
+async def test_cursor_moves_between_panels_and_opens_items_only(workspace: Workspace) -> None:
+    async with open_queue(workspace, (100, 24)) as person:
+        await mark_both_runs(person)
         rates, flips = (person.app.screen.query_one(f"#{name}") for name in ("rates", "pick-list"))
         assert flips.has_focus and not rates.is_cursor_shown
         await person.press("k")
@@ -107,31 +110,29 @@ async def test_the_cursor_moves_between_the_panels_and_opens_only_items(workspac
         assert isinstance(person.app.screen, FlipScreen)
 
 
-async def test_tab_goes_to_the_other_panel_and_o_shows_the_items_that_one_run_passes(workspace: Workspace) -> None:
-    async with opened(workspace, (100, 24)) as person:
-        await comparing(person)
+async def test_tab_changes_panels_and_o_shows_flips_of_one_run(workspace: Workspace) -> None:
+    async with open_queue(workspace, (100, 24)) as person:
+        await mark_both_runs(person)
         rates, flips = (person.app.screen.query_one(f"#{name}") for name in ("rates", "pick-list"))
         await person.press("tab")
         assert rates.has_focus
         await person.press("tab")
         assert flips.has_focus
 
-        def ids(lines: list[str]) -> list[str]:
+        def item_ids(lines: list[str]) -> list[str]:
             return re.findall(r"simple_\d", "".join(lines))
 
-        assert ids(person.lines) == ["simple_2", "simple_0", "simple_1"]
-        assert ids(lines := await person.press("o")) == ["simple_2"]
-        assert "only A passes · 1 item" in lines[at(lines, "Items that differ")]
-        assert ids(lines := await person.press("o")) == ["simple_0", "simple_1"]
-        assert "only B passes · 2 items" in lines[at(lines, "Items that differ")]
+        assert item_ids(person.lines) == ["simple_2", "simple_0", "simple_1"]
+        assert item_ids(lines := await person.press("o")) == ["simple_2"]
+        assert "only A passes · 1 item" in lines[find_line(lines, "Items that differ")]
+        assert item_ids(lines := await person.press("o")) == ["simple_0", "simple_1"]
+        assert "only B passes · 2 items" in lines[find_line(lines, "Items that differ")]
         lines = await person.press("j", "enter")
         assert "simple_1 · simple · only B passes" in lines[0] and "2/2" in lines[0]
-        assert len(ids(await person.press("escape", "o"))) == 3
+        assert len(item_ids(await person.press("escape", "o"))) == 3
 
 
-async def test_the_interval_is_drawn_before_the_counts_are_complete_and_never_cut(
-    imported: Imported, tmp_path: Path
-) -> None:
+async def test_interval_is_drawn_before_counts_are_complete(imported: Imported, tmp_path: Path) -> None:
     name = "executable_parallel_multiple_function"
     wrong = {"official": False, "rule": False}
     rows = {"maple": [RIGHT] * 4, "birch": [wrong, RIGHT, RIGHT, RIGHT]}
@@ -142,39 +143,39 @@ async def test_the_interval_is_drawn_before_the_counts_are_complete_and_never_cu
     }  # fmt: skip
     work = imported(tmp_path / "long", runs)
     for cells, drawn in ((120, True), (80, False)):
-        async with opened(work, (cells, 30)) as person:
-            lines = await comparing(person)
-            whole = lines[at(lines, "all items")]
+        async with open_queue(work, (cells, 30)) as person:
+            lines = await mark_both_runs(person)
+            whole = lines[find_line(lines, "all items")]
             assert ("●" in whole) is drawn and re.search(r"\+25\.0 \[[-+.\d]+, [-+.\d]+\]", whole), whole
-            assert name in lines[at(lines, "executable")] or not drawn
+            assert name in lines[find_line(lines, "executable")] or not drawn
 
 
-async def test_flips_are_walked_with_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:
-    async with opened(workspace, (130, 30)) as person:
-        await comparing(person)
+async def test_flips_show_both_predictions_and_the_golden_answer(workspace: Workspace) -> None:
+    async with open_queue(workspace, (130, 30)) as person:
+        await mark_both_runs(person)
         lines = await person.press("enter")
         assert isinstance(person.app.screen, FlipScreen)
         assert "simple_2 · simple · only A passes" in lines[0] and "1/3" in lines[0]
-        heads = lines[at(lines, "── golden")]
+        heads = lines[find_line(lines, "── golden")]
         assert heads.index("golden") < heads.index("A pass") < heads.index("B fail")
-        beside = lines[at(lines, "Hangzhou, China")]
+        beside = lines[find_line(lines, "Hangzhou, China")]
         assert beside.count("Hangzhou, CN") == 2, "both predictions beside the golden answer"
         assert "2/3" in (await person.press("right_curly_bracket"))[0]
         assert "3/3" in (await person.press("right_curly_bracket", "right_curly_bracket"))[0]
         assert "2/3" in (await person.press("left_curly_bracket"))[0]
 
 
-async def test_where_there_is_no_room_the_three_are_stacked(workspace: Workspace) -> None:
-    async with opened(workspace, (80, 30)) as person:
-        await comparing(person)
+async def test_narrow_flip_stacks_the_three_answers(workspace: Workspace) -> None:
+    async with open_queue(workspace, (80, 30)) as person:
+        await mark_both_runs(person)
         lines = await person.press("enter")
-        places = [at(lines, head) for head in ("── golden", "── A pass", "── B fail")]
+        places = [find_line(lines, head) for head in ("── golden", "── A pass", "── B fail")]
         assert places == sorted(places) and len(set(places)) == 3
         assert "! city" in "".join(lines[places[2] :])
 
 
-async def test_a_mark_is_taken_back_and_all_runs_are_no_run(workspace: Workspace) -> None:
-    async with opened(workspace, (100, 30)) as person:
+async def test_mark_can_be_removed_and_all_runs_cannot_be_marked(workspace: Workspace) -> None:
+    async with open_queue(workspace, (100, 30)) as person:
         assert "A: run" not in (await person.press("r", "x"))[0]
         assert "A: run 1" in (await person.press("j", "x"))[0]
         lines = await person.press("x")
@@ -182,8 +183,8 @@ async def test_a_mark_is_taken_back_and_all_runs_are_no_run(workspace: Workspace
         assert not isinstance(person.app.screen, CompareScreen)
 
 
-async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace) -> None:
-    async with opened(workspace, (100, 30), blind=True) as person:
+async def test_comparison_is_not_available_in_blind_mode(workspace: Workspace) -> None:
+    async with open_queue(workspace, (100, 30), blind=True) as person:
         lines = await person.press("r", "j", "x", "j", "x")
         assert not isinstance(person.app.screen, CompareScreen)
         assert "compare" not in " ".join(lines)
@@ -191,27 +192,29 @@ async def test_a_blind_annotator_is_not_offered_it(workspace: Workspace) -> None
 
 
 @pytest.mark.sweep
-async def test_a_flip_whose_golden_answer_changed_shows_both(imported: Imported, tmp_path: Path) -> None:
+async def test_flip_shows_both_golden_answers_if_they_differ(imported: Imported, tmp_path: Path) -> None:
     other: dict[str, Any] = {"golden_hash": "other", "first_difference": FAILS}
     work = imported(tmp_path / "two", {"maple": [RIGHT], "birch": [other]})
-    async with opened(work, (130, 30)) as person:
-        await comparing(person)
+    async with open_queue(work, (130, 30)) as person:
+        await mark_both_runs(person)
         lines = await person.press("enter")
         assert any("same prediction, different golden answer" in line for line in lines)
         assert any("golden answer of A, then of B" in line for line in lines)
 
 
-async def test_help_opens_over_the_comparison_and_leads_back(workspace: Workspace) -> None:
-    async with opened(workspace, (80, 24)) as person:
-        assert "? help" in (await comparing(person))[-1]
+async def test_help_opens_over_the_comparison(workspace: Workspace) -> None:
+    async with open_queue(workspace, (80, 24)) as person:
+        assert "? help" in (await mark_both_runs(person))[-1]
         lines = await person.press("question_mark")
         assert "keys: compare" in "\n".join(lines) and "select the verdicts" in "\n".join(lines)
         await person.press("escape")
         assert isinstance(person.app.screen, CompareScreen)
 
 
-async def test_each_run_has_a_source_and_incomplete_categories_no_rates(imported: Imported, tmp_path: Path) -> None:
-    """`maple` is official; `birch` has no official verdicts, and the recomputed ones of `multi_turn` in part."""
+async def test_each_run_has_a_source_and_incomplete_categories_have_no_rates(
+    imported: Imported, tmp_path: Path
+) -> None:
+    """`maple` is official; `birch` has no official verdicts, and recomputed verdicts of a part of `multi_turn`."""
     recomputed: dict[str, Any] = RIGHT | {"official": None}
     multi: dict[str, Any] = {"category": "multi_turn"}
     runs = {
@@ -223,10 +226,10 @@ async def test_each_run_has_a_source_and_incomplete_categories_no_rates(imported
             {"official": None, "rule": None} | multi,
         ],
     }
-    async with opened(imported(tmp_path / "part", runs), (160, 30)) as person:
-        lines = await comparing(person)
+    async with open_queue(imported(tmp_path / "part", runs), (160, 30)) as person:
+        lines = await mark_both_runs(person)
         assert "A official, B recomputed" in lines[1]
-        assert "100.0" not in lines[at(lines, "all items")]
-        assert re.search(r" 100\.0 +50\.0 ", lines[at(lines, "complete categories")])
-        assert "100.0" not in lines[at(lines, " multi_turn")]
+        assert "100.0" not in lines[find_line(lines, "all items")]
+        assert re.search(r" 100\.0 +50\.0 ", lines[find_line(lines, "complete categories")])
+        assert "100.0" not in lines[find_line(lines, " multi_turn")]
         assert "official verdicts" in (await person.press("v"))[1]

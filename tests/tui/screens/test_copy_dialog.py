@@ -1,4 +1,4 @@
-"""`y` and a letter: what lands in the file beside the clipboard."""
+"""`y` and a letter copy a form of the item to the file beside the clipboard."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fcreview.store.workspace import Workspace
-from tests.tui.screens.item_host import bar, opened
+from tests.tui.screens.item_host import bar_text, open_item_host
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,16 @@ from tests.tui.screens.item_host import bar, opened
         ("l", "fcreview open"),
     ],
 )
-async def test_each_letter_copies_its_form(workspace: Workspace, letter: str, begins: str) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_letter_copies_its_form(workspace: Workspace, letter: str, begins: str) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         app.session._workspace = workspace
         await pilot.press("y", letter)
         assert (workspace.root / "copied.txt").read_text().startswith(begins)
-        assert "copied" in bar(app, "status")
+        assert "copied" in bar_text(app, "status")
 
 
-async def test_the_json_holds_what_a_model_would_be_asked(workspace: Workspace) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_json_contains_the_input_of_the_model(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         app.session._workspace = workspace
         await pilot.press("y", "j")
         whole = json.loads((workspace.root / "copied.txt").read_text())
@@ -39,8 +39,8 @@ async def test_the_json_holds_what_a_model_would_be_asked(workspace: Workspace) 
         assert whole["golden"][0]["call"] == {"get_weather": {"unit": ["C"], "city": ["Hangzhou", "杭州"]}}
 
 
-async def test_cancelled_it_copies_nothing(workspace: Workspace) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_cancelled_dialog_copies_nothing(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         app.session._workspace = workspace
         await pilot.press("y", "escape")
         assert not (workspace.root / "copied.txt").exists()

@@ -1,4 +1,4 @@
-"""The decisive step on the item screen: where the item opens, what is shown there, and how a person moves it."""
+"""The decisive step on the item screen: cursor, note, and changes by an annotator."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from tests.tui.screens.conftest import imported, multi_turn, simple
-from tests.tui.screens.item_host import bar, events, opened, rows, screen_of
+from tests.tui.screens.conftest import import_items, make_multi_turn_item, make_simple_item
+from tests.tui.screens.item_host import bar_text, document_rows, item_screen, open_item_host, read_events
 
 REASON = 'cd has folder "b", but the golden action has "a".'
 ITEM = "multi_turn_0"
@@ -20,26 +20,28 @@ ITEM = "multi_turn_0"
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    """A conversation whose decisive step is the call of its third turn, with an earlier difference in turn 2."""
-    item = multi_turn()
+    """Return a conversation with the decisive step in its third turn and a difference in its second."""
+    item = make_multi_turn_item()
     item.verdicts = [
         Verdict("official", False),
         Verdict("rule", 12, criterion=DECISIVE_STEP, error_type="wrong_write", rationale=REASON),
     ]
-    return imported(tmp_path, [simple(0), item])
+    return import_items(tmp_path, [make_simple_item(0), item])
 
 
-def note(shown: list[str]) -> str:
-    """The note, and the line below it."""
+def step_note(shown: list[str]) -> str:
+    """Return the note and the line below it."""
     at = next(n for n, row in enumerate(shown) if "decisive step ·" in row)
     return f"{shown[at]} {shown[at + 1].strip()}"
 
 
-async def test_the_item_opens_at_the_step_and_the_difference_comes_next(workspace: Workspace) -> None:
-    async with opened(workspace, ITEM) as (app, pilot):
-        assert "message 12 · guess from facts · D to confirm" in note(rows(app)) and REASON in note(rows(app))
-        assert "wrong_write" in note(rows(app))
-        cursor = screen_of(app).cursor
+async def test_item_opens_at_the_step_and_the_difference_is_next(workspace: Workspace) -> None:
+    async with open_item_host(workspace, ITEM) as (app, pilot):
+        assert "message 12 · guess from facts · D to confirm" in step_note(document_rows(app)) and REASON in step_note(
+            document_rows(app)
+        )
+        assert "wrong_write" in step_note(document_rows(app))
+        cursor = item_screen(app).cursor
         assert cursor.block.key == "turn:3/call:1"
         assert cursor.block.is_decisive and cursor.block.message == 12 and not cursor.block.folded
         await pilot.press("full_stop")
@@ -48,50 +50,50 @@ async def test_the_item_opens_at_the_step_and_the_difference_comes_next(workspac
         assert cursor.block.is_decisive
 
 
-async def test_a_person_confirms_moves_and_undoes(workspace: Workspace) -> None:
-    async with opened(workspace, ITEM) as (app, pilot):
+async def test_annotator_confirms_moves_and_undoes_the_step(workspace: Workspace) -> None:
+    async with open_item_host(workspace, ITEM) as (app, pilot):
         await pilot.press("D")
-        assert "saved: decisive step: message 12" in bar(app, "status") and "z undo" in bar(app, "status")
-        assert "confirmed by you" in note(rows(app))
+        assert "saved: decisive step: message 12" in bar_text(app, "status") and "z undo" in bar_text(app, "status")
+        assert "confirmed by you" in step_note(document_rows(app))
         await pilot.press("end")
-        assert any("decisive step: message 12" in row for row in rows(app))
+        assert any("decisive step: message 12" in row for row in document_rows(app))
         await pilot.press("full_stop", "full_stop")
         await pilot.press("k")
-        assert screen_of(app).cursor.block.key == "turn:3/opening:0"
+        assert item_screen(app).cursor.block.key == "turn:3/opening:0"
         await pilot.press("D")
-        moved = note(rows(app))
+        moved = step_note(document_rows(app))
         assert "message 11 · marked by you" in moved and "guess: message 12" in moved and REASON in moved
-        assert "score" not in bar(app, "status")
+        assert "score" not in bar_text(app, "status")
         await pilot.press("z")
-        assert "message 12 · confirmed by you" in note(rows(app))
+        assert "message 12 · confirmed by you" in step_note(document_rows(app))
         await pilot.press("z")
-        assert "guess from facts" in note(rows(app))
-    said = [(each["target"], each["criterion"], each["verdict"]) for each in events(workspace)[:2]]
-    assert said == [("item", DECISIVE_STEP, 12), ("item", DECISIVE_STEP, 11)]
+        assert "guess from facts" in step_note(document_rows(app))
+    reviews = [(each["target"], each["criterion"], each["verdict"]) for each in read_events(workspace)[:2]]
+    assert reviews == [("item", DECISIVE_STEP, 12), ("item", DECISIVE_STEP, 11)]
 
 
-async def test_a_step_completes_no_item_and_is_exported(workspace: Workspace) -> None:
-    async with opened(workspace, ITEM) as (app, pilot):
+async def test_step_completes_no_item_and_is_exported(workspace: Workspace) -> None:
+    async with open_item_host(workspace, ITEM) as (app, pilot):
         await pilot.press("k", "D")
-        assert screen_of(app).cursor.detail.row.you is None
-        assert screen_of(app).cursor.detail.row.your_parts == 1
+        assert item_screen(app).cursor.detail.row.you is None
+        assert item_screen(app).cursor.detail.row.your_parts == 1
     with Store.open(workspace, "alice") as store:
         batches = store.iter_labels(View(queue="dataset"))
         labels = [each for batch in batches for each in batch if each["criterion"] == DECISIVE_STEP]
     assert [(each["target"], each["human"], each["rule"]) for each in labels] == [("item", 11, 12)]
 
 
-async def test_a_blind_annotator_sees_only_an_own_step(workspace: Workspace) -> None:
-    async with opened(workspace, ITEM, store_blind=True, blind=True) as (app, pilot):
-        assert not any("decisive step ·" in row for row in rows(app))
-        assert screen_of(app).cursor.block.key == "turn:2/call:1"
+async def test_blind_annotator_sees_only_an_own_step(workspace: Workspace) -> None:
+    async with open_item_host(workspace, ITEM, store_blind=True, blind=True) as (app, pilot):
+        assert not any("decisive step ·" in row for row in document_rows(app))
+        assert item_screen(app).cursor.block.key == "turn:2/call:1"
         await pilot.press("D")
-        assert "message 7 · marked by you" in note(rows(app))
-        assert REASON not in "\n".join(rows(app)) and "guess" not in note(rows(app))
+        assert "message 7 · marked by you" in step_note(document_rows(app))
+        assert REASON not in "\n".join(document_rows(app)) and "guess" not in step_note(document_rows(app))
 
 
-async def test_outside_conversations_there_is_no_step_to_mark(workspace: Workspace) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_step_cannot_be_marked_outside_conversations(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         await pilot.press("D")
-        assert "no message of a conversation" in bar(app, "status")
-    assert not (workspace.reviews / "alice.jsonl").exists() or not events(workspace)
+        assert "no message of a conversation" in bar_text(app, "status")
+    assert not (workspace.reviews / "alice.jsonl").exists() or not read_events(workspace)

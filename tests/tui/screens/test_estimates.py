@@ -1,4 +1,4 @@
-"""The screen of estimates: it opens from the overview and the palette, draws a sample by form, and leads on."""
+"""The estimates screen draws samples with a form, and its keys open other screens."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RUNS = {"maple-8b": [{"official": False}, {"official": True}, {"official": True}
 
 @pytest.fixture
 def app(make_app: Any) -> Any:
-    """App whose commands run in this process."""
+    """Return an app whose commands run in this process."""
     made = make_app(runs=RUNS)
     store = make_app.stores[-1]
     made.commands = []
@@ -52,7 +52,7 @@ def app(make_app: Any) -> Any:
     return made
 
 
-async def test_a_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen: Any) -> None:
+async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("v")
@@ -87,7 +87,7 @@ async def test_a_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_scree
         assert isinstance(app.screen, OverviewScreen)
 
 
-async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, wait_for_screen: Any) -> None:
+async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon", *"estimates", "enter")
@@ -108,7 +108,7 @@ async def test_a_refused_form_stays_open_and_keeps_its_values(app: Any, wait_for
 @pytest.mark.parametrize(
     ("key", "screen"), [("x", AdjudicationScreen), ("e", CommandFormScreen), ("h", CommandFormScreen)]
 )
-async def test_its_keys_lead_where_they_say(app: Any, wait_for_screen: Any, key: str, screen: type) -> None:
+async def test_keys_open_the_named_screens(app: Any, wait_for_screen: Any, key: str, screen: type) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("v")
@@ -123,7 +123,7 @@ async def test_its_keys_lead_where_they_say(app: Any, wait_for_screen: Any, key:
 
 
 @pytest.mark.sweep
-async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, wait_for_screen: Any) -> None:
+async def test_overview_opens_forms_of_export_and_report(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:
         await wait_for_screen(pilot)
         for key, word in (("e", "labels.jsonl"), ("H", "report.html")):
@@ -135,7 +135,7 @@ async def test_the_overview_opens_the_forms_of_export_and_report(app: Any, wait_
             await wait_for_screen(pilot)
 
 
-async def test_keys_wait_until_the_runs_and_the_form_are_read(app: Any, wait_for_screen: Any) -> None:
+async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
         hold = threading.Event()

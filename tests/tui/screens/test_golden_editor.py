@@ -1,4 +1,4 @@
-"""Golden answers corrected on the screen, over the sample runs: what is typed, shown, and on disk."""
+"""Golden answers are corrected on the screen and saved to disk, on the sample runs."""
 
 from __future__ import annotations
 
@@ -17,97 +17,97 @@ from fcreview.tui.screens.golden_editor import GoldenScreen, GoldenTextArea
 from fcreview.tui.text.lines import plain_text
 from fcreview.tui.widgets.document_view import LineBar
 from tests.sharing import Imports
-from tests.tui.screens.item_host import Host, Keys, bar, events, opened
+from tests.tui.screens.item_host import ItemHost, KeyPresser, bar_text, open_item_host, read_events
 
 ITEM = "simple_python_4"
 
 
 @pytest.fixture
-def sampled(imports: Imports, samples: Path, tmp_path: Path) -> Workspace:
+def sample_workspace(imports: Imports, samples: Path, tmp_path: Path) -> Workspace:
     return imports.copy([samples / "bfcl"], tmp_path / "here")
 
 
 @asynccontextmanager
-async def correcting(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple[Host, Keys]]:
-    async with opened(workspace, ITEM, golden=build_golden_services(), **fields) as (app, pilot):
+async def open_editor(workspace: Workspace, **fields: Any) -> AsyncIterator[tuple[ItemHost, KeyPresser]]:
+    async with open_item_host(workspace, ITEM, golden=build_golden_services(), **fields) as (app, pilot):
         await pilot.press("G")
         yield app, pilot
 
 
-def says(app: Host) -> str:
+def message_text(app: ItemHost) -> str:
     return plain_text(app.screen.query_one("#golden-message", LineBar).line)
 
 
-def text(app: Host) -> str:
+def editor_text(app: ItemHost) -> str:
     return app.screen.query_one(GoldenTextArea).text
 
 
-async def typed(app: Host, pilot: Keys, value: str) -> None:
+async def enter_text(app: ItemHost, pilot: KeyPresser, value: str) -> None:
     app.screen.query_one(GoldenTextArea).text = value
     await pilot.pause()
-    await pilot.done()
+    await pilot.wait()
 
 
-def accepting(days: list[str], **more: Any) -> str:
+def golden_json(days: list[str], **more: Any) -> str:
     return json.dumps({"ground_truth": [{"alarm.set": {"time": ["06:45"], "days": [days], "label": [""], **more}}]})
 
 
-async def test_it_begins_with_the_golden_answer_and_says_what_that_gives(sampled: Workspace) -> None:
-    async with correcting(sampled) as (app, _):
-        assert json.loads(text(app))["ground_truth"][0]["alarm.set"]["time"] == ["06:45", "6:45"]
-        assert "this prediction would fail · changes no verdict in 2 runs" in says(app)
+async def test_editor_starts_with_the_golden_answer_and_its_effect(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, _):
+        assert json.loads(editor_text(app))["ground_truth"][0]["alarm.set"]["time"] == ["06:45", "6:45"]
+        assert "this prediction would fail · changes no verdict in 2 runs" in message_text(app)
 
 
 @pytest.mark.sweep
-async def test_a_correction_is_rechecked_and_on_disk_with_its_reason(sampled: Workspace) -> None:
-    async with correcting(sampled) as (app, pilot):
-        await typed(app, pilot, accepting(["Monday", "Wednesday"]))
-        assert "this prediction would pass" in says(app)
-        assert "1 to pass" in says(app)
+async def test_correction_is_checked_and_saved_with_its_reason(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
+        assert "this prediction would pass" in message_text(app)
+        assert "1 to pass" in message_text(app)
         await pilot.press("tab", "n")
         assert isinstance(app.focused, NoteBox)
         await pilot.press(*"two", "enter", "enter")
-        (event,) = events(sampled)
-        assert event["golden_fix"] == json.loads(accepting(["Monday", "Wednesday"]))
+        (event,) = read_events(sample_workspace)
+        assert event["golden_fix"] == json.loads(golden_json(["Monday", "Wednesday"]))
         assert (event["fault"], event["note"], event["target"]) == ("golden", "two", "item")
         assert "verdict" not in event
-        assert "saved: golden answer corrected" in bar(app, "status")
+        assert "saved: golden answer corrected" in bar_text(app, "status")
         await pilot.press("p")
-        assert [(each.get("verdict"), each["fault"]) for each in events(sampled)][-1] == (True, "golden")
+        assert [(each.get("verdict"), each["fault"]) for each in read_events(sample_workspace)][-1] == (True, "golden")
         await pilot.press("z", "z")
-        assert [each["act"] for each in events(sampled)] == ["review", "review", "retract", "retract"]
+        assert [each["act"] for each in read_events(sample_workspace)] == ["review", "review", "retract", "retract"]
         await pilot.press("G")
-        assert "06:45" in text(app) and "6:45" in text(app)
+        assert "06:45" in editor_text(app) and "6:45" in editor_text(app)
 
 
-async def test_an_answer_without_a_change_is_not_saved(sampled: Workspace) -> None:
-    async with correcting(sampled) as (app, pilot):
-        journal = sampled.reviews / "alice.jsonl"
+async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        journal = sample_workspace.reviews / "alice.jsonl"
         await pilot.press("escape", "enter")
-        assert "NOT SAVED: this is the golden answer of the dataset" in says(app)
+        assert "NOT SAVED: this is the golden answer of the dataset" in message_text(app)
         assert isinstance(app.screen, GoldenScreen) and not journal.exists()
-        await typed(app, pilot, json.dumps(json.loads(text(app))))
+        await enter_text(app, pilot, json.dumps(json.loads(editor_text(app))))
         await pilot.press("enter")
-        assert "NOT SAVED" in says(app) and not journal.exists(), "other white space is no change"
-        await typed(app, pilot, accepting(["Monday"]))
+        assert "NOT SAVED" in message_text(app) and not journal.exists(), "other white space is no change"
+        await enter_text(app, pilot, golden_json(["Monday"]))
         await pilot.press("enter", "G", "tab", "enter")
-        assert not isinstance(app.screen, GoldenScreen) and len(events(sampled)) == 1, "saved once"
+        assert not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1, "saved once"
 
 
 @pytest.mark.sweep
-async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -> None:
-    async with correcting(sampled) as (app, pilot):
-        await typed(app, pilot, accepting(["Monday"]))
+async def test_editor_reopens_with_the_saved_correction(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday"]))
         await pilot.press("tab", "enter", "G")
-        assert json.loads(text(app)) == json.loads(accepting(["Monday"]))
+        assert json.loads(editor_text(app)) == json.loads(golden_json(["Monday"]))
         await pilot.press("tab", "o")
-        assert "6:45" in text(app) and "Friday" in text(app)
+        assert "6:45" in editor_text(app) and "Friday" in editor_text(app)
 
 
 @pytest.mark.parametrize(
     ("value", "problem", "line"),
     [
-        (accepting(["Monday"], colour=["red"]), "alarm.set has no parameter colour", 0),
+        (golden_json(["Monday"], colour=["red"]), "alarm.set has no parameter colour", 0),
         (
             '{"ground_truth": [\n{"alarm.set": {"days":\n 3, "time": ["06:45"]}}]}',
             "must be a list of accepted values",
@@ -116,46 +116,50 @@ async def test_the_next_time_it_goes_on_from_what_was_said(sampled: Workspace) -
         ('{"ground_truth":\n oops}', "invalid JSON", 1),
     ],
 )
-async def test_what_is_wrong_is_said_and_nothing_saved(sampled: Workspace, value: str, problem: str, line: int) -> None:
-    async with correcting(sampled) as (app, pilot):
-        await typed(app, pilot, value)
-        assert problem in says(app)
+async def test_problem_is_shown_and_nothing_is_saved(
+    sample_workspace: Workspace, value: str, problem: str, line: int
+) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
+        await enter_text(app, pilot, value)
+        assert problem in message_text(app)
         await pilot.press("tab", "enter")
         assert isinstance(app.screen, GoldenScreen)
-        assert "NOT SAVED" in says(app)
+        assert "NOT SAVED" in message_text(app)
         assert app.screen.query_one(GoldenTextArea).cursor_location[0] == line
-        assert not (sampled.reviews / "alice.jsonl").exists() or not events(sampled)
+        assert not (sample_workspace.reviews / "alice.jsonl").exists() or not read_events(sample_workspace)
 
 
-async def test_letters_are_text_until_tab_and_what_was_typed_is_not_dropped_at_once(sampled: Workspace) -> None:
-    async with correcting(sampled) as (app, pilot):
+async def test_keys_are_text_until_tab_and_escape_keeps_unsaved_text(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace) as (app, pilot):
         await pilot.press("q", "enter", "n")
-        assert text(app).startswith("q\nn")
+        assert editor_text(app).startswith("q\nn")
         await pilot.press("escape", "escape")
-        assert "again to discard the text" in says(app)
+        assert "again to discard the text" in message_text(app)
         await pilot.press("escape")
         assert not isinstance(app.screen, GoldenScreen)
 
 
 @pytest.mark.sweep
-async def test_an_editor_of_ones_own(sampled: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_external_editor_is_used(
+    sample_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "edit"
     script.write_text("#!/bin/sh\nsed -i 's/Friday/Sunday/' \"$2\"\n")
     script.chmod(0o755)
     monkeypatch.setenv("VISUAL", f"{script} -f")
-    async with correcting(sampled) as (app, pilot):
+    async with open_editor(sample_workspace) as (app, pilot):
         await pilot.press("tab", "v")
-        assert "not supported" in says(app), "no terminal to hand over in a test"
+        assert "not supported" in message_text(app), "no terminal to hand over in a test"
         monkeypatch.setattr(app, "suspend", nullcontext)
         await pilot.press("v")
-        assert "Sunday" in text(app)
+        assert "Sunday" in editor_text(app)
         script.write_text("#!/bin/sh\nexit 3\n")
         await pilot.press("v")
-        assert "failed (exit code 3)" in says(app)
+        assert "failed (exit code 3)" in message_text(app)
 
 
-async def test_blind_nothing_is_rechecked_before_deciding(sampled: Workspace) -> None:
-    async with correcting(sampled, blind=True) as (app, pilot):
-        await typed(app, pilot, accepting(["Monday", "Wednesday"]))
-        assert says(app).strip() == "valid · verdicts are hidden until you submit"
-        assert "pass" not in says(app) and "runs" not in says(app)
+async def test_blind_editor_shows_no_effect_before_review(sample_workspace: Workspace) -> None:
+    async with open_editor(sample_workspace, blind=True) as (app, pilot):
+        await enter_text(app, pilot, golden_json(["Monday", "Wednesday"]))
+        assert message_text(app).strip() == "valid · verdicts are hidden until you submit"
+        assert "pass" not in message_text(app) and "runs" not in message_text(app)

@@ -1,4 +1,4 @@
-"""The app in a browser: it writes the annotator's files only, and what it would write elsewhere becomes a download."""
+"""The app in a browser writes only the annotator's files. All other output becomes a download."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fcreview.tui.screens.command_palette import CommandList
 from fcreview.tui.text.clipboard import copy_text
 
 NEVER_SENT = {"ctrl+w", "ctrl+t", "ctrl+n", "ctrl+q", "ctrl+c", "ctrl+v"}
-"""Keys that a browser or its page keeps."""
+"""Keys that the browser or its page uses."""
 
 
 NO_PATHS = {
@@ -27,11 +27,11 @@ NO_PATHS = {
     *("item", "limit", "markdown", "max-pairs", "name", "only", "policy", "queue", "run", "seed", "trust-rule"),
     *("where", "with"),
 }
-"""Fields that name no file."""
+"""Fields that do not contain a file."""
 
 
 class Deliveries(list[tuple[str, bytes]]):
-    """What an app delivers: name and content."""
+    """Delivered files: (name, content)."""
 
     def deliver_binary(self, path: Path, save_filename: str) -> None:
         self.append((save_filename, path.read_bytes()))
@@ -39,16 +39,16 @@ class Deliveries(list[tuple[str, bytes]]):
 
 @pytest.fixture
 def app(make_app: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    made = make_app(runs={"maple-8b": [{"official": False}, {"official": True}]})
-    made.session.in_browser = True
-    made.deliveries = Deliveries()
-    monkeypatch.setattr(made, "deliver_binary", made.deliveries.deliver_binary)
+    result = make_app(runs={"maple-8b": [{"official": False}, {"official": True}]})
+    result.session.in_browser = True
+    result.deliveries = Deliveries()
+    monkeypatch.setattr(result, "deliver_binary", result.deliveries.deliver_binary)
     commands = CommandService(describe_command, lambda *_: pytest.fail("a command was run"))
-    made.session.report_services = ReportServices(lambda *_: "", lambda _: None, commands)  # type: ignore[arg-type, return-value]
-    return made
+    result.session.report_services = ReportServices(lambda *_: "", lambda _: None, commands)  # type: ignore[arg-type, return-value]
+    return result
 
 
-def test_every_key_that_a_browser_keeps_has_a_second_one() -> None:
+def test_keys_used_by_the_browser_have_an_alternative() -> None:
     kept = {each.id for each in ACTIONS.values() if set(each.keys.split(",")) <= NEVER_SENT}
     assert kept == {"app.quit"} and "q" in ACTIONS["queue.quit"].keys
 
@@ -56,13 +56,13 @@ def test_every_key_that_a_browser_keeps_has_a_second_one() -> None:
 @pytest.mark.parametrize(
     "form", [each for each in FORMS.values() if each.is_for_browser], ids=lambda form: form.command
 )
-def test_forms_in_a_browser_have_no_paths_but_the_download(form: CommandForm) -> None:
+def test_forms_in_a_browser_have_no_paths_except_the_download(form: CommandForm) -> None:
     fields = {each.name: each.is_path for each in describe_command(form.command)}
     assert {name for name, is_path in fields.items() if is_path} == ({form.download} if form.download else set())
     assert {name for name, is_path in fields.items() if not is_path} <= NO_PATHS, "name a new field here if it is safe"
 
 
-async def test_an_export_becomes_a_download(app: Any, wait_for_screen: Any, tmp_path: Path) -> None:
+async def test_export_becomes_a_download(app: Any, wait_for_screen: Any, tmp_path: Path) -> None:
     before = {each for each in tmp_path.rglob("*") if "reviews" not in each.parts}
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
@@ -75,7 +75,7 @@ async def test_an_export_becomes_a_download(app: Any, wait_for_screen: Any, tmp_
     }
 
 
-async def test_commands_that_write_are_not_offered(app: Any, wait_for_screen: Any) -> None:
+async def test_commands_that_write_are_not_available(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(120, 30)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("colon")
@@ -90,7 +90,7 @@ async def test_commands_that_write_are_not_offered(app: Any, wait_for_screen: An
         assert not isinstance(app.screen, CommandFormScreen)
 
 
-async def test_the_file_of_a_command_becomes_a_download() -> None:
+async def test_output_file_of_a_command_becomes_a_download() -> None:
     app, seen = Deliveries(), []
 
     async def run(_: str, arguments: Any) -> CommandResult:
@@ -107,7 +107,7 @@ async def test_the_file_of_a_command_becomes_a_download() -> None:
     assert not Path(seen[0].partition("=")[2]).exists()
 
 
-def test_a_folder_becomes_a_zip_file(tmp_path: Path) -> None:
+def test_folder_becomes_a_zip_file(tmp_path: Path) -> None:
     app = Deliveries()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "a.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""The same item in other runs: keys are pressed on the real screens."""
+"""The same item in other runs, on the real screens."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.text.lines import plain_text, table_lines
 from fcreview.tui.widgets.document_view import KeyLine, LineBar
 from fcreview.tui.widgets.lists import TextList
-from tests.tui.screens.conftest import simple
-from tests.tui.screens.item_host import Host, bar, events, opened
+from tests.tui.screens.conftest import make_simple_item
+from tests.tui.screens.item_host import ItemHost, bar_text, open_item_host, read_events
 
 CITIES = {"ash": "Ulm", "birch": "Hangzhou", "cedar": "Ulm", "dogwood": "Ulm"}
-"""What each model says."""
+"""The predicted city of each model."""
 
 
 @pytest.fixture
-def four(tmp_path: Path) -> Workspace:
-    """Four runs of the same three items, and one of another generation that has items of the same ids."""
+def four_runs(tmp_path: Path) -> Workspace:
+    """Return four runs of the same three items, and a run of another version with the same item ids."""
     workspace = find_workspace(tmp_path, tmp_path)
     plans = []
     for model in (*CITIES, "elm"):
@@ -38,26 +38,26 @@ def four(tmp_path: Path) -> Workspace:
 
     def read(plan: RunPlan) -> Any:
         for number in range(3):
-            yield made(simple(number), CITIES.get(plan.run.model, "Bonn"), str(plan.results[0]))
+            yield set_answer(make_simple_item(number), CITIES.get(plan.run.model, "Bonn"), str(plan.results[0]))
 
     import_runs(workspace, plans, read, n_workers=1)
     return workspace
 
 
-def made(item: Item, city: str, file: str) -> Item:
+def set_answer(item: Item, city: str, file: str) -> Item:
     item.predicted[0].arguments = {"city": city, "unit": "C"} if city == "Ulm" else {"unit": "C", "city": city}
     item.official = item.rule = city == "Hangzhou"
     item.prediction_hash, item.file, item.line, item.length = city, file, 1, 3
     return item
 
 
-def list_lines(app: Host) -> list[str]:
+def list_lines(app: ItemHost) -> list[str]:
     shown = app.screen.query_one(TextList)
     return [" ".join(plain_text(shown.line_at(at)).split()) for at in range(shown.total)]
 
 
-async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> None:
-    async with opened(four) as (app, pilot):
+async def test_runs_are_listed_and_equal_predictions_are_adjacent(four_runs: Workspace) -> None:
+    async with open_item_host(four_runs) as (app, pilot):
         await pilot.press("m")
         assert isinstance(app.screen, PickerScreen)
         assert "3 of 4 runs fail · 3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
@@ -69,8 +69,8 @@ async def test_one_line_a_run_equal_predictions_together(four: Workspace) -> Non
 
 
 @pytest.mark.sweep
-async def test_enter_opens_it_there_and_esc_comes_back(four: Workspace) -> None:
-    async with opened(four, "simple_1") as (app, pilot):
+async def test_enter_opens_the_item_of_the_run_and_escape_returns(four_runs: Workspace) -> None:
+    async with open_item_host(four_runs, "simple_1") as (app, pilot):
         here = app.screen
         assert isinstance(here, ItemScreen)
         first = here.cursor.detail.run.model
@@ -79,20 +79,20 @@ async def test_enter_opens_it_there_and_esc_comes_back(four: Workspace) -> None:
         assert isinstance(there, ItemScreen) and there is not here
         assert (there.cursor.detail.row.id, there.cursor.detail.run.model) == ("simple_1", "birch")
         await pilot.press("f")
-        assert events(four)[0]["key"]["model"] == "birch"
+        assert read_events(four_runs)[0]["key"]["model"] == "birch"
         await pilot.press("escape")
         assert app.screen is here
         assert here.cursor.detail.run.model == first
         await pilot.press("f")
-        assert events(four)[1]["key"]["model"] == first
+        assert read_events(four_runs)[1]["key"]["model"] == first
 
 
 @pytest.mark.sweep
-async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_after(four: Workspace) -> None:
-    async with opened(four, blind=True, store_blind=True) as (app, pilot):
+async def test_blind_list_is_available_after_review_without_verdicts(four_runs: Workspace) -> None:
+    async with open_item_host(four_runs, blind=True, store_blind=True) as (app, pilot):
         await pilot.press("m")
         assert isinstance(app.screen, ItemScreen)
-        assert "other runs are hidden until you submit" in bar(app, "status")
+        assert "other runs are hidden until you submit" in bar_text(app, "status")
         await pilot.press("f", "left_square_bracket", "m")
         assert isinstance(app.screen, PickerScreen)
         assert "3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
@@ -100,14 +100,14 @@ async def test_blind_it_is_not_offered_before_deciding_and_without_verdicts_afte
         assert sum("✗" in line or "✓" in line for line in lines) == 1, "that of the one decided item"
 
 
-async def test_an_item_of_one_run_says_so(workspace: Workspace) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_item_of_one_run_is_reported(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         await pilot.press("m")
-        assert "no other run has this item" in bar(app, "status")
+        assert "no other run has this item" in bar_text(app, "status")
 
 
-def test_a_name_that_is_cut_keeps_its_end() -> None:
-    """`-FC` tells two runs apart."""
+def test_cut_name_keeps_its_end() -> None:
+    """The suffix `-FC` distinguishes runs."""
     names = [f"a-model-of-a-long-name-2024-07-18{end}" for end in ("", "-FC")]
     rows = [
         QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)

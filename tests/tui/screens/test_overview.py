@@ -1,4 +1,4 @@
-"""The overview on screen: it opens first for several runs, Enter drills in, and keys lead to what they name."""
+"""The overview opens first for several runs, Enter drills down, and keys open other screens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_one_run_opens_on_the_queue(make_app: Any, wait_for_screen: Any) -
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_enter_on_a_run_and_on_a_reason_shows_their_items(make_app: Any, wait_for_screen: Any) -> None:
+async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
@@ -66,7 +66,7 @@ async def test_tab_and_digits_move_between_the_panels(make_app: Any, wait_for_sc
         assert focused == ["runs", "reasons", "reviews", "scores", "next", "runs", "next", "reasons", "runs"]
 
 
-async def test_a_blind_annotator_sees_no_rates_and_cannot_leave_for_them(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_overview_has_no_rates_and_no_way_to_them(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS, blind=True)
     async with app.run_test(size=(120, 34)) as pilot:
         await wait_for_screen(pilot)
@@ -83,7 +83,7 @@ async def test_a_blind_annotator_sees_no_rates_and_cannot_leave_for_them(make_ap
             assert "not available in blind mode" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_the_small_overview_fits_80_columns(make_app: Any, wait_for_screen: Any) -> None:
+async def test_small_overview_fits_80_columns(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
@@ -129,7 +129,7 @@ async def test_escape_ends_the_search_before_it_leaves(make_app: Any, wait_for_s
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_a_sampled_run_has_an_estimate_and_the_others_have_none(make_app: Any, wait_for_screen: Any) -> None:
+async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS)
     store = make_app.stores[-1]
     (maple,) = [row.run for row in store.fetch_runs() if row.info.model == "maple-8b"]

@@ -1,4 +1,4 @@
-"""JSON folded in the pager: keys are pressed on the real screen."""
+"""The pager folds JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def shown(app: App[None]) -> list[str]:
     return [row for y in range(view.size.height) if (row := view.render_line(y).text.rstrip())]
 
 
-async def test_levels_fold_and_a_search_looks_at_all_of_it() -> None:
+async def test_levels_fold_and_search_includes_folded_text() -> None:
     app: App[None] = ThemedApp()
     app.animation_level = "none"
     async with app.run_test(size=(80, 30)) as pilot:

@@ -1,4 +1,4 @@
-"""The palette opens on every screen and list, and what is chosen there works from each of them."""
+"""The palette opens on every screen and list, and its commands work from each of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
 from tests.faults.hostile.exercise import find_harmful
-from tests.tui.screens.test_command_palette import HOSTILE, typed
+from tests.tui.screens.test_command_palette import HOSTILE, type_in_palette
 
 FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
 RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
@@ -43,34 +43,34 @@ GROUPS = {
     "golden editor": "golden", "estimates": "estimates", "flip": "flip", "reason": "why", "bulk review": "bulk",
     "bulk confirmation": "confirm",
 }  # fmt: skip
-"""Group of the actions that each place has of its own."""
+"""The group of actions of each screen."""
 TEXT_PLACES = {
     "filter": ("f",), "find": ("r", "slash"), "note": ("enter", "n"), "ask": ("enter", "slash"), "form": ("v", "e"),
     "golden": ("enter", "G"), "palette": ("colon",),
 }  # fmt: skip
-"""Places by group of their keys, which type text, so that a colon is a colon."""
+"""Keys that open a text input, where a colon is typed, by group of keys."""
 FAST_PLACES = ("queue", "overview", "clusters", "adjudication", "item")
-"""Places in `make test`; the others are in `make sweep`."""
+"""Screens tested in `make test`. The others are tested in `make sweep`."""
 STAYING = ("tags", "golden editor", "bulk review", "bulk confirmation")
 """Prompts with input that would be lost."""
 
 
 @pytest.fixture
 def app(make_app: Any) -> Any:
-    made = make_app(runs=RUNS)
-    commands = CommandService(describe_command, lambda *_: pytest.fail("not asked for"))
-    made.session.report_services = ReportServices(
-        lambda *_: "accuracy 71.3 %", lambda _: pytest.fail("not asked for"), commands
+    result = make_app(runs=RUNS)
+    commands = CommandService(describe_command, lambda *_: pytest.fail("must not be called"))
+    result.session.report_services = ReportServices(
+        lambda *_: "accuracy 71.3 %", lambda _: pytest.fail("must not be called"), commands
     )
-    made.session.golden_support = build_golden_services()
-    return made
+    result.session.golden_support = build_golden_services()
+    return result
 
 
-def _slow(place: str) -> Any:
+def _mark_slow(place: str) -> Any:
     return place if place in FAST_PLACES else pytest.param(place, marks=pytest.mark.sweep)
 
 
-async def go(pilot: Any, wait_for_screen: Any, place: str) -> None:
+async def open_place(pilot: Any, wait_for_screen: Any, place: str) -> None:
     await wait_for_screen(pilot)
     for key in PLACES[place]:
         await pilot.press(key)
@@ -82,24 +82,24 @@ def test_every_group_of_keys_has_a_place() -> None:
     assert groups == {*GROUPS.values(), *TEXT_PLACES, "adjudication", "list", "app"}
 
 
-async def test_a_disagreement_offers_the_keys_that_resolve_it(app: Any, make_app: Any, wait_for_screen: Any) -> None:
+async def test_disagreement_has_the_keys_that_resolve_it(app: Any, make_app: Any, wait_for_screen: Any) -> None:
     store = make_app.stores[-1]
     item = store.fetch_page(View(), 0, 1)[0].item
     for name, verdict in (("bob", True), ("carol", False)):
         Reviewer(store, Journal(store.workspace, name)).review(item, Annotation(verdict=verdict))
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, wait_for_screen, "adjudication")
+        await open_place(pilot, wait_for_screen, "adjudication")
         await pilot.press("colon", *"accept A")
         assert "accept A" in "\n".join(await wait_for_screen(pilot))
         assert {"adjudication.take_1", "adjudication.take_2"} <= {each.id for each in app.screen._target.actions}
 
 
-@pytest.mark.parametrize("place", [_slow(each) for each in PLACES])
-async def test_it_opens_shows_the_keys_of_the_screen_closes_and_an_order_leads_to_the_queue(
+@pytest.mark.parametrize("place", [_mark_slow(each) for each in PLACES])
+async def test_palette_opens_shows_keys_closes_and_orders_open_the_queue(
     app: Any, wait_for_screen: Any, place: str
 ) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, wait_for_screen, place)
+        await open_place(pilot, wait_for_screen, place)
         under, keys = (
             app.screen,
             {active.binding.id for active in app.screen.active_bindings.values() if active.enabled},
@@ -126,43 +126,41 @@ async def test_it_opens_shows_the_keys_of_the_screen_closes_and_an_order_leads_t
             await pilot.press("escape")
             await wait_for_screen(pilot)
             assert app.screen is under
-        lines = await typed(pilot, wait_for_screen, "order dataset", "enter")
+        lines = await type_in_palette(pilot, wait_for_screen, "order dataset", "enter")
         assert isinstance(app.screen, QueueScreen) and "order dataset" in "\n".join(lines), place
-        await typed(pilot, wait_for_screen, "simple_2", "enter")
+        await type_in_palette(pilot, wait_for_screen, "simple_2", "enter")
         assert isinstance(app.screen, ItemScreen)
 
 
 @pytest.mark.parametrize("place", ["overview", "clusters", "item", "adjudication"])
-async def test_clusters_comparisons_and_the_report_open_from_everywhere(
-    app: Any, wait_for_screen: Any, place: str
-) -> None:
+async def test_clusters_comparisons_and_report_open_from_everywhere(app: Any, wait_for_screen: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, wait_for_screen, place)
+        await open_place(pilot, wait_for_screen, place)
         under = app.screen
-        lines = await typed(pilot, wait_for_screen, "compare birch maple", "enter")
+        lines = await type_in_palette(pilot, wait_for_screen, "compare birch maple", "enter")
         assert isinstance(app.screen, CompareScreen) and "birch-8b" in lines[0]
         await pilot.press("q")
         await wait_for_screen(pilot)
         assert app.screen is under
-        await typed(pilot, wait_for_screen, "compare 1 1", "enter")
+        await type_in_palette(pilot, wait_for_screen, "compare 1 1", "enter")
         assert app.screen is under
-        await typed(pilot, wait_for_screen, "overview", "enter")
+        await type_in_palette(pilot, wait_for_screen, "overview", "enter")
         assert isinstance(app.screen, OverviewScreen)
 
 
-@pytest.mark.parametrize("place", map(_slow, STAYING))
+@pytest.mark.parametrize("place", map(_mark_slow, STAYING))
 async def test_unsaved_input_is_not_left(app: Any, wait_for_screen: Any, place: str) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
-        await go(pilot, wait_for_screen, place)
+        await open_place(pilot, wait_for_screen, place)
         await pilot.press("colon", *"order data")
         await wait_for_screen(pilot)
         rows = [option.prompt.plain for option in app.screen.query_one(CommandList).options]
         assert not [row for row in rows if row.startswith((" order", " run", " item"))]
 
 
-async def test_the_overview_opens_over_an_item_and_its_choice_leaves_it(app: Any, wait_for_screen: Any) -> None:
+async def test_overview_opens_over_an_item_and_leaves_it(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:
-        await go(pilot, wait_for_screen, "item")
+        await open_place(pilot, wait_for_screen, "item")
         item = app.screen
         await pilot.press("v")
         await wait_for_screen(pilot)
@@ -177,7 +175,7 @@ async def test_the_overview_opens_over_an_item_and_its_choice_leaves_it(app: Any
         assert isinstance(app.screen, QueueScreen) and "order failures" in "\n".join(lines)
 
 
-async def test_a_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> None:
+async def test_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
         for place, keys in {**TEXT_PLACES, "search": ("slash",), "overview search": ("v", "slash")}.items():
@@ -195,12 +193,12 @@ async def test_a_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -
             assert isinstance(app.screen, QueueScreen), place
 
 
-@pytest.mark.parametrize("place", ["overview", "clusters", "help", _slow("estimates")])
-async def test_hostile_ids_and_models_are_literal_there(make_app: Any, wait_for_screen: Any, place: str) -> None:
+@pytest.mark.parametrize("place", ["overview", "clusters", "help", _mark_slow("estimates")])
+async def test_hostile_ids_and_models_are_literal(make_app: Any, wait_for_screen: Any, place: str) -> None:
     hostile = [FAILING | {"id": each} for each in HOSTILE]
     app = make_app(runs={"maple[/b]": hostile, "birch[red]\x1b[2J": hostile})
     async with app.run_test(size=(100, 40)) as pilot:
-        await go(pilot, wait_for_screen, place)
+        await open_place(pilot, wait_for_screen, place)
         for text in ("q7x[", "maple[/b]", "compare"):
             await pilot.press("colon")
             await wait_for_screen(pilot)
@@ -211,13 +209,13 @@ async def test_hostile_ids_and_models_are_literal_there(make_app: Any, wait_for_
             await wait_for_screen(pilot)
 
 
-async def test_blind_it_offers_no_comparison_and_no_verdicts_anywhere(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_palette_has_no_comparison_and_no_verdicts(make_app: Any, wait_for_screen: Any) -> None:
     app = make_app(runs=RUNS, blind=True)
     app.session.report_services = ReportServices(lambda *_: pytest.fail("told"), lambda _: pytest.fail("told"))
     async with app.run_test(size=(100, 60)) as pilot:
         for place in ("overview", "item"):
             await wait_for_screen(pilot)
-            await go(pilot, wait_for_screen, place)
+            await open_place(pilot, wait_for_screen, place)
             await pilot.press("colon")
             text = "\n".join(await wait_for_screen(pilot))
             for word in ("compare", "clusters", "adjudicate", "agreement", "calibration", "value_error"):

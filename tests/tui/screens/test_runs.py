@@ -1,4 +1,4 @@
-"""The list of runs on the screen: hundreds of them, sorted, searched by typing, folded, and as it was left."""
+"""The list of runs: sorting, search, groups, and its state on return."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ RUNS = {
 SIZE = (100, 24)
 
 
-def models(lines: list[str]) -> list[str]:
+def model_names(lines: list[str]) -> list[str]:
     return [line[2:].split()[0] for line in lines[2:] if line[2:].startswith(tuple(RUNS))]
 
 
 @pytest.mark.sweep
-async def test_sorted_searched_and_left_as_it_was(make_app: Any, wait_for_screen: Any) -> None:
+async def test_order_and_search_are_kept_on_return(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r")
-        assert models(await wait_for_screen(pilot)) == list(RUNS)
+        assert model_names(await wait_for_screen(pilot)) == list(RUNS)
         await pilot.press("s")
         lines = await wait_for_screen(pilot)
-        assert models(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
+        assert model_names(lines) == ["birch-70b", "maple-8b", "elm-3b"] and "by official" in lines[0]
         await pilot.press("S")
-        assert models(await wait_for_screen(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
+        assert model_names(await wait_for_screen(pilot)) == ["elm-3b", "maple-8b", "birch-70b"]
         await pilot.press("slash", *"8b")
         lines = await wait_for_screen(pilot)
-        assert models(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter apply" in lines[-1]
+        assert model_names(lines) == ["maple-8b"] and "1 run" in lines[0] and "enter apply" in lines[-1]
         await pilot.press("enter", "enter")
         lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, QueueScreen) and "maple-8b" in lines[0]
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, RunsScreen)
-        assert models(lines) == ["maple-8b"] and "by official reversed" in lines[0]
+        assert model_names(lines) == ["maple-8b"] and "by official reversed" in lines[0]
         await pilot.press("escape")
         lines = await wait_for_screen(pilot)
-        assert models(lines) == ["elm-3b", "maple-8b", "birch-70b"]
+        assert model_names(lines) == ["elm-3b", "maple-8b", "birch-70b"]
         (under,) = [line for line in lines if line.startswith("▌")]
         assert "maple-8b" in under
         await pilot.press("escape")
@@ -53,17 +53,17 @@ async def test_sorted_searched_and_left_as_it_was(make_app: Any, wait_for_screen
         assert isinstance(pilot.app.screen, QueueScreen)
 
 
-async def test_letters_that_are_keys_are_typed_into_the_search(make_app: Any, wait_for_screen: Any) -> None:
+async def test_keys_are_typed_into_the_search(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r", "slash", *"sxq?:")
         lines = await wait_for_screen(pilot)
         assert isinstance(pilot.app.screen, RunsScreen) and "no matches" in "\n".join(lines)
         await pilot.press("escape")
-        assert models(await wait_for_screen(pilot)) == list(RUNS)
+        assert model_names(await wait_for_screen(pilot)) == list(RUNS)
 
 
-async def test_two_runs_of_a_list_in_another_order_are_compared(make_app: Any, wait_for_screen: Any) -> None:
+async def test_runs_of_a_sorted_list_are_compared(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r", "s", "j", "x")
@@ -95,7 +95,7 @@ async def test_enter_on_a_group_unfolds_it(make_app: Any, wait_for_screen: Any) 
         await wait_for_screen(pilot)
         await pilot.press("r", "tab", "tab", "j")
         lines = await wait_for_screen(pilot)
-        assert "grouped by generation" in lines[0] and not models(lines)
+        assert "grouped by generation" in lines[0] and not model_names(lines)
         await pilot.press("enter")
         text = "\n".join(await wait_for_screen(pilot))
         assert all(model in text for model in RUNS)
@@ -104,7 +104,7 @@ async def test_enter_on_a_group_unfolds_it(make_app: Any, wait_for_screen: Any) 
         assert "birch-70b" not in "\n".join(lines) and any(line.startswith("▌") and "3 runs" in line for line in lines)
 
 
-async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_list_has_no_rates_and_no_orders_by_rate(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r")
@@ -114,7 +114,7 @@ async def test_blind_there_is_neither_a_rate_nor_an_order_that_tells_one(make_ap
             await pilot.press("s")
 
 
-async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, wait_for_screen: Any) -> None:
+async def test_unavailable_key_names_its_screen(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS).run_test(size=(60, 24)) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r", "C")
@@ -131,7 +131,7 @@ async def test_a_key_that_does_nothing_here_says_whose_it_is(make_app: Any, wait
         assert "keys: runs" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_blind_the_key_that_compares_says_why_it_does_not(make_app: Any, wait_for_screen: Any) -> None:
+async def test_blind_comparison_key_gives_a_reason(make_app: Any, wait_for_screen: Any) -> None:
     async with make_app(runs=RUNS, blind=True).run_test(size=SIZE) as pilot:
         await wait_for_screen(pilot)
         await pilot.press("r", "j", "x")

@@ -1,4 +1,4 @@
-"""Why a verdict overrules the benchmark's: one key behind it, said of what is named there; tags of one's own."""
+"""Reasons of overrides: one key after a verdict records why. Tags and reasons can be configured."""
 
 from __future__ import annotations
 
@@ -14,110 +14,125 @@ from fcreview.model.review import Event, ItemKey
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
 from fcreview.tui.session import AnnotatorVocabulary
-from tests.tui.screens.conftest import imported, simple
-from tests.tui.screens.item_host import Host, Keys, bar, events, opened, rows, shown_id
+from tests.tui.screens.conftest import import_items, make_simple_item
+from tests.tui.screens.item_host import (
+    ItemHost,
+    KeyPresser,
+    bar_text,
+    document_rows,
+    open_item_host,
+    read_events,
+    shown_item_id,
+)
 
 OWN = AnnotatorVocabulary(("ambiguous", "unit"), ("too strict", "misread", "other", "typo"))
 
 
-def spoken(workspace: Workspace) -> list[tuple[str, str, Any, str | None]]:
-    said = [event for event in events(workspace) if event["act"] == "review"]
-    return [(e["key"]["id"], e["target"], e.get("verdict"), (e.get("overrules") or {}).get("reason")) for e in said]
+def recorded_reviews(workspace: Workspace) -> list[tuple[str, str, Any, str | None]]:
+    reviews = [event for event in read_events(workspace) if event["act"] == "review"]
+    return [(e["key"]["id"], e["target"], e.get("verdict"), (e.get("overrules") or {}).get("reason")) for e in reviews]
 
 
-async def test_one_digit_behind_a_verdict_says_why_and_names_the_item(workspace: Workspace) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         await pilot.press("p")
-        assert shown_id(app) == "simple_1"
-        keys = " ".join(bar(app, "keys").split())
+        assert shown_item_id(app) == "simple_1"
+        keys = " ".join(bar_text(app, "keys").split())
         assert keys.startswith("p f g u O why simple_0: 1 too strict 2 misread 3 other"), "verdict keys are never lost"
         await pilot.press("2")
-        assert "saved: override reason: misread · simple_0" in bar(app, "status")
-        assert spoken(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
-        (_, reason) = events(workspace)
+        assert "saved: override reason: misread · simple_0" in bar_text(app, "status")
+        assert recorded_reviews(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
+        (_, reason) = read_events(workspace)
         assert reason["overrules"] == {"source": "official", "by": None, "value": False, "reason": "misread"}
         await pilot.press("[")
-        assert any("override: misread" in row for row in rows(app))
+        assert any("override: misread" in row for row in document_rows(app))
         await pilot.press("3")
-        assert spoken(workspace)[-1] == ("simple_0", "item", None, "other"), "given anew: the latest counts"
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "other"), "given anew: the latest counts"
         labels = [label for each in app.store.iter_labels(View()) for label in each if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
-        assert "undone: override reason" in bar(app, "status") and "1 too strict" not in bar(app, "keys")
+        assert "undone: override reason" in bar_text(app, "status") and "1 too strict" not in bar_text(app, "keys")
 
 
-async def test_a_verdict_that_overrules_nothing_asks_for_no_reason(workspace: Workspace) -> None:
-    async with opened(workspace) as (app, pilot):
+async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
         await pilot.press("f")
-        assert "too strict" not in bar(app, "keys")
+        assert "too strict" not in bar_text(app, "keys")
         await pilot.press("1")
-        assert "this benchmark has no scores" in bar(app, "status")
+        assert "this benchmark has no scores" in bar_text(app, "status")
         await pilot.press("O")
-        assert "the last verdict overrides no automatic verdict" in bar(app, "status")
-        assert len(spoken(workspace)) == 1
+        assert "the last verdict overrides no automatic verdict" in bar_text(app, "status")
+        assert len(recorded_reviews(workspace)) == 1
 
 
-async def test_a_reason_is_about_the_part_whose_verdict_it_is(workspace: Workspace) -> None:
-    async with opened(workspace, vocabulary=OWN) as (_, pilot):
+async def test_reason_belongs_to_the_target_of_its_verdict(workspace: Workspace) -> None:
+    async with open_item_host(workspace, vocabulary=OWN) as (_, pilot):
         await pilot.press("p", "]", "full_stop", "T", "O", "4")
-        assert spoken(workspace)[-1] == ("simple_0", "item", None, "typo"), "not the part the cursor is on now"
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "typo"), (
+            "not the part the cursor is on now"
+        )
         await pilot.press("O", "9", "escape")
-        assert len(spoken(workspace)) == 2
+        assert len(recorded_reviews(workspace)) == 2
 
 
-async def test_a_storm_of_verdict_and_reason_reaches_the_same_item(workspace: Workspace) -> None:
-    async with opened(workspace) as (_, pilot):
+async def test_fast_verdicts_and_reasons_reach_the_same_item(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (_, pilot):
         await pilot.press("p", "1", "p", "3", "p", "2")
-        assert spoken(workspace) == [
+        assert recorded_reviews(workspace) == [
             (f"simple_{at // 2}", "item", True if at % 2 == 0 else None, None if at % 2 == 0 else why)
             for at, why in enumerate(["", "too strict", "", "other", "", "misread"])
         ]
 
 
 @asynccontextmanager
-async def scored(place: Path) -> AsyncIterator[tuple[Host, Keys, Workspace]]:
-    one = replace(simple(1), verdicts=[Verdict("judge", 1, criterion="completeness", target="item", by="gpt-4o")])
-    workspace = imported(place, [simple(0), one])
-    async with opened(workspace) as (app, pilot):
+async def open_scored_item(place: Path) -> AsyncIterator[tuple[ItemHost, KeyPresser, Workspace]]:
+    one = replace(
+        make_simple_item(1), verdicts=[Verdict("judge", 1, criterion="completeness", target="item", by="gpt-4o")]
+    )
+    workspace = import_items(place, [make_simple_item(0), one])
+    async with open_item_host(workspace) as (app, pilot):
         yield app, pilot, workspace
 
 
-async def test_where_a_score_is_asked_digits_are_scores_and_the_prompt_has_the_reasons(tmp_path: Path) -> None:
-    async with scored(tmp_path) as (app, pilot, workspace):
+async def test_digits_are_scores_and_the_prompt_has_the_reasons(tmp_path: Path) -> None:
+    async with open_scored_item(tmp_path) as (app, pilot, workspace):
         await pilot.press("p")
-        assert "0 1 2 on: item completeness" in bar(app, "status")
-        assert " O why simple_0" in bar(app, "keys") and "too strict" not in bar(app, "keys")
+        assert "0 1 2 on: item completeness" in bar_text(app, "status")
+        assert " O why simple_0" in bar_text(app, "keys") and "too strict" not in bar_text(app, "keys")
         await pilot.press("3")
-        assert "scores are 0, 1 and 2" in bar(app, "status") and len(spoken(workspace)) == 1
+        assert "scores are 0, 1 and 2" in bar_text(app, "status") and len(recorded_reviews(workspace)) == 1
         await pilot.press("O")
         assert "why? simple_0" in "".join(strip.text for strip in app.screen._compositor.render_strips())
         await pilot.press("1", "2")
-        assert spoken(workspace)[1:] == [("simple_0", "item", None, "too strict"), ("simple_1", "item", 2, None)]
+        assert recorded_reviews(workspace)[1:] == [
+            ("simple_0", "item", None, "too strict"),
+            ("simple_1", "item", 2, None),
+        ]
 
 
-async def test_own_tags_are_offered_first_and_their_digits_stay(workspace: Workspace) -> None:
-    async with opened(workspace, vocabulary=OWN) as (app, pilot):
+async def test_own_tags_are_first_and_keep_their_digits(workspace: Workspace) -> None:
+    async with open_item_host(workspace, vocabulary=OWN) as (app, pilot):
         await pilot.press("e")
-        assert [row.split()[-2:] for row in rows(app)[:3]] == [
+        assert [row.split()[-2:] for row in document_rows(app)[:3]] == [
             ["1", "ambiguous"],
             ["2", "unit"],
             ["3", "value_error:string"],
         ]
         await pilot.press("2", "n", *"odd", "enter", "enter")
-        assert events(workspace)[0]["tags"] == ["unit", "odd"]
+        assert read_events(workspace)[0]["tags"] == ["unit", "odd"]
         await pilot.press("]", "full_stop", "T", "e")
         head = "".join(strip.text for strip in app.screen._compositor.render_strips())
-        assert " tags turn 1 call 1 city " in head, "the prompt names what it is about: it lies over the line that does"
+        assert " tags turn 1 call 1 city " in head, "the prompt names its target, because it hides the line that does"
 
 
-def test_a_reason_goes_with_the_verdict_it_is_about() -> None:
+def test_reason_is_recorded_with_its_verdict() -> None:
     line = {"source": "official", "by": None, "value": False}
     key = ItemKey("bfcl", "V4", "en", "m", "c", "i")
-    said = [
+    reviews = [
         Event(event="1", time="t1", annotator="a", key=key, verdict=True, overrules=line),
         Event(event="2", time="t2", annotator="a", key=key, overrules={**line, "reason": "misread"}),
     ]
-    (opinion,) = fold_events(said, set())
+    (opinion,) = fold_events(reviews, set())
     assert (opinion.verdict, opinion.reason) == (True, "misread")
     again = Event(event="3", time="t3", annotator="a", key=key, verdict=False)
-    assert fold_events([*said, again], set())[0].reason == "", "another verdict, another reason"
+    assert fold_events([*reviews, again], set())[0].reason == "", "another verdict, another reason"

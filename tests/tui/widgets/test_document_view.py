@@ -1,4 +1,4 @@
-"""The document view: what it shows when it comes back on screen."""
+"""A document view that was hidden shows its new text in the right size."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fcreview.tui.text.layout import TextSource
 from fcreview.tui.widgets.document_view import DocumentView
 
 
-class Viewer(App[None]):
+class ViewerApp(App[None]):
     def compose(self) -> ComposeResult:
         yield DocumentView()
 
 
-async def test_what_is_shown_while_it_is_out_of_sight_is_laid_out_when_it_comes_back_as_large_as_it_was(
+async def test_text_set_while_hidden_is_laid_out_when_shown(
     get_screen_lines: Callable[[App[Any]], list[str]],
 ) -> None:
-    async with Viewer().run_test(size=(40, 6)) as pilot:
+    async with ViewerApp().run_test(size=(40, 6)) as pilot:
         view = pilot.app.query_one(DocumentView)
         view.show(TextSource("the first text, a line"))
         await pilot.pause()

@@ -1,4 +1,4 @@
-"""What stands in a box to type in is drawn safely, wherever it comes from, and stays what it is."""
+"""Text inputs draw hostile text sanitized, and keep the text unchanged."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ HOSTILE = "a\x1b]0;title\x9b31m\u202e\u200b[b]z\x7f"
 DRAWN = "a␛]0;title‹U+009B›31m‹U+202E›‹U+200B›[b]z␡"
 
 
-def drawn(kind: str) -> tuple[str, str]:
-    """(the line as it is drawn, the text in the box)"""
+def draw_input(kind: str) -> tuple[str, str]:
+    """Return (the drawn line, the text of the input)."""
 
     async def run() -> tuple[str, str]:
         app: App[None] = ThemedApp()
@@ -45,7 +45,7 @@ def drawn(kind: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["note", "ask", "filter"])
-def test_nothing_in_the_box_reaches_the_terminal_raw(kind: str) -> None:
-    line, text = drawn(kind)
+def test_inputs_draw_hostile_text_sanitized(kind: str) -> None:
+    line, text = draw_input(kind)
     assert text == HOSTILE
     assert line.strip() == DRAWN

@@ -11,7 +11,7 @@ from fcreview.tui.widgets.base import work
 
 
 class Pane(Vertical):
-    """Waits for what comes only when its one widget has gone."""
+    """A widget whose worker continues only after its child is gone."""
 
     def __init__(self, wants: str) -> None:
         super().__init__()
@@ -34,42 +34,42 @@ class Pane(Vertical):
             await asyncio.sleep(0)
 
 
-async def begun(app: App[None], wants: str = "bar") -> Pane:
+async def open_pane(app: App[None], wants: str = "bar") -> Pane:
     pane = Pane(wants)
 
-    class Shown(Screen[None]):
+    class HostScreen(Screen[None]):
         def compose(self) -> ComposeResult:
             yield pane
 
-    await app.push_screen(Shown())
+    await app.push_screen(HostScreen())
     pane.load()
     return pane
 
 
 @pytest.mark.parametrize("leaves", ["screen", "app"])
-async def test_what_comes_when_its_screen_is_taken_down_is_for_nobody(leaves: str) -> None:
+async def test_result_after_the_screen_was_removed_is_ignored(leaves: str) -> None:
     app: App[None] = App()
     async with app.run_test():
-        pane = await begun(app)
+        pane = await open_pane(app)
         if leaves == "screen":
             await app.pop_screen()
             assert pane.missed
     assert pane.missed and not pane.shown
 
 
-async def test_what_comes_in_time_is_shown() -> None:
+async def test_result_in_time_is_shown() -> None:
     app: App[None] = App()
     async with app.run_test() as pilot:
-        pane = await begun(app)
+        pane = await open_pane(app)
         pane.come.set()
         await pilot.pause()
         assert pane.shown
 
 
-async def test_a_widget_that_is_missed_while_its_screen_stands_is_a_defect() -> None:
+async def test_missing_widget_on_an_active_screen_is_an_error() -> None:
     app: App[None] = App()
     with pytest.raises(WorkerFailed, match="nowhere"):
         async with app.run_test() as pilot:
-            pane = await begun(app, wants="nowhere")
+            pane = await open_pane(app, wants="nowhere")
             pane.come.set()
             await pilot.pause()

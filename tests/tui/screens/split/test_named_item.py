@@ -1,4 +1,4 @@
-"""No verdict is given to another item than the one the header names, however fast keys come."""
+"""Verdicts apply only to the item that the header names, however fast keys come."""
 
 from __future__ import annotations
 
@@ -25,15 +25,23 @@ from fcreview.tui.screens.queue_pane import QueuePane
 from fcreview.tui.session import Session
 from tests.store.factory import Imported
 from tests.tui.key_input import send_keys, wait_until
-from tests.tui.screens.split.sides import TWO, focused, journal, listed, named, panes_of, queue_of
+from tests.tui.screens.split.pane_facts import (
+    TWO,
+    focused_pane,
+    header_item_id,
+    list_item_id,
+    queue_screen,
+    read_verdicts,
+    split_view,
+)
 
 KEYS = ["j", "j", "k", "end", "g", "d", "tab", "tab", "enter", "escape", "p", "p", "u", "z", "]", "[", "F"]
-"""`u` is half a page up in the list; `f` and others that type are left out."""
+"""`u` is half a page up in the list. Keys that open text inputs are omitted."""
 SHIFTED = {"]": "right_square_bracket", "[": "left_square_bracket"}
 
 
 class SlowReviewer(Reviewer):
-    """The real one, on a disk that takes its time."""
+    """A reviewer on a slow disk."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, Journal(store.workspace, "alice"))
@@ -43,123 +51,131 @@ class SlowReviewer(Reviewer):
         return super().review(item, annotation, detail)
 
 
-class Seen:
-    """An app with two panes; `said`: the item of each verdict that a key gave."""
+class PaneWatcher:
+    """An app with two panes. `reviewed` has the item of each verdict that a key gave."""
 
     def __init__(self, app: FcreviewApp, store: Store) -> None:
         self.app, self.store = app, store
-        self.said: list[str] = []
+        self.reviewed: list[str] = []
 
     def watch(self) -> None:
-        pane = queue_of(self.app).query_one(ItemPane)
+        pane = queue_screen(self.app).query_one(ItemPane)
         record, begin = pane.item_reviewer.record, pane.show_item
         before = ""
 
-        def begun(shown: Any, remark: Any) -> None:
+        def show_item(shown: Any, remark: Any) -> None:
             nonlocal before
-            before = named(self.app)
+            before = header_item_id(self.app)
             begin(shown, remark)
 
-        def judged(about: Any, judgement: Any) -> None:
+        def record_review(about: Any, judgement: Any) -> None:
             name = about.detail.row.id
-            assert name in (named(self.app), before), "named now, or until the key was pressed"
-            assert named(self.app) == listed(self.app), "the list's cursor stands on what the header names"
-            self.said.append(name)
+            assert name in (header_item_id(self.app), before), "the item is named now, or was when the key was pressed"
+            assert header_item_id(self.app) == list_item_id(self.app), "the list's cursor is at the named item"
+            self.reviewed.append(name)
             record(about, judgement)
 
-        pane.item_reviewer.record, pane.show_item = judged, begun  # type: ignore[method-assign]
+        pane.item_reviewer.record, pane.show_item = record_review, show_item  # type: ignore[method-assign]
 
-    async def done(self) -> None:
-        """Nothing waits, nothing rests."""
+    async def wait(self) -> None:
+        """Wait until all workers are done and no item is being opened."""
 
-        def still() -> bool:
-            panes = panes_of(self.app)
+        def is_idle() -> bool:
+            panes = split_view(self.app)
             busy = [worker for worker in self.app.workers if not worker.is_finished]
             return not busy and panes.item_pane is not None and not panes.item_pane.opening
 
         for _ in range(3):
-            await wait_until(still)
+            await wait_until(is_idle)
             await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
-async def seen(imported: Imported, place: Path) -> AsyncIterator[Seen]:
+async def watch_panes(imported: Imported, place: Path) -> AsyncIterator[PaneWatcher]:
     with Store.open(imported(place, {"maple-8b": [{} for _ in range(80)]}), "alice") as store:
         app = FcreviewApp(Session(None, "alice", store, SlowReviewer(store)), View(queue="dataset"))
         async with app.run_test(size=TWO):
-            made = Seen(app, store)
+            watcher = PaneWatcher(app, store)
             await wait_until(lambda: bool(app.screen_stack and app.screen.query(ItemPane)))
-            await made.done()
-            made.watch()
-            yield made
+            await watcher.wait()
+            watcher.watch()
+            yield watcher
 
 
 @pytest.mark.sweep
-async def test_a_verdict_before_the_item_is_there_is_dropped_with_a_bell(imported: Imported, tmp_path: Path) -> None:
-    async with seen(imported, tmp_path / "work") as made:
+async def test_verdict_before_the_item_is_loaded_is_dropped_with_a_bell(imported: Imported, tmp_path: Path) -> None:
+    async with watch_panes(imported, tmp_path / "work") as watcher:
         rung: list[bool] = []
-        made.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
-        send_keys(made.app, "j", "j", "j", "tab", "p")
-        await made.done()
-        assert focused(made.app) == "item" and named(made.app) == listed(made.app)
-        assert [name for name, _ in journal(made.store)] == made.said
-        assert bool(rung) is not bool(made.said), "either it was about the item that was named, or it rang"
-        assert set(made.said) <= {"simple_3"}
+        watcher.app.bell = lambda: rung.append(True)  # type: ignore[method-assign]
+        send_keys(watcher.app, "j", "j", "j", "tab", "p")
+        await watcher.wait()
+        assert focused_pane(watcher.app) == "item" and header_item_id(watcher.app) == list_item_id(watcher.app)
+        assert [name for name, _ in read_verdicts(watcher.store)] == watcher.reviewed
+        assert bool(rung) is not bool(watcher.reviewed), "the key reviewed the named item, or it rang the bell"
+        assert set(watcher.reviewed) <= {"simple_3"}
 
 
 @pytest.mark.sweep
-async def test_while_another_list_is_read_nothing_is_judged(imported: Imported, tmp_path: Path) -> None:
-    """The item on screen is of the list before: `]` would lead along that one."""
-    async with seen(imported, tmp_path / "work") as made:
-        pane = queue_of(made.app).query_one(QueuePane)
+async def test_nothing_is_reviewed_while_another_list_is_read(imported: Imported, tmp_path: Path) -> None:
+    """The item on the screen belongs to the list before, so `]` would continue in that list."""
+    async with watch_panes(imported, tmp_path / "work") as watcher:
+        pane = queue_screen(watcher.app).query_one(QueuePane)
         read, go = pane._loader.load_view, asyncio.Event()
 
-        async def slowly(request: QueueRequest) -> QueuePage:
+        async def load_slowly(request: QueueRequest) -> QueuePage:
             await go.wait()
             return await read(request)
 
-        pane._loader.load_view = slowly  # type: ignore[method-assign]
-        queue_of(made.app).state.search = "city 7"
+        pane._loader.load_view = load_slowly  # type: ignore[method-assign]
+        queue_screen(watcher.app).state.search = "city 7"
         pane.load_view(CursorPosition())
-        send_keys(made.app, "tab", "p", "right_square_bracket", "p")
-        await wait_until(lambda: focused(made.app) == "item")
+        send_keys(watcher.app, "tab", "p", "right_square_bracket", "p")
+        await wait_until(lambda: focused_pane(watcher.app) == "item")
         await asyncio.sleep(0.05)
         go.set()
-        await made.done()
-        assert journal(made.store) == [] and named(made.app) == listed(made.app) == "simple_7"
-        send_keys(made.app, "p")
-        await made.done()
-        assert journal(made.store) == [("simple_7", True)] and named(made.app) == listed(made.app) == "simple_70"
+        await watcher.wait()
+        assert (
+            read_verdicts(watcher.store) == []
+            and header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_7"
+        )
+        send_keys(watcher.app, "p")
+        await watcher.wait()
+        assert (
+            read_verdicts(watcher.store) == [("simple_7", True)]
+            and header_item_id(watcher.app) == list_item_id(watcher.app) == "simple_70"
+        )
 
 
-async def storm(made: Seen, seed: int, keys: list[str]) -> None:
+async def send_random_keys(watcher: PaneWatcher, seed: int, keys: list[str]) -> None:
     chosen = random.Random(seed)
     for _ in range(8):
         together = [chosen.choice(keys) for _ in range(chosen.randint(1, 8))]
-        send_keys(made.app, *(SHIFTED.get(key, key) for key in together))
+        send_keys(watcher.app, *(SHIFTED.get(key, key) for key in together))
         await asyncio.sleep(chosen.choice([0, 0, 0.01, 0.15]))
-    await made.done()
-    assert named(made.app) == listed(made.app)
+    await watcher.wait()
+    assert header_item_id(watcher.app) == list_item_id(watcher.app)
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-async def test_a_storm_in_the_item_is_written_as_it_was_seen(imported: Imported, tmp_path: Path, seed: int) -> None:
-    async with seen(imported, tmp_path / "work") as made:
-        send_keys(made.app, "tab")
-        await made.done()
-        await storm(made, seed, ["p", "f", "u", "z", "]", "[", "j", "T"])
-        assert made.said and [name for name, _ in journal(made.store)] == made.said
+async def test_random_keys_in_the_item_are_recorded_for_visible_items(
+    imported: Imported, tmp_path: Path, seed: int
+) -> None:
+    async with watch_panes(imported, tmp_path / "work") as watcher:
+        send_keys(watcher.app, "tab")
+        await watcher.wait()
+        await send_random_keys(watcher, seed, ["p", "f", "u", "z", "]", "[", "j", "T"])
+        assert watcher.reviewed and [name for name, _ in read_verdicts(watcher.store)] == watcher.reviewed
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
-async def test_a_storm_over_both_panes_judges_only_what_is_named(imported: Imported, tmp_path: Path, seed: int) -> None:
-    """What is pressed behind a key that leaves the item is dropped, as it would mean nothing in the list."""
-    async with seen(imported, tmp_path / "work") as made:
-        await storm(made, seed, KEYS)
-        said = iter(made.said)
-        kept = [name for name, _ in journal(made.store)]
-        assert all(name in said for name in kept), (kept, made.said)
+async def test_random_keys_in_both_panes_review_named_items_only(imported: Imported, tmp_path: Path, seed: int) -> None:
+    """Keys after a key that leaves the item are dropped, because they have another meaning in the list."""
+    async with watch_panes(imported, tmp_path / "work") as watcher:
+        await send_random_keys(watcher, seed, KEYS)
+        reviewed = iter(watcher.reviewed)
+        recorded = [name for name, _ in read_verdicts(watcher.store)]
+        assert all(name in reviewed for name in recorded), (recorded, watcher.reviewed)

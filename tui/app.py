@@ -102,8 +102,8 @@ def _detach_lost_terminal() -> None:
 class SignalWakeup:
     """Socket that wakes the event loop on each signal until `restore` is called. Usable only in the main thread.
 
-    A signal may arrive in any thread, but Python runs its handler in the main thread, which waits for keys. Without the
-    wake-up, an app that continues after `fg` on a busy machine may stay blank until the window is resized.
+    A signal may arrive in any thread, but Python runs the signal handler in the main thread, which waits for keys.
+    Without the wake-up, an app that continues after `fg` on a busy machine may stay blank until the window is resized.
     """
 
     def __init__(self) -> None:
@@ -159,10 +159,10 @@ class FcreviewApp(App[int]):
     `return_code` is 1 if the store cannot be opened, and 128 plus the signal number after a signal.
 
     Args:
-        open_item: Id or number of an item to open over the queue.
+        open_item: Id or number of an item that is opened above the queue at the start.
         key_names: Configured keys by action id.
-        adjudicate: Start with the disagreements in the view instead of the queue.
-        resume: Restore the filters, order and cursor with which the annotator left the queue.
+        adjudicate: Whether the app starts with the disagreements on items of the view, instead of the queue.
+        resume: Whether to restore the filters, order and cursor with which the annotator left the queue.
         run_watcher: Imports changed files while the app is open.
     """
 

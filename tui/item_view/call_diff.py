@@ -200,14 +200,14 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
 
 
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
-    """Return the (golden, predicted) labels that replace missing values, empty for a side with a value."""
+    """Return the (golden, predicted) labels that replace missing values. The label is empty if the value exists."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
     return "" if row.golden is not None else "(none)", "" if row.predicted is not None else omitted
 
 
 def row_reasons(row: ArgumentRow) -> list[str]:
-    """Return the reason for a difference, unless it is obvious, and a description of the first character that only
-    looks equal."""
+    """Return the reason for a difference, unless it is obvious, and a description of the first difference that is
+    invisible on screen."""
     if row.state not in "!~" and not row.is_required_by_function:
         return []
     reasons = [sanitize(row.reason)] if row.reason and not OBVIOUS_REASON.match(row.reason) else []

@@ -79,7 +79,7 @@ def function_lines(
 def function_sections(
     name: str, document: dict[str, Any] | None, argument: str | None, cells: int, available: Sequence[str] = ()
 ) -> list[tuple[str | None, list[Line]]]:
-    """Render the docs of a function as (parameter, lines), where parameter is None for lines on the whole function.
+    """Render the docs of a function as (parameter, lines), where parameter is None for lines about the whole function.
 
     Args:
         name: Name as in the call.

@@ -162,7 +162,7 @@ def verdict_lines(item: Item, max_rows: int, cells: int) -> list[Line]:
 
 
 def _remark_lines(item: Item, cells: int, *, with_turn: bool, max_note_rows: int) -> list[Line]:
-    """Render the failing turn, the verdicts on other criteria, and why there is no recomputed verdict."""
+    """Render the failing turn, the verdicts on other criteria, and the reason why there is no recomputed verdict."""
     lines: list[Line] = []
     if with_turn and item.extra.failing_turn is not None:
         text = f"fails in turn {item.extra.failing_turn + 1} (the benchmark's own messages count turns from 0)"
@@ -456,7 +456,7 @@ SOURCE_LABEL_CELLS = 12
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Reason for the verdict of one source."""
+    """Reason for the verdict of one source (`official` or `rule`)."""
 
     source: str
     value: bool | None

@@ -187,7 +187,8 @@ class ClusterTable(ChoiceTable[tuple[str, ...]]):
 def cluster_table(
     rows: Sequence[ClusterRow], grouping: int, failures: int, unfolded: set[str], cells: int
 ) -> ClusterTable:
-    """Return the table of clusters. `failures`: number of failing items. `unfolded`: filter terms of groups."""
+    """Return the table of clusters. `failures`: number of failing items. `unfolded`: filter terms of the unfolded
+    groups."""
     largest = max((row.count for row in rows), default=1)
     number_cells = max(len(f"{largest:,}"), 5)
     has_shares = cells >= SHARES_MIN_CELLS

@@ -5,7 +5,7 @@ Two JSON files for each annotator in the workspace save state between sessions:
 * `history`: {"filter": [text], "search": [text]}, the latest text last.
 * `positions`: {"scope": [run], "blind": bool, "start": options, "open": bool, "levels": [{where, search, queue, seed,
   run, file, items, item, line, via}]}; the last level is the queue as the annotator left it. `open` is true if the item
-  under its cursor was open.
+  under the cursor was open.
 """
 
 from __future__ import annotations
@@ -284,7 +284,8 @@ class QueueLevels:
             self.lists = ListStates()
 
     def pop(self) -> QueueLevel | None:
-        """Restore the settings of the level above, and return this level. None at the outermost level."""
+        """Restore the settings of the level above the current level, and return the restored level. None at the
+        outermost level."""
         if not self.above:
             return None
         level = self.above.pop()

@@ -537,7 +537,7 @@ class ItemReviewer:
         return True
 
     def show_pending_item(self) -> None:
-        """Show the item that could not be shown while another screen covered the view."""
+        """Show the item that was not shown because another screen covered the view."""
         if self._pending_item is not None:
             self.queue_action(self._show_pending_item)
 
@@ -547,7 +547,7 @@ class ItemReviewer:
         return True
 
     async def _show_item(self, item: int, message: StatusMessage) -> None:
-        """Show an item now or, if another screen covers the view, when the view is uncovered."""
+        """Show an item. If another screen covers the view, the item is shown after this screen has closed."""
         displayed = await self._prefetcher.read_item(item, self.displayed) if self._view.is_in_front else None
         if displayed is not None and self._view.is_in_front:
             self._display(displayed, message)

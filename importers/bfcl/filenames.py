@@ -176,7 +176,7 @@ def model_folder(path: Path) -> Path:
 
 
 def outermost_model_folder(path: Path) -> Path:
-    """Return the folder directly in `result/` or `score/`. If it is missing or named by date, return `model_folder`."""
+    """Return the folder directly in `result/` or `score/`. If it is missing or named by date, use `model_folder`."""
     nearest = model_folder(path)
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
         if is_program_folder(folder):

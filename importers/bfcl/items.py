@@ -304,7 +304,7 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 
 def _add_decisive_step(item: Item) -> None:
-    """Add the decisive step of a failed multi-turn item: in the failing turn or, after forced termination, a loop."""
+    """Add the decisive step of a failed multi-turn item: in the failing turn, or the loop before forced termination."""
     if item.extra.failing_turn is not None:
         only_effect = item.error_type == "multi_turn:instance_state_mismatch"
         add_decisive_call(item, item.extra.failing_turn, only_effect=only_effect)

@@ -76,7 +76,7 @@ def load_results(
 
 
 def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
-    """Return (id in the record, record) for every valid line, and add issues. Large files: `record.value` is None."""
+    """Return (id in the record, record) of each valid line, and add issues. In large files, `record.value` is None."""
     large = is_large_file(path)
     read: list[tuple[Any, JsonRecord]] = []
     n_without_id = 0

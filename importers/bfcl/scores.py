@@ -163,7 +163,7 @@ def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> Non
 
 
 def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many further entries belong to another record: with another question, or of a replaced result."""
+    """Return how many further entries belong to other records, which have another question or were replaced."""
     n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
     return max(n_other_questions, min(n_replaced, len(further)))
 

@@ -156,7 +156,7 @@ def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
 
 
 def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
-    """Whether, for one golden list, every element has the declared type or the type of the first golden element."""
+    """Whether the values fit a golden list: each has the declared type or the type of that list's first element."""
     for accepted in parameter.accepted:
         if type(accepted) is not list:
             return True

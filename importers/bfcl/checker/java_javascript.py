@@ -120,7 +120,7 @@ def _guess_number(text: str) -> Any:
 
 
 def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
-    """Return the text from `start` to `closing`, of at least `min_length` characters; None if it has a newline."""
+    """Return the text from `start` to `closing`, of `min_length` characters or more; None if it is not on one line."""
     end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 

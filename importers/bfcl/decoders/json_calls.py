@@ -43,7 +43,7 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
 
 
 def decode_list(result: Any, context: DecoderContext) -> Calls:
-    """Decode like `decode_gemini`. A `result` that is not a list is an error in V4 and empty in earlier versions."""
+    """Decode like `decode_gemini`. If `result` is not a list, it is an error in V4 and contains no call before V4."""
     if type(result) is list:
         return decode_gemini(result, context)
     if context.version == "V4":

@@ -103,7 +103,7 @@ def find_decoder(name: str, version: str) -> Decoder | None:
 
 
 def early_v1_decoder(decoder: Decoder, version: str) -> Decoder:
-    """Return the decoder that was used until the middle of July 2024. Only native decoders of V1 were different."""
+    """Return the decoder as it was until the middle of July 2024. Only native decoders of V1 have changed since."""
     stringified = version == "V1" and decoder.name in NATIVE_V1_DECODERS
     return replace(decoder, stringifies_arguments=True) if stringified else decoder
 

@@ -62,8 +62,6 @@ CategoryValues = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class CategoryRate:
-    """The accuracy or process accuracy of a category, and the number of verdicts that it is computed from."""
-
     value: float | None
     """Rate, rounded as in the official output; None without verdicts."""
     exact: float | None

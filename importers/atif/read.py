@@ -54,8 +54,6 @@ CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
 
 @dataclass(slots=True)
 class TrialRecord:
-    """The results of a trial, collected from its files."""
-
     result: JsonObject = field(default_factory=dict)
     rewards: dict[str, float] | None = None
     """Rewards by name; None if the trial was not verified."""

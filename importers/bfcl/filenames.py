@@ -79,8 +79,6 @@ CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_s
 
 @dataclass(frozen=True, slots=True)
 class ClassifiedFile:
-    """Classification of a BFCL file by its name and first record."""
-
     path: Path
     kind: FileKind
     version: str

@@ -141,7 +141,6 @@ class ItemInputs:
 
 
 def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
-    """Build an item with its messages, calls, pairs and verdicts."""
     if context.kind != "single":
         item = _start_item(context, inputs, record)
         item.prediction_hash = answer_hash(record.get("result"))

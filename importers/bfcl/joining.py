@@ -28,8 +28,6 @@ from fcreview.model.redact import redact
 
 @dataclass(slots=True)
 class Results:
-    """Result records of one category."""
-
     category: str
     records: dict[str, tuple[Path, JsonRecord]] = field(default_factory=dict)
     """Item id -> file and record, in dataset order."""

@@ -37,8 +37,6 @@ def compute_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 class CategoryRate(NamedTuple):
-    """Numbers of passes, verdicts and items of one category."""
-
     passed: int
     n_verdicts: int
     n_items: int

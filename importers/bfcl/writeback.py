@@ -172,7 +172,6 @@ def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | No
 
 @lru_cache(maxsize=4)
 def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
-    """Read the question records of a file by item id."""
     found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
     values = (each.value for each in read_records(path) if isinstance(each, JsonRecord))

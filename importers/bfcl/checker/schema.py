@@ -178,7 +178,6 @@ class ExpectedCall:
 
 
 def language_of_category(category: str) -> str:
-    """Return the language of a category: "python", "java" or "javascript"."""
     if "javascript" in category:
         return "javascript"
     return "java" if "java" in category else "python"

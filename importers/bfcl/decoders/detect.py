@@ -49,8 +49,6 @@ OUTCOME_BY_ERROR: dict[str, Outcome] = {
 
 @dataclass(frozen=True, slots=True)
 class DecoderScore:
-    """Measure of how well a decoder fits the replies of a run."""
-
     decoder: Decoder
     n_agreements: int
     """Number of scored replies for which the decoder has the same outcome as the official program."""

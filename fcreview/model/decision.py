@@ -1,13 +1,14 @@
 """Combine the reviews of all annotators into decisions on an item.
 
-* `fold_events` folds the events of a journal into opinions. An opinion is an annotator's current review of one target
-  and criterion.
-* `decide` combines the opinions of all annotators into decisions: the adjudicated verdict, else the unanimous verdict,
-  else the majority verdict if the policy allows it, else "disputed". An "unsure" opinion never decides.
-* `find_disagreements` lists the targets that an adjudicator has to resolve: targets with different current verdicts,
-  and targets that all annotators pass with different faults, because "pass" and "pass, the golden answer is wrong" are
-  different labels. An adjudication becomes stale when the prediction or the golden answer changes; the disagreement is
-  then open again.
+* `fold_events` combines the events of a journal into opinions. An opinion is an annotator's current review of one
+  target and criterion.
+* `decide` combines the opinions of all annotators into decisions. A decision is the adjudicated verdict, else the
+  unanimous verdict, else the majority verdict if the policy allows it, else "disputed". An "unsure" opinion never
+  decides.
+* `find_disagreements` lists the targets that an adjudicator has to resolve. On such a target, annotators have different
+  current verdicts, or all annotators pass it with different faults, because "pass" and "pass, the golden answer is
+  wrong" are different labels. An adjudication becomes stale when the prediction or the golden answer changes. The
+  disagreement is then open again.
 """
 
 from __future__ import annotations
@@ -37,25 +38,27 @@ from fcreview.model.verdict import (
 )
 
 ROLL_UP_CRITERIA = (CORRECT, "equivalent")
-"""Criteria whose verdicts on parts roll up to the item. The first takes precedence on a part."""
+"""Criteria on which the verdicts on parts determine the verdict on the item. If a part has verdicts on both criteria,
+the first takes precedence."""
 
 
 @dataclass(slots=True)
 class VerdictsByAnnotator:
-    """Current verdicts on one target and criterion, before they are combined into a decision."""
+    """Current verdicts of all annotators on one target and criterion."""
 
     verdicts: dict[str, Any]
-    """Annotator -> verdict, "unsure" included. Adjudications are not included."""
+    """Annotator -> verdict, including "unsure" and excluding adjudications."""
     adjudication: Any = None
     independent: dict[str, Any] = field(default_factory=dict)
-    """Annotator -> verdict that follows from this annotator's own reviews only."""
+    """Annotator -> verdict, determined only from this annotator's own reviews."""
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
-    """Collect the current verdicts on an item and its parts, `item`/`correct` always first.
+    """Collect the current verdicts on an item and its parts. The verdicts on `item`/`correct` come first.
 
-    Annotators without a deciding verdict on the item get one from their verdicts on parts, and annotators without one
-    on another reviewed criterion from their verdicts on other criteria, where such a verdict follows.
+    Missing verdicts are added where they follow from other verdicts of the annotator: a verdict on the item from
+    verdicts on parts, and a verdict on a reviewed criterion from verdicts on other criteria. A verdict is also missing
+    if the annotator is unsure.
     """
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
@@ -84,9 +87,10 @@ def _is_current(opinion: Opinion) -> bool:
 
 
 def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion], context: RollUpContext) -> None:
-    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. An
-    annotator who only confirms the benchmark's verdicts on parts gets no item verdict, unless another annotator
-    overrides one of the same verdicts: then the confirmation counts as the benchmark's verdict on the item."""
+    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. If
+    an annotator only confirms the benchmark's verdicts on parts, no item verdict follows. There is one exception:
+    if another annotator overrides one of the confirmed verdicts, the annotator gets the benchmark's verdict on the
+    item."""
     adjudicated = _verdicts_on_parts([o for o in parts if o.is_adjudication])
     if on_item.adjudication is None:
         on_item.adjudication = roll_up_parts(adjudicated, context)
@@ -106,9 +110,11 @@ def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion],
 def _complete_from_criteria(
     collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
 ) -> None:
-    """Add the verdicts that follow from verdicts on other criteria, so that they are compared with given verdicts. A
-    target and criterion on which nobody gave a verdict is added only if the annotators' verdicts on other criteria lead
-    to different verdicts, and annotators do not disagree on any of these other criteria."""
+    """Add the verdicts that follow from verdicts on other criteria, so that they can be compared with given verdicts.
+
+    If no annotator gave a verdict on a target and criterion, it is added only if derived verdicts of different
+    annotators differ. Verdicts on which annotators disagree are not used for this derivation.
+    """
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
     for opinion in sorted(opinions, key=lambda o: o.time):
@@ -140,8 +146,8 @@ def _derive_by_annotator(
     question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
     """Return annotator -> verdict on the target and criterion `question`, derived from the annotator's other verdicts.
-    If an annotator only confirms a verdict that another annotator overrides, the result for this annotator is the
-    automatic verdict."""
+    If an annotator overrides no verdict but confirms one that another annotator overrides, the derived verdict is the
+    automatic verdict on `question`."""
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_sources(context.benchmark, question, given)
     overriding = {
@@ -172,7 +178,7 @@ def select_part_opinions(opinions: Iterable[Opinion]) -> list[Opinion]:
 
 
 def latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
-    """Return the latest current adjudication with a deciding verdict, or None if there is none."""
+    """Return the latest adjudication that has a deciding verdict and is not stale, or None if there is none."""
     found = [o for o in opinions if o.is_adjudication and not o.stale and decides(o.verdict)]
     return max(found, key=lambda o: o.time) if found else None
 
@@ -186,7 +192,7 @@ def _verdicts_on_parts(opinions: Iterable[Opinion]) -> dict[str, Any]:
 
 
 RESOLUTION_REQUIREMENT = "give a verdict other than unsure, or a fault"
-"""Instruction for an annotation that cannot resolve a disagreement, for error messages."""
+"""Part of error messages: what an annotation needs to resolve a disagreement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,19 +202,19 @@ class Disagreement:
     target: str
     criterion: str
     answers: list[Opinion]
-    """One opinion with a current verdict ("unsure" included) for each annotator, shuffled so that the order does not
-    reveal the annotator. A verdict on the item may be rolled up from the annotator's verdicts on parts."""
+    """One opinion for each annotator with a current verdict, including "unsure". The order is shuffled, so that it does
+    not reveal the annotators. A verdict on the item may follow from the annotator's verdicts on parts."""
     majority: Any
-    """Verdict of more than half of the annotators, shown to the adjudicator; None if there is none."""
+    """Verdict of more than half of the annotators; None if there is none. The adjudicator sees it."""
 
 
 def can_resolve(annotation: Annotation) -> bool:
-    """Whether this adjudication resolves a disagreement: it has a deciding verdict, or a fault and no verdict."""
+    """Whether an adjudication resolves a disagreement. It must have a deciding verdict, or a fault and no verdict."""
     return decides(annotation.verdict) or (annotation.verdict is None and annotation.fault is not None)
 
 
 def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollUpContext) -> list[Disagreement]:
-    """Return the open disagreements on an item. A disagreement on the item's own verdict comes first."""
+    """Return the open disagreements on an item. A disagreement on `item`/`correct` comes first."""
     found = []
     current = _group_by_target(o for o in opinions if not o.stale)
     for (target, criterion), collected in collect_verdicts(opinions, context).items():
@@ -224,7 +230,8 @@ def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollU
 
 
 def shuffle_opinions(key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Shuffle by a hash of item, target, criterion and annotator, so that the order is the same on every machine."""
+    """Sort opinions by a hash of item, target, criterion and annotator, so that the order seems random but is the same
+    on every machine."""
 
     def digest(opinion: Opinion) -> bytes:
         text = "\0".join([*key, opinion.target, opinion.criterion, opinion.annotator])
@@ -234,13 +241,13 @@ def shuffle_opinions(key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]
 
 
 def answer_letter(index: int) -> str:
-    """Return the label of the answer at an index, from 0: A, B ... Z, AA, AB ..."""
+    """Return the letters for the answer at an index, from 0: A, B ... Z, AA, AB ..."""
     quotient, last = divmod(index, 26)
     return (answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
 
 
 def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str) -> bool:
-    """Whether current opinions on a target disagree in verdict, or in fault if all of them pass."""
+    """Whether annotators currently disagree on the verdict on a target or, if they all pass it, on the fault."""
     if collected.adjudication is not None:
         return False
     agreed = agreed_verdict(collected.verdicts.values())
@@ -256,7 +263,8 @@ def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, crite
 def _opinion_with_verdict(
     annotator: str, about: Iterable[Opinion], target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    """Return the annotator's opinion, or a copy with a verdict rolled up from parts and without a fault."""
+    """Return the annotator's opinion if it has a deciding verdict. Otherwise return an opinion with the given verdict,
+    which follows from other verdicts, and without a fault."""
     own = next((o for o in about if o.annotator == annotator and not o.is_adjudication), None)
     if own is not None and decides(own.verdict):
         return own
@@ -266,37 +274,42 @@ def _opinion_with_verdict(
 
 @dataclass(slots=True)
 class Decision:
-    """The combined reviews of all annotators on one target and criterion. Each field is a column of the table
-    `human_labels`, under the name in its metadata or its own name."""
+    """Combined reviews of all annotators on one target and criterion. Each field is a column of the table
+    `human_labels`. The column has the name in the field's metadata, or else the name of the field."""
 
     target: str
     criterion: str
     human: Any = None
-    """The decided verdict, "disputed", "unsure" (no verdict decides), or None (no current verdict)."""
+    """The decided verdict; "disputed"; "unsure" if there are only unsure verdicts; None if there is no current
+    verdict."""
     decided_by: DecidedBy | None = None
-    """How the verdict was decided. None if no annotator decided; the automatic verdict then counts."""
+    """How the verdict was decided. None if no annotator decided, so that the automatic verdict is used."""
     mine: Any = field(default=None, metadata={"column": "you"})
     fault: str | None = None
-    """Fault that the adjudicator recorded; None for an adjudicated pass without a fault. Otherwise, the fault on which
-    all annotators agree (all annotators of the majority if the majority decided), else "disputed"."""
+    """Fault that the adjudicator recorded. None if the adjudicator passed the target without a fault. Without an
+    adjudicated fault, the fault on which the annotators agree, or "disputed". After a majority decision, only the
+    annotators of the majority and unsure annotators are considered."""
     golden_fix: dict[str, Any] | None = None
-    """Golden fix by the adjudicator, else the golden fix on which all annotators who gave one agree, else None."""
+    """Golden fix by the adjudicator. Without one, the golden fix on which all annotators agree who gave one. None if
+    there is no such fix."""
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
     n_verdicts: int = 0
-    """Number of annotators and adjudicators with a current verdict, "unsure" included."""
+    """Number of annotators and adjudicators with a current verdict, including "unsure"."""
     stale: bool = False
-    """Whether a review is of an earlier prediction or golden answer. It then has no influence here."""
+    """Whether there is a stale review, which was of an earlier prediction or golden answer. It has no influence on the
+    decision."""
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
-    """Number of other targets and criteria with a current verdict; only on `item`/`correct`."""
+    """Number of other targets and criteria with a current verdict. Set only on `item`/`correct`."""
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
-    """Number of the targets and criteria in `n_part_verdicts` on which the current annotator has a verdict."""
+    """Number of other targets and criteria on which the current annotator has a verdict. Set only on
+    `item`/`correct`."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
     mine_bulk: bool = field(default=False, metadata={"column": "your_bulk"})
-    """Whether `mine` would be None without bulk reviews."""
+    """Whether `mine` is determined only by bulk reviews."""
     individual: Any = None
-    """`human` as it would be without bulk reviews."""
+    """Value of `human` without bulk reviews."""
     individual_by: DecidedBy | None = None
 
 
@@ -306,7 +319,8 @@ def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:
 
 
 def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tuple[str, str]]) -> Event | None:
-    """Return the annotator's latest event that is neither retracted nor a retraction, or None if there is none."""
+    """Return the annotator's latest event that is not retracted. Retractions are not considered. Returns None if there
+    is no event."""
     for event in reversed(events):
         is_own = event.annotator == annotator and event.act != "retract"
         if is_own and (event.event, annotator) not in retracted:
@@ -315,8 +329,8 @@ def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tu
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
-    """Whether the prediction or golden answer changed after the event was recorded. An empty hash means unknown, and an
-    unknown answer never makes an event stale."""
+    """Whether the prediction or the golden answer changed after the event was recorded. An empty hash means that the
+    answer is unknown. An unknown answer never makes an event stale."""
     hashes = ((event.prediction_hash, prediction_hash), (event.golden_hash, golden_hash))
     return any(recorded and current and recorded != current for recorded, current in hashes)
 
@@ -328,12 +342,12 @@ def fold_events(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Fold the events of one item into opinions, in the order in which each target first occurs.
+    """Combine the events of one item into opinions, in the order of the first event on each target.
 
     An event changes only the fields that it contains. An event with a verdict also clears the earlier fault (see
-    `fcreview.model.review`). Once an annotator has reviewed the current answer of a target, their stale opinion on it
-    is dropped. `retracted` comes from `find_retracted_events`. An empty hash means unknown. Only events of the given
-    presentation count: 1 for normal reviews, 2 for reviews of a hidden duplicate.
+    `fcreview.model.review`). An annotator's stale opinion on a target is dropped once the annotator has reviewed the
+    current answer. `retracted` is the result of `find_retracted_events`. An empty hash means that the answer is
+    unknown. Only events of the given presentation are used: 1 for normal reviews, 2 for reviews of a hidden duplicate.
     """
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
@@ -376,9 +390,9 @@ def has_seen_other_verdicts(
 ) -> bool:
     """Whether an annotator can see other verdicts on an item, in the given presentation (1 or 2) of the item.
 
-    They become visible when the annotator submits a verdict that decides the item, and stay visible if it is retracted.
-    They are always visible after an event that was recorded without blinding. A hidden duplicate (presentation 2) is
-    blind again. `events` are all events of the item, by time.
+    Other verdicts become visible when the annotator submits a verdict that decides the item. They stay visible if the
+    annotator retracts it, and they are always visible after an event that was not recorded blind. In presentation 2
+    (the hidden duplicate), they are hidden again. `events` contains all events of the item, sorted by time.
     """
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
@@ -398,8 +412,8 @@ def has_seen_other_verdicts(
 def decide(
     opinions: Sequence[Opinion], context: RollUpContext, annotator: str | None = None, policy: Policy = UNANIMOUS
 ) -> list[Decision]:
-    """Combine the opinions of all annotators on one item into decisions: always one on `item`/`correct`, then one for
-    each other reviewed target and criterion. The verdict of `annotator` becomes `Decision.mine`."""
+    """Combine the opinions of all annotators on one item into decisions. The first decision is on `item`/`correct`,
+    followed by one for each other reviewed target and criterion. `Decision.mine` is the verdict of `annotator`."""
     by_target = _group_by_target(opinions)
     if len(opinions) == 1 and ITEM_CORRECT in by_target and _is_current(opinions[0]):
         return [_decide_single(opinions[0], annotator)]
@@ -423,7 +437,8 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Decide as `_decide_item` does, but faster, if an item has a single opinion. Most reviewed items have only one."""
+    """Decide on an item with a single opinion, which is true of most reviewed items. The result is the same as that of
+    `_decide_item`, but faster."""
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(
@@ -449,7 +464,8 @@ def _decide_item(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
-    """Decide on `item`/`correct` from the opinions `about` this target and from all `opinions` on the item."""
+    """Decide on `item`/`correct`. `about` contains the opinions on this target and criterion, and `opinions` all
+    opinions on the item."""
     decision = _decide_target(ITEM_CORRECT, about, collected, annotator, policy)
     from_parts = {
         o.annotator for o in select_part_opinions(opinions) if o.annotator in collected.verdicts or o.is_adjudication
@@ -512,7 +528,8 @@ def _common_fault(opinions: Iterable[Opinion]) -> str | None:
 
 
 def _decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
-    """Return the fault of an adjudicated pass, which may be None. Otherwise return the common fault of the opinions."""
+    """Return the fault of an adjudicated pass, which may be None. Otherwise return the fault on which the adjudications
+    or else all opinions agree, or "disputed"."""
     last = latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault

@@ -14,22 +14,25 @@ from fcreview.model.review import CORRECT
 TargetCriterion = tuple[str, str]
 Metadata = Mapping[str, Any]
 Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
-"""(given target and criterion, function of (its verdict, metadata) that returns the derived verdict or None)."""
+"""(target and criterion of a given verdict, function). From the given verdict and the item's metadata, the function
+computes the derived verdict, or None."""
 
 GOLDEN_ACTS_KEY = "golden dialog acts"
-"""Metadata key of the golden labels of a CONFETTI item."""
+"""Metadata key of the golden dialog acts of a CONFETTI item."""
 MILESTONES_MET = "milestones met"
-"""Metadata key of ACEBench agent items. The value is the process accuracy that applies if the end state is wrong."""
+"""Metadata key of ACEBench agent items. The value is the process accuracy of an item whose end state is wrong."""
 SAME_NAMES_KEY = "same function and argument names"
-"""Metadata key of HammerBench items with a judge verdict. The value is true if function and argument names equal the
-golden ones. If it is false, the evaluator fails the item even if the judge accepts the arguments."""
+"""Metadata key of HammerBench items with a judge verdict. The value states whether function and argument names equal
+the golden names. If it is false, the evaluator fails the item even if the judge accepts the arguments."""
 DECLINE_KEY = "expected"
-"""Metadata key of HammerBench items that the model should decline, because no available function is suitable."""
+"""Metadata key of HammerBench items in which the model should call no function, because no available function is
+suitable."""
 
 REWARD_PARTS = "reward parts"
-"""Metadata key of tau-bench items: part that counts for the reward -> value from 0 to 1, None if unknown."""
+"""Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is unknown."""
 REWARD_CHECKS = "reward checks"
-"""Metadata key of tau-bench items: part -> [target, criterion, verdict, kind] of its checks. All must pass."""
+"""Metadata key of tau-bench items: part of the reward -> its checks, each as [target, criterion, verdict, kind]. All
+checks must pass."""
 
 
 def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:
@@ -81,10 +84,12 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
-"""Benchmark -> target and criterion of the derived verdict -> rules. The first rule with a given verdict applies."""
+"""Benchmark -> target and criterion of the derived verdict -> rules. The first rule applies for which there is a
+verdict."""
 
 _PRODUCT_BENCHMARK = "tau"
-"""Benchmark whose verdict is a product of parts, so that several overrides can determine it together."""
+"""Benchmark whose verdict is a product of several parts, so that overrides of several parts together determine the
+verdict."""
 _REWARD = (ITEM, "reward")
 _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 
@@ -92,8 +97,9 @@ _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertio
 def find_sources(
     benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
-    """Return the targets and criteria that can determine the verdict on `question`, in order of precedence. `given` are
-    the reviewed targets and criteria. They are needed for benchmarks whose items have different checks."""
+    """Return the targets and criteria from which the verdict on `question` can be derived, in order of precedence.
+    `given` contains the reviewed targets and criteria. It is needed for tau-bench, where items have different
+    checks."""
     if benchmark != _PRODUCT_BENCHMARK:
         return [source for source, _ in _find_rules(benchmark, question)]
     if question not in (_REWARD, _ITEM_VERDICT):
@@ -105,8 +111,8 @@ def find_sources(
 def _derive_from_reward(
     question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> bool | float | None:
-    """Derive the reward from the item verdict, or the item verdict from the reward. If neither is given, derive them
-    from the parts of the reward and the checks of each part."""
+    """Derive the reward from the item verdict, or the item verdict from the reward. Without an item verdict or reward,
+    derive them from the parts of the reward and the checks of each part."""
     if question == _REWARD and isinstance(verdicts.get(_ITEM_VERDICT), bool):
         return float(verdicts[_ITEM_VERDICT])
     if question == _ITEM_VERDICT and _is_number(verdicts.get(_REWARD)):
@@ -130,7 +136,8 @@ def _derive_from_reward(
 def derive_reward_part(
     part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]
 ) -> tuple[float | None, bool]:
-    """Return (value of a part of the reward, whether a verdict overrides it)."""
+    """Return the value of a part of the reward, and whether a verdict overrides it. The value is None if it is
+    unknown."""
     own = verdicts.get((ITEM, part.lower()))
     if isinstance(own, (bool, int, float)):
         return float(own), True
@@ -148,8 +155,8 @@ def _is_number(value: Any) -> bool:
 def derive_verdict(
     benchmark: str, question: TargetCriterion, verdicts: Mapping[TargetCriterion, Any], metadata: Metadata
 ) -> Any:
-    """Return the verdict that follows from verdicts on other criteria, or None. `verdicts` are the verdicts that
-    contradict automatic verdicts. Nothing follows from a verdict that confirms one."""
+    """Derive the verdict on `question` from verdicts on other criteria. Returns None if none follows. `verdicts` must
+    contain only verdicts that contradict automatic verdicts."""
     if benchmark == _PRODUCT_BENCHMARK:
         return _derive_from_reward(question, verdicts, metadata)
     rules = _find_rules(benchmark, question)
@@ -163,7 +170,8 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
 
 
 def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria outside `reviewed` whose verdict follows from several in `reviewed`."""
+    """Return the targets and criteria that are not in `reviewed`, but whose verdict can be derived from several that
+    are."""
     given = set(reviewed)
     return [
         each

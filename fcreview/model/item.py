@@ -1,8 +1,8 @@
 """Define the data model of an imported run: runs, items, messages, calls, call pairs and verdicts.
 
-The classes are plain slotted dataclasses, because every imported item passes through them: building a pydantic model
-takes four times as long, and orjson writes dataclasses directly. pydantic validates data that people write instead
-(reviews, the generic format).
+The classes are dataclasses with slots, which are fast enough for every imported item: building a pydantic model takes
+four times as long, and orjson writes dataclasses directly. pydantic validates only data that people write (reviews and
+the generic format).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Literal, TypeVar
 
 @dataclass(slots=True)
 class RecordLocation:
-    """Location of a raw record in a file. `line` counts from 1 (0 if unknown), `offset` and `length` are in bytes."""
+    """Location of a raw record in a file. `line` is from 1, or 0 if it is unknown. `offset` and `length` are in
+    bytes."""
 
     file: str
     line: int = 0
@@ -24,12 +25,13 @@ class RecordLocation:
 
 
 ABSENT = "(not there)"
-"""Value in a `StateDifference` for the side (golden or predicted) that does not have the attribute."""
+"""Placeholder in a `StateDifference` if the attribute does not exist on one side."""
 
 
 @dataclass(slots=True)
 class StateDifference:
-    """Value of an environment attribute after the golden and after the predicted calls, as JSON."""
+    """Different values of an environment attribute: after the golden calls and after the predicted calls. Values are
+    JSON."""
 
     golden: Any
     predicted: Any
@@ -55,13 +57,14 @@ class Erratum:
     old: Any = None
     """Golden answer in the dataset; JSON."""
     stale: str = ""
-    """Why the correction is not applied (the item then has the dataset's golden answer); empty if it is applied."""
+    """Why the correction is not applied; empty if it is applied. If it is not applied, the item has the golden answer
+    of the dataset."""
 
 
 @dataclass(slots=True)
 class RecordedReview:
-    """A person's decision that the files of the run contain, such as an edited score. The item screen shows the
-    decision with author and reason. The decision counts as a review only after `import-labels` has imported it."""
+    """Decision by a person that the run's files contain, such as an edited score. The item screen shows it with author
+    and reason. It becomes a review only if `import-labels` imports it."""
 
     source: str
     """Program that recorded the decision, such as `inspect`."""
@@ -74,7 +77,7 @@ class RecordedReview:
     time: str | None = None
     """Time of the decision, ISO 8601; None if it is unknown."""
     events: list[str] = field(default_factory=list)
-    """Ids of the journal events that led to this decision, if an fcreview export wrote it into the file."""
+    """Ids of the journal events from which an fcreview export made this decision; otherwise empty."""
     fault: str | None = None
     tags: list[str] = field(default_factory=list)
 
@@ -84,54 +87,61 @@ def _to_dict(value: Any) -> dict[str, Any]:
 
 
 _JSON_KEYS = {"compared_with": "held_against", "metadata": "more"}
-"""Field of `Extra` -> name in JSON, for fields whose names differ."""
+"""Field of `Extra` -> name in JSON, if the two names differ."""
 _OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item, stored as one JSON object. Importers set what their benchmark has."""
+    """Optional data of an item, stored as one JSON object. An importer sets only the fields for which its benchmark has
+    data."""
 
     failing_turn: int | None = None
-    """Turn, from 0, at which the checker stopped. The item screen marks and unfolds this turn, and opens there."""
+    """Turn, from 0, at which the checker stopped. The item screen opens at this turn, marks it and unfolds it."""
     state_differences: dict[str, StateDifference] | None = None
-    """Attribute -> difference. Shown as a table at the end of the failing turn, or of the last turn if none failed."""
+    """Attribute -> difference. The item screen shows a table at the end of the failing turn, or of the last turn if no
+    turn failed."""
     golden_reply: str | None = None
-    """Golden reply, or what it must contain, if the benchmark judges a reply. Also shown in blind review."""
+    """Golden reply or its required content, if the benchmark judges a reply. The item screen shows it in blind review
+    too."""
     golden_labels: list[str] | None = None
-    """Labels of the golden reply. Shown beside the labels that a judge gave to the predicted reply."""
+    """Labels of the golden reply. The item screen shows them next to a judge's labels of the predicted reply."""
     compared_with: dict[str, int] | None = None
-    """Address of an unpaired predicted call -> `Call.index` of the golden call it was compared with."""
+    """Address of an unpaired predicted call -> `Call.index` of the golden call with which it was compared."""
     uncounted_states: str | None = None
-    """States of call pairs that are not errors under the benchmark's rules: `+` if additional calls are allowed, or
-    `-!+` if only the effect of the calls counts. None unless the benchmark judges whole conversations."""
+    """States of call pairs that are not errors by the benchmark's rules: `+` if additional calls are allowed, or `-!+`
+    if only the effect of the calls is compared. Set only if the benchmark judges whole conversations."""
     user_calls: list[list[int]] | None = None
-    """[turn, `Call.index`] of each predicted call that the simulated user made instead of the model."""
+    """[turn, `Call.index`] of each predicted call that was made by the simulated user, not by the model."""
     accepted_answers: list[Any] | None = None
-    """Accepted final answers, if the benchmark judges an answer instead of calls: JSON values, any one of which passes.
-    Shown together with `final_answer`, also in blind review."""
+    """Accepted final answers as JSON values, if the benchmark judges a final answer instead of calls. The item screen
+    shows them with `final_answer`, in blind review too."""
     final_answer: str | None = None
     """Final answer of the model; None if there is none."""
     score_record: RecordLocation | None = None
-    """Location of the item's entry in the score file. Shown with the raw records."""
+    """Location of the item's entry in the score file. The item screen shows the entry with the raw records."""
     needs: list[list[str]] | None = None
-    """Lists of addresses: the item passes if one part of each list passes. An empty list never passes. An annotator's
-    verdict on a part rolls up by these lists, or by the common rule (all call pairs of all turns) if this is None."""
+    """Lists of addresses of parts. The item passes if at least one part of each list passes. If an annotator gives
+    verdicts on parts, these lists determine the item's verdict. If this is None, all call pairs of all turns must
+    pass."""
     without_errata: RecomputedVerdict | None = None
-    """Recomputed verdict with the dataset's own golden answer, if errata changed the golden answer."""
+    """Recomputed verdict with the golden answer of the dataset. Set only if errata changed the golden answer."""
     erratum: Erratum | None = None
-    """Correction of the golden answer, applied or stale. Shown below the calls."""
+    """Correction of the golden answer, applied or stale. The item screen shows it below the calls."""
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
-    """Decisions by people that the files of the run contain. Shown with the reviews; hidden in blind review."""
+    """Decisions by people that the run's files contain. The item screen shows them with the reviews, and hides them in
+    blind review."""
     redacted: bool = False
-    """Whether third-party keys were removed from the item. Its raw records are then shown without keys too."""
+    """Whether keys of third-party APIs were removed from the item. They are then also removed from its raw records on
+    the screen."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Name -> any JSON value that only this benchmark has. The item screen lists the values in this order and hides
-    them in blind review. Only the benchmark's own metrics may read a value by name, as `ScoredItem.metadata`."""
+    """Name -> JSON value for data that only this benchmark has. The item screen lists the values in this order, and
+    hides them in blind review. Only the benchmark's own metrics may read a value by its name
+    (`ScoredItem.metadata`)."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. The names are those
-        of the fields, except for `_JSON_KEYS`. Most items have none."""
+        """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. Most items have
+        none. Names in JSON are the field names, except for `_JSON_KEYS`."""
         found: dict[str, Any] = {}
         for name in type(self).__slots__:  # in field order; calling `dataclasses.fields` is slow
             value = getattr(self, name)
@@ -165,16 +175,18 @@ class Extra:
 
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
-"""Role of a message. The model did not see `state` (of the environment) and `log` (of the runner)."""
+"""Role of a message. Messages with the role `state` (of the environment) and `log` (of the runner) were not shown to
+the model."""
 GOLDEN_CALL = "golden call"
-"""`Message.name` of a golden call from earlier in the dialogue. The content of the message is the call as JSON."""
+"""`Message.name` of a golden call from an earlier turn of the dialogue. The content of the message is the call as
+JSON."""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
-"""`Message.name` of the instruction that a simulated user gets and the model does not see."""
+"""`Message.name` of the instruction to a simulated user. The model does not see it."""
 SourceName = Literal["official", "rule", "judge", "human"]
-"""Source of a verdict. The source `rule` means that fcreview recomputed the verdict."""
+"""Source of a verdict. `rule` is a verdict that fcreview recomputed."""
 DiffState = Literal["=", "~", "!", "-", "+", " "]
-"""Equal, equal after normalisation, different, missing, or not in the golden answer. Screens show an additional call
-that the benchmark allows (`Extra.uncounted_states`) as a blank."""
+"""States, in this order: equal, equal after normalisation, different, missing, not in the golden answer, and additional
+but allowed by the benchmark (`Extra.uncounted_states`)."""
 
 T = TypeVar("T")
 
@@ -191,31 +203,31 @@ class SharedList(list[T]):
 
 @dataclass(slots=True)
 class SharedContent:
-    """Cached JSON of the fields of an item that do not depend on its run: all except `issues` and
-    `RUN_SPECIFIC_FIELDS`. Equal items of all runs share one object."""
+    """Cached JSON of the fields of an item that are the same in all runs with an equal answer: all fields except
+    `issues` and `RUN_SPECIFIC_FIELDS`. Equal items of different runs share one object."""
 
     json_text: bytes | None = None
 
 
 RUN_SPECIFIC_FIELDS = ("tokens_in", "tokens_out", "latency", "seconds", "file", "line", "offset", "length")
-"""Fields of an item that differ between runs even if the model's answer is the same."""
+"""Fields of an item that can differ between runs with an equal answer."""
 
 
 @dataclass(slots=True)
 class Message:
     turn: int
     step: int
-    """The model's step in the turn, from 0; -1 for the messages that open the turn (by the user or system)."""
+    """Step of the model in the turn, from 0. The messages by the user or system that open the turn have step -1."""
     role: Role
     content: str
     name: str | None = None
-    """Tool, environment class or speaker, if the role alone does not identify the author."""
+    """Name of the tool, environment class or speaker, if the role is not sufficient to identify the author."""
 
 
 @dataclass(slots=True)
 class AcceptedValues:
-    """Values that a golden answer accepts for one argument. A value is plain JSON, or a `GoldenObject` at any depth if
-    the fields of an object have alternatives too."""
+    """Values that a golden answer accepts for one argument. Each value is plain JSON. It may contain `GoldenObject` at
+    any depth, if fields of an object also have several accepted values."""
 
     any_of: list[Any]
     optional: bool = False
@@ -233,13 +245,13 @@ class Call:
     side: Side
     name: str
     arguments: dict[str, Any] | None
-    """Name -> JSON value if predicted, `AcceptedValues` if golden. None if not decoded."""
+    """Name -> JSON value (predicted call) or `AcceptedValues` (golden call). None if the call could not be decoded."""
     turn: int = 0
     step: int = 0
     index: int = 0
-    """Position, from 0, among all golden calls or all predicted calls of the turn, across its steps."""
+    """Position of the call, from 0, among all golden or all predicted calls of the turn."""
     raw: str | None = None
-    """Text that the call was decoded from, if it contains more than the name and arguments."""
+    """Text from which the call was decoded, if it contains more than the name and arguments."""
     decode_error: str | None = None
 
 
@@ -272,25 +284,25 @@ class CallPair:
 
 @dataclass(slots=True)
 class Verdict:
-    """The verdict of one source on a target and criterion. `value` is JSON: true or false, a number, a list of labels,
-    or null if the source was asked and gave no answer."""
+    """Verdict of one source on a target and criterion. `value` is JSON: true or false, a number, a list of labels, or
+    null if the source was asked but gave no answer."""
 
     source: SourceName
     value: Any
     target: str = "item"
     """Address of the target: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`."""
     criterion: str = "correct"
-    """Criterion of the verdict (see `fcreview.model.verdict`). Pass rates use the verdict on the target `item` and the
-    criterion `correct`. The item screen also shows verdicts on other criteria."""
+    """Criterion of the verdict (see `fcreview.model.verdict`). Pass rates are computed from verdicts on the target
+    `item` and the criterion `correct`. The item screen shows verdicts on all criteria."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
-    """Judge model, tier of the checker, or score file that the verdict comes from."""
+    """Judge model, tier of the checker, or score file from which the verdict comes."""
 
 
 @dataclass(slots=True)
 class ImportIssue:
-    """A problem found during import. Data is never dropped without an issue."""
+    """Problem found during import. Importers never drop data without an issue."""
 
     file: str
     line: int | None
@@ -316,7 +328,7 @@ class Item:
     pairs: list[CallPair] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     functions: list[dict[str, Any]] = field(default_factory=list)
-    """Docs of the available functions, as in the dataset. Many items may share the same list object."""
+    """Docs of the available functions, as in the dataset. Many items can share one list object."""
     official: bool | None = None
     rule: bool | None = None
     judge: bool | None = None
@@ -332,9 +344,10 @@ class Item:
     seconds: list[float] | None = None
     """Latency of each step in seconds; None if the source has only the sum."""
     setting: str | None = None
-    """Setting that the item was run under, if the benchmark reports metrics by setting."""
+    """Setting under which the item was run, if the benchmark reports metrics for each setting."""
     diff_function: str | None = None
-    """Function of the first difference. Clusters are formed by (error_type, diff_function, diff_argument)."""
+    """Function of the first difference. Clusters combine items with equal (error_type, diff_function,
+    diff_argument)."""
     diff_argument: str | None = None
     first_difference: str | None = None
     """First difference from the golden answer, in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
@@ -348,13 +361,13 @@ class Item:
     prediction_hash: str = ""
     golden_hash: str = ""
     file: str = ""
-    """Result file with the raw record. `line` counts from 1, `offset` and `length` are in bytes."""
+    """Result file with the raw record. `line` is from 1, and `offset` and `length` are in bytes."""
     line: int = 0
     offset: int = 0
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
-    """The first messages of `messages`, if the items of other runs share them; None otherwise."""
+    """First part of `messages`, if items of other runs share it; None otherwise."""
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Cached JSON that this item shares with equal items of other runs; None if no other run has an equal item."""
 
@@ -367,24 +380,24 @@ class Run:
     language: str
     model: str
     path: str
-    """Folder or file that was opened as this run."""
+    """Folder or file that the user opened as this run."""
     dataset: str | None = None
     """Folder or file with the questions and golden answers; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Settings with which the model was run, if the files state them: name -> any JSON value. fcreview lists all
-    settings and never reads a setting by name."""
+    """Settings with which the model was run, if the files state them: name -> JSON value. fcreview lists all settings,
+    but never reads a setting by its name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)
-    """Error tags in the benchmark's own terms. If empty, the tags of the importer apply."""
+    """Error tags in the benchmark's own terms. If this is empty, the tags of the importer are used."""
     title: str = ""
-    """Display name of the benchmark. If empty, the name registered for the importer applies."""
+    """Display name of the benchmark. If this is empty, the name registered for the importer is used."""
     needs_dataset: bool = True
     """Whether the run needs a dataset. False if the results contain the questions and golden answers."""
 
     @property
     def lacks_dataset(self) -> bool:
-        """Whether questions and golden answers are missing. Only some items then have a recomputed verdict."""
+        """Whether questions and golden answers are missing. Verdicts can then be recomputed for some items only."""
         return self.needs_dataset and self.dataset is None
 
     @property
@@ -398,8 +411,8 @@ class Run:
 
 
 def number_steps(item: Item) -> dict[tuple[int, int], int]:
-    """Number the steps of each turn that contain a message or a call: 1, 2, 3. Benchmarks leave gaps between their own
-    step numbers. The messages that open a turn (step -1) are not a step."""
+    """Number the steps of each turn that contain a message or a call: 1, 2, 3. These numbers have no gaps, unlike the
+    step numbers of benchmarks. The messages that open a turn (step -1) are not a step."""
     used = {(message.turn, message.step) for message in item.messages if message.step >= 0}
     used |= {(call.turn, call.step) for call in item.predicted}
     numbers: dict[tuple[int, int], int] = {}

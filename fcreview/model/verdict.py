@@ -1,7 +1,7 @@
-"""Define the answers that each criterion allows, and determine the verdict that counts.
+"""Define the answers that each criterion allows, and determine the effective verdict.
 
 A verdict is true, false, "unsure", "disputed", a number or a list of labels. None means that there is no verdict. The
-store also computes the effective verdict in SQL that is generated from `SCORING_ORDER`
+store also computes the effective verdict, in SQL that is generated from `SCORING_ORDER`
 (`fcreview.store.reviews.review_sql`).
 """
 
@@ -19,21 +19,22 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 
 EQUIVALENT = "equivalent"
 DECISIVE_STEP = "decisive_step"
-"""Criterion for the number, from 1, of the message after which a failed conversation could not succeed."""
+"""Criterion of the decisive step. Its verdict is the number, from 1, of the message after which a failed conversation
+could no longer succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
-"""Word -> verdict of an annotator who answers without deciding."""
+"""Word -> verdict for answers by which an annotator does not decide."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
 
 
 def decides(verdict: Any) -> bool:
-    """Whether a verdict counts: it is neither None (no verdict) nor an abstention."""
+    """Whether a verdict decides, which means that it is neither None (no verdict) nor "unsure"."""
     return verdict is not None and verdict not in ABSTENTIONS.values()
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Answers that a criterion allows: words, and possibly a range of numbers or a set of labels."""
+    """Answers that a criterion allows: words, and possibly a range of numbers or a list of labels."""
 
     words: Mapping[str, Any] = field(default_factory=lambda: ABSTENTIONS)
     """Word -> verdict that fcreview stores for the word."""
@@ -45,13 +46,14 @@ class Scale:
     """Labels that the screens offer. Any other label is allowed too."""
 
     def describe_answers(self) -> str:
-        """List the allowed answers: `pass, fail, unsure`, `a number from 0 to 1, unsure`."""
+        """Return a text with the allowed answers: `pass, fail, unsure` or `a number from 0 to 1, unsure`."""
         return ", ".join(
             filter(None, (self._describe_range(), "labels separated by commas" * self.labels, *self.words))
         )
 
     def parse_typed_answer(self, text: str) -> Any:
-        """Return the verdict for a typed answer. Raises ValueError if the scale does not allow it."""
+        """Return the verdict for a typed answer. Raises ValueError with the allowed answers if the answer is not
+        allowed."""
         if text in self.words:
             return self.words[text]
         if self.labels:
@@ -97,20 +99,21 @@ SCALES: dict[str, Scale] = {
 ZERO_TO_TWO_CRITERIA = tuple(name for name, scale in SCALES.items() if scale is _ZERO_TO_TWO)
 TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
-"""Criteria of remarks by a judge that are not verdicts on a call."""
+"""Criteria of judge remarks, which are not verdicts on a call."""
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
-"""Criteria on which every item can be reviewed. Other criteria need a value from the benchmark on the item."""
+"""Criteria on which every item can be reviewed. On any other criterion, an item can be reviewed only if the benchmark
+has a value for it."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
-"""Criteria where true means a pass. On any other criterion, true means yes."""
+"""Criteria where true means a pass. On all other yes/no criteria, true means yes."""
 
 
 def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | None:
-    """Return the scale of a criterion, or None for an unknown criterion without values.
+    """Return the scale of a criterion, or None if the criterion is unknown and there are no values.
 
-    The benchmark's own values decide between labels and words: HammerBench lists the hallucinated arguments of an item,
-    CONFETTI answers yes or no for each argument. They also determine the scale of an unknown criterion. If there are
-    fractions and all numbers are from 0 to 1, the range is 0 to 1. Otherwise any number is allowed, because whole
-    numbers do not reveal the ends of their scale.
+    If the benchmark's values are lists, the scale has labels: HammerBench lists the hallucinated arguments of an item,
+    whereas CONFETTI answers yes or no for each argument. The values also determine the scale of an unknown criterion.
+    For numbers, the range is 0 to 1 if all are from 0 to 1 and some are floats. Otherwise any number is allowed,
+    because the bounds of the scale are unknown.
     """
     values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):
@@ -136,18 +139,18 @@ def _parse_number(text: str) -> int | float | None:
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
-"""Values of `DecidedBy` for which the human verdict counts. For "disputed" it does not."""
+"""Values of `DecidedBy` for which the human verdict takes precedence over the automatic verdict."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
-"""Without adjudication, the human verdict is that of all annotators, or of more than half of them."""
+"""Policies for a verdict without adjudication: all annotators must agree, or more than half of them."""
 UNANIMOUS: Policy = "unanimous"
 SCORING_ORDER: tuple[SourceName, ...] = ("official", "rule", "judge")
-"""Automatic sources by precedence: the benchmark's own scores come first. The first source with a verdict counts."""
+"""Automatic sources by precedence. The first source with a verdict determines the automatic verdict."""
 
 
 def agreed_verdict(verdicts: Iterable[Any]) -> Any:
-    """Return the unanimous verdict of the annotators, "disputed" if they disagree, or None without verdicts. An
-    annotator who is unsure abstains. Lists of labels are compared as sets."""
+    """Return the unanimous verdict of the annotators, "disputed" if they disagree, or None without deciding verdicts.
+    Unsure annotators are ignored. Lists of labels are compared as sets."""
     deciding = [*filter(decides, verdicts)]
     if not deciding:
         return None
@@ -175,26 +178,26 @@ def effective_verdict(automatic: Any, human: Any = None, decided_by: DecidedBy |
 
 @dataclass(slots=True)
 class RollUpContext:
-    """Data about an item that is needed to roll up the verdicts on its parts."""
+    """Data about an item that is needed to derive its verdict from verdicts on its parts."""
 
     n_pairs: Mapping[int, int] = field(default_factory=dict)
-    """Turn, from 0 -> number of call pairs."""
+    """Turn (from 0) -> number of call pairs."""
     benchmark_parts: Mapping[str, Any] = field(default_factory=dict)
     """Address of a part -> the benchmark's verdict on it."""
     needs: Sequence[Sequence[str]] | None = None
-    """Lists of addresses; one part of each list must pass. See `Extra.needs`."""
+    """Lists of addresses. At least one part of each list must pass. See `Extra.needs`."""
     benchmark_item: bool | None = None
     benchmark: str = ""
-    """Name of the benchmark. Its rules derive verdicts from other criteria."""
+    """Name of the benchmark, whose rules determine which verdicts follow from other verdicts."""
     automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
-    """Automatic verdicts on the item and its parts, for derived verdicts."""
+    """Automatic verdicts on the item and its parts."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on its parts, or None if none follows.
-    `verdicts` maps addresses to verdicts. A verdict that only confirms the benchmark's verdict does not count, because
-    the benchmark's verdict on the item already includes it. Parts without a review keep the benchmark's verdict."""
+    """Return the item verdict that follows from an annotator's verdicts on parts, or None if none follows. `verdicts`
+    maps addresses to verdicts. Verdicts that confirm the benchmark's verdict on a part are ignored, because the
+    benchmark's verdict on the item already includes them. Parts without a review keep the benchmark's verdict."""
     benchmark = context.benchmark_parts
     overriding = {
         address: verdict for address, verdict in verdicts.items() if not same_verdict(verdict, benchmark.get(address))
@@ -213,7 +216,8 @@ def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool |
 
 
 def roll_up_benchmark(context: RollUpContext) -> bool | None:
-    """Return the benchmark's verdict on the item. If there is none, roll up the benchmark's verdicts on the parts."""
+    """Return the benchmark's verdict on the item. If there is none, determine it from the benchmark's verdicts on the
+    parts."""
     if context.benchmark_item is not None:
         return context.benchmark_item
     if context.needs is None:
@@ -222,8 +226,9 @@ def roll_up_benchmark(context: RollUpContext) -> bool | None:
 
 
 def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether two annotators' verdicts on parts (address -> verdict) exclude each other: on one part, or because one
-    annotator passes a call or turn that contains a part which the other annotator fails."""
+    """Whether verdicts on parts (address -> verdict) of two annotators contradict each other. They contradict each
+    other if they differ on one part, or if one annotator fails a part of a call or turn that the other annotator
+    passes."""
     return any(
         (first_address == second_address and not same_verdict(first_verdict, second_verdict))
         or _contains_failure(first_address, first_verdict, second_address, second_verdict)
@@ -240,8 +245,8 @@ def _contains_failure(outer_address: str, outer_verdict: bool, address: str, ver
 
 
 def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[str, Any]) -> bool:
-    """Whether the part at an address passes. The annotator's verdict on its turn counts first, then the verdict on the
-    part itself, then failed arguments, then the benchmark's verdict."""
+    """Whether the part at an address passes. The annotator's verdict on the whole turn takes precedence, followed by
+    the verdict on the part itself, failed arguments of the part, and the benchmark's verdict."""
     part = parse_address(address)
     on_turn = verdicts.get(turn_address(part.turn)) if part else None
     for verdict in (on_turn, verdicts.get(address)):
@@ -254,12 +259,13 @@ def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[s
 
 
 def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, int]) -> bool | None:
-    """Return the item verdict by the rule that benchmarks share: all calls of all turns must pass.
+    """Return the item verdict by the rule that most benchmarks share: all calls of all turns must pass.
 
-    A failed part fails the item, unless a call or turn that contains the part has its own verdict. The item passes only
-    if each call pair of each turn passes, alone or with its turn. Without call pairs (a question that is answered in
-    words) the item passes if the response passes. Returns None if the verdicts do not decide the item. `verdicts` maps
-    addresses to verdicts, `n_pairs` maps turns (from 0) to numbers of call pairs.
+    A failed part fails the item, unless a call or turn that contains the part has a verdict. The item passes only if
+    every turn passes. A turn passes if it has a passing verdict or if all its call pairs pass. An item without call
+    pairs, such as a question that is answered in words, passes if the response passes. Returns None if the verdicts do
+    not determine the item's verdict. `verdicts` maps addresses to verdicts, and `n_pairs` maps turns (from 0) to
+    numbers of call pairs.
     """
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in n_pairs}
     for address, verdict in verdicts.items():
@@ -275,7 +281,8 @@ def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, in
 
 
 def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
-    """Return the verdict on a turn. `calls` maps a call, or None for the turn itself, to (argument, verdict) pairs."""
+    """Return the verdict on a turn. `calls` maps each call to its (argument, verdict) pairs. The key None is for
+    verdicts on the turn itself."""
     on_turn = next((verdict for _, verdict in calls.get(None, ())), None)
     if isinstance(on_turn, bool):
         return on_turn
@@ -307,8 +314,8 @@ AutomaticVerdicts = Mapping[str, Mapping[str, Any]]
 
 
 def find_first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[str, Any] | None:
-    """Return {source, by, value} of the first automatic verdict in `SCORING_ORDER` if an annotator's verdict
-    contradicts it, else None."""
+    """Return {source, by, value} of the automatic verdict if an annotator's verdict contradicts it, else None. The
+    automatic verdict is the first in `SCORING_ORDER`."""
     if not decides(verdict):
         return None
     for source in SCORING_ORDER:
@@ -319,7 +326,7 @@ def find_first_contradicted(automatic: AutomaticVerdicts, verdict: Any) -> dict[
 
 
 def find_contradicted_verdict(item: Item, annotation: Annotation) -> dict[str, Any] | None:
-    """Return the automatic verdict of the item that the annotation contradicts; see `find_first_contradicted`."""
+    """Return the automatic verdict that an annotation contradicts, as `find_first_contradicted` does."""
     found: dict[str, dict[str, Any]] = {}
     if (annotation.target, annotation.criterion) == ITEM_CORRECT:
         found = {source: {"by": None, "value": getattr(item, source)} for source in SCORING_ORDER}

@@ -1,15 +1,16 @@
-"""Compute the metrics of a run under the assumption that unreviewed items have other verdicts or answers.
+"""Compute the metrics that a run would have if unreviewed items had other verdicts or answers.
 
-For verdicts, drawn passes and failures replace the verdicts of unreviewed items, and the benchmark's own metrics are
+For pass and fail, drawn verdicts replace the verdicts of unreviewed items, and the benchmark's own metrics are
 computed.
 
-For criteria other than pass and fail (CONFETTI's soft score, scores from 0 to 2, labels, counted names), draws decide
-whether the automatic answer of an item is right, in the same way as for verdicts (`posterior`). Items with automatic
-answers of the same kind form a pool, whose cells also depend on the other answers of the item's chain. If the automatic
-answer is wrong, the right answer is drawn from the human answers that replaced answers of this kind, by a Bayesian
-bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process, Ferguson 1973). The prior answer
-comes from human answers to items of other kinds or, less often, from the whole scale. Answers that no annotator has
-given are therefore possible, and a few observed answers do not count as all possible answers.
+On all other criteria (CONFETTI's soft score, scores from 0 to 2, labels, counted names), the module first draws whether
+the automatic answer of an item is right, as for verdicts (`posterior`). Items with automatic answers of the same kind
+form a pool. The cells of the pool also depend on the other answers in the item's chain.
+
+If the automatic answer is wrong, the right answer is drawn from the human answers that replaced answers of this kind.
+The draw is a Bayesian bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process, Ferguson
+1973). This additional answer is drawn from the human answers to items of other kinds or, less often, from the whole
+scale. Answers that no annotator has given are therefore possible, even if only a few answers were observed.
 """
 
 from __future__ import annotations
@@ -39,29 +40,30 @@ from fcreview.stats.posterior import (
 PRIOR_ANSWERS = 1.0
 """Weight of the prior, as a number of human answers."""
 PRIOR_ATOMS = 12
-"""Number of answers that share the weight of the prior in each draw."""
+"""Number of answers drawn from the prior in each draw. Together they have the weight `PRIOR_ANSWERS`."""
 _MIN_WEIGHT = 1e-300
 PLACEHOLDER_NAME = "·"
-"""Placeholder for a name, used where only the number of names is compared."""
+"""Placeholder for a name in a list of which only the length is compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionAnswers:
-    """Human answers on one criterion of whole items. Each list has one entry per item."""
+    """Human answers on one criterion of whole items. Each sequence has one entry per item."""
 
     criterion: str
     human: Sequence[Any]
-    """Answer of the annotators; None if there is no answer or annotators disagree."""
+    """Answer of the annotators; None if there is no answer or the annotators disagree."""
     is_reviewed: Sequence[bool]
     is_random: Sequence[bool]
     is_selection_unknown: Sequence[bool]
-    """Whether it is unknown how the answered item was selected, as in `ItemStatus.is_selection_unknown`."""
+    """Whether it is unknown how the item was selected for review (`ItemStatus.is_selection_unknown`)."""
 
 
 class AnswerModel:
-    """Model of the right answers on one criterion of a run's items. `scale` is None if answers cannot be drawn, and
-    `statuses` have the kind of the automatic answer as outcome. If reviewed items of the sample have no answer
-    (`n_unanswered`), the answered ones may have been chosen on purpose, so they are not a random sample."""
+    """Model of the right answers on one criterion of a run's items. `scale` is None if answers cannot be drawn.
+    `automatic` of each of the `statuses` is the kind of the automatic answer. If `n_unanswered` reviewed items of the
+    sample have no answer on the criterion, annotators may have chosen which items to answer, so the answers are not a
+    random sample."""
 
     def __init__(
         self, automatic_items: Sequence[ScoredItem], statuses: Sequence[ItemStatus], human_answers: CriterionAnswers
@@ -79,7 +81,7 @@ class AnswerModel:
                 status,
                 automatic=kind,
                 context=contexts[at],
-                # Extensions draw by verdict, so answers of one kind may have different inclusion probabilities.
+                # Items with equal answers can have different probabilities, because extensions draw by verdict.
                 stratum=None if status.stratum is None else (*status.stratum, f"{status.inclusion_probability:.6f}"),
                 human=None if kind is None or human is None else same_verdict(human, self.automatic[at]),
                 is_random=kind is not None and human_answers.is_random[at],
@@ -95,11 +97,12 @@ class AnswerModel:
 
     @property
     def is_sampled(self) -> bool:
-        """Whether the human answers are a random sample, so that answers can be drawn from them."""
+        """Whether the human answers are a random sample, from which right answers can be drawn."""
         return self.scale is not None and bool(self.population.n_random) and not self.n_unanswered
 
     def iter_draws(self, draws: int, seed: int = SEED) -> Iterator[Mapping[int, Any]]:
-        """For each draw, yield position of the item -> right answer, for the items whose automatic answer is wrong."""
+        """For each draw, yield {position of an item: right answer} for the items whose automatic answer is wrong in
+        this draw."""
         generator = np.random.default_rng([seed, len(self.criterion)])
         posterior: PosteriorDraws = draw_posterior(self.population.cells, draws, seed)
         passes = posterior.passes[: posterior.n_pooled]
@@ -127,7 +130,7 @@ class AnswerModel:
     def _build_pool(
         self, kind: AutomaticOutcome, automatic: Any, draws: int, generator: np.random.Generator
     ) -> _AnswerPool:
-        """Build the pool of right answers to items of a kind. `automatic`: an automatic answer of this kind."""
+        """Build the pool of right answers to items of a kind. `automatic` is an automatic answer of this kind."""
         scale = self.scale or Scale()
         sampled = [
             (human, status)
@@ -155,16 +158,17 @@ class AnswerModel:
 
 @dataclass(frozen=True, slots=True)
 class _AnswerPool:
-    """Possible right answers to items of a kind, weighted differently in each draw."""
+    """Possible right answers to items of a kind. Their weights are different in each draw."""
 
     observed: Sequence[Any]
     atoms: Sequence[Any]
     """Answers from the prior, `PRIOR_ATOMS` for each draw."""
     cumulative_weights: FloatArray
-    """Cumulative weights of the observed answers and the atoms, of shape (draws, answers)."""
+    """Cumulative weights of the answers in `observed` and of one draw's answers in `atoms`, of shape (draws,
+    answers)."""
 
     def draw_numbers(self, n: int, generator: np.random.Generator) -> IntArray:
-        """Choose `n` answers in each draw. Returns the numbers of the chosen answers, of shape (draws, n)."""
+        """Choose `n` answers in each draw. Returns numbers for `get_answer`, of shape (draws, n)."""
         draws, width = self.cumulative_weights.shape
         row = np.arange(draws)[:, np.newaxis]
         targets = (generator.random((draws, n)) + row).ravel()
@@ -173,14 +177,15 @@ class _AnswerPool:
         return numbers
 
     def get_answer(self, draw: int, number: int) -> Any:
-        """Return the answer with a number from `draw_numbers`."""
+        """Return the answer for a number from `draw_numbers`."""
         atom = number - len(self.observed)
         return self.observed[number] if atom < 0 else self.atoms[draw * PRIOR_ATOMS + atom]
 
 
 def describe_chain_contexts(items: Sequence[ScoredItem], answers: Sequence[Any]) -> list[str]:
-    """For each item, describe the other answers of its chain: `others are 0` if one of them is, `others count` if none
-    is, and an empty text without a chain. Wrong zeros are more frequent in chains that are otherwise right."""
+    """For each item, describe the other answers in its chain: `others are 0` if one of them is 0, else `others count`.
+    The text is empty for an item without a chain. Zeros are more often wrong if all other answers of the chain are
+    above 0."""
     chains: dict[str, list[int]] = {}
     for at, item in enumerate(items):
         if (chain := chain_id(item)) is not None and isinstance(answers[at], (int, float)):
@@ -200,7 +205,7 @@ def with_answer(item: ScoredItem, criterion: str, answer: Any) -> ScoredItem:
 
 
 def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
-    """Return the scale from which answers are drawn; None if the scale is unknown or unbounded."""
+    """Return the scale from which answers are drawn, or None if the scale is unknown or has no bounds."""
     named = SCALES.get(criterion)
     scale = named if named is not None and named.known_labels else find_scale(criterion, automatic)
     if scale is None or scale.labels or _scale_values(scale):
@@ -209,8 +214,9 @@ def find_answer_scale(criterion: str, automatic: Iterable[Any]) -> Scale | None:
 
 
 def classify_answer(answer: Any, scale: Scale) -> str:
-    """Return the kind of an automatic answer: a range of numbers, a set of labels, or a number of names, where 2 means
-    2 or more. Answers of the same kind are assumed to be wrong equally often and to have the same right answers."""
+    """Return the kind of an automatic answer: its range of numbers, its set of labels, or its number of names, where 2
+    means 2 or more. It is assumed that answers of the same kind are wrong equally often and have the same right
+    answers."""
     if scale.numbers is not None and isinstance(answer, (int, float)):
         low, high = scale.numbers
         return (
@@ -232,7 +238,7 @@ def get_scale_ends(scale: Scale) -> tuple[Any, Any]:
 
 
 def _draw_from_scale(automatic: Any, scale: Scale, n: int, generator: np.random.Generator) -> list[Any]:
-    """Draw answers that differ from the automatic answer. Numbers are drawn from the Jeffreys prior of a share."""
+    """Draw answers other than the automatic answer. Numbers are drawn from the Jeffreys prior of a share."""
     if scale.numbers is not None:
         low, high = scale.numbers
         numbers: list[Any] = (low + (high - low) * generator.beta(0.5, 0.5, n)).tolist()
@@ -266,13 +272,13 @@ class MetricCalculator:
         reviewed_items: Sequence[ScoredItem],
         compute_metrics: MetricFunction,
     ) -> None:
-        """Create a calculator from items with automatic verdicts and the same items with human verdicts."""
+        """Create a calculator. `reviewed_items` are the `automatic_items` with human verdicts."""
         self._items, self._compute_metrics = list(reviewed_items), compute_metrics
         self._automatic = [item.valid for item in automatic_items]
         self._cache: dict[tuple[int, bool], ScoredItem] = {}
 
     def with_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> MetricValues:
-        """Compute the metrics with other verdicts, given as (position of the item, verdict) pairs."""
+        """Compute the metrics with assumed verdicts, given as (position of the item, verdict) pairs."""
         return collect_metric_values(self._compute_metrics(self.assume_verdicts(verdicts)))
 
     def assume_verdicts(self, verdicts: Iterable[tuple[int, bool]]) -> list[ScoredItem]:
@@ -287,7 +293,8 @@ class MetricCalculator:
     def compute_draws(
         self, population: Population, posterior: PosteriorDraws, seed: int
     ) -> dict[MetricKey, FloatArray]:
-        """Compute the metrics of each draw, with random passing items. Metrics that lack a value are omitted."""
+        """Compute the metrics of each draw. Within a cell, the passing items are chosen at random. Metrics without a
+        value in some draw are omitted."""
         generator = np.random.default_rng(seed)
         draws = []
         for passes in posterior.passes:
@@ -324,7 +331,7 @@ def draw_answer_metrics(
     draws: int,
     seed: int,
 ) -> dict[MetricKey, FloatArray]:
-    """Compute the metrics of each draw of the right answers on the models' criteria."""
+    """Compute the metrics of each draw, with right answers drawn by the models."""
     values = []
     for right_answers in zip(*(model.iter_draws(draws, seed) for model in models), strict=True):
         items = list(reviewed_items)

@@ -1,9 +1,9 @@
-"""Estimate the metrics that a run would have if all items were reviewed, with 95 % intervals if there is a random
-sample.
+"""Estimate the metrics that a run would have if all items were reviewed. Metrics have a 95 % interval if items of a
+random sample were reviewed.
 
-The module finds the items and criteria that each metric depends on, draws the outcomes of unreviewed items from the
+The module finds the items and criteria on which each metric depends, draws the results of unreviewed items from the
 posterior, and computes the metrics of each draw. It also plans the extension of a sample, combines runs that are
-published together, and estimates the plain pass rate.
+published together, and estimates the pass rate of all items.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from fcreview.stats.posterior import (
 
 @dataclass(frozen=True, slots=True)
 class EstimationInput:
-    """Items of one run, or of several runs (`combine_runs`). The sequences of items have one entry per item."""
+    """Items of one run, or of several runs (`combine_runs`). The first three sequences have one entry per item."""
 
     automatic_items: Sequence[ScoredItem]
     reviewed_items: Sequence[ScoredItem]
-    """The same items. Human verdicts replace automatic verdicts where there are any."""
+    """The automatic items with human verdicts. Items without a human verdict keep the automatic verdict."""
     statuses: Sequence[ItemStatus]
     compute_metrics: MetricFunction
     criterion_answers: Sequence[CriterionAnswers] = ()
@@ -70,20 +70,23 @@ METHOD_REASONS: dict[EstimationMethod, str] = {
     "not asked": "the metric needs human answers on {criteria} for every reviewed item of the sample",
     "other verdicts": "the metric does not depend on item verdicts",
 }
-"""Estimation method -> why a metric has no interval or an interval of width 0; empty for an estimated metric."""
+"""Estimation method -> why a metric has no interval or an interval of width 0. The text is empty if the interval is
+from the posterior."""
 CHANGE_TOLERANCE = 1e-9
 
 
 def explain_method(method: EstimationMethod, criteria: Sequence[str] = ()) -> str:
-    """Explain why a metric has no interval or an interval of width 0. Returns an empty text for an estimated metric."""
+    """Explain why a metric has no interval or an interval of width 0. Returns an empty text if its interval is from the
+    posterior."""
     return METHOD_REASONS[method].format(criteria=" and ".join(criteria))
 
 
 class MetricDependencies:
-    """Categories and criteria that each metric depends on, found by changing verdicts and answers."""
+    """Categories and criteria on which each metric depends. They are found by changing verdicts and answers."""
 
     def __init__(self, run: EstimationInput, models: Sequence[AnswerModel], *, is_sampled: bool) -> None:
-        """Find the dependencies. `is_sampled`: whether item verdicts were given as part of a random sample."""
+        """Find the dependencies of all metrics. `is_sampled` is true if items of a random sample have human
+        verdicts."""
         self._run, self._is_sampled = run, is_sampled
         self._models = {model.criterion: model for model in models}
         self._changed_by_verdicts = dict(self._vary_verdicts())
@@ -95,13 +98,14 @@ class MetricDependencies:
         self._population = build_population(run.statuses)
 
     def find_criteria(self, key: MetricKey) -> tuple[str, ...]:
-        """Return the criteria that a metric depends on; empty if it depends on item verdicts."""
+        """Return the criteria on which a metric depends. The result is empty if it depends on item verdicts."""
         if _select_categories(self._changed_by_verdicts, key):
             return ()
         return tuple(name for name, changed in self._changed_by_answers.items() if _select_categories(changed, key))
 
     def count_items(self, key: MetricKey) -> tuple[int, int, int]:
-        """Return the numbers of (sampled and reviewed items, items with a human verdict, all items) of a metric."""
+        """Return (number of reviewed items in a random sample, number of items with a human verdict, number of all
+        items) for the items on which a metric depends."""
         names = [name for name in self.find_criteria(key) if name in self._models]
         by_answers = [(self._models[name].statuses, self._changed_by_answers[name]) for name in names]
         counts = []
@@ -112,7 +116,7 @@ class MetricDependencies:
         return max(counts)
 
     def choose_method(self, key: MetricKey) -> EstimationMethod:
-        """Return how a metric is estimated, or why it cannot be estimated."""
+        """Return the method by which a metric is estimated, or the reason why it has no estimate."""
         categories = _select_categories(self._changed_by_verdicts, key)
         if categories:
             method = _choose_method(categories, self._run.statuses, self._population, is_sampled=self._is_sampled)
@@ -188,10 +192,11 @@ def _changed_metrics(one: MetricValues, other: MetricValues) -> set[MetricKey]:
 
 ESTIMATED_UNITS: tuple[MetricUnit, ...] = ("share", "percent", "score")
 INTERVAL_PERCENTILES = (2.0, 98.0)
-"""Percentiles of the draws at the ends of an interval. They enclose more than 95 % of the draws, because Jeffreys
+"""Percentiles of the draws that are the ends of an interval. They contain more than 95 % of the draws, because Jeffreys
 intervals contain the true value too rarely at some rates (Brown, Cai and DasGupta 2001)."""
 UNEVEN_INTERVAL_PERCENTILES = (1.5, 98.5)
-"""Percentiles for metrics that weigh categories unevenly (docs/coverage.md has the measurements)."""
+"""Percentiles of the draws that are the ends of an interval for metrics that weigh categories unevenly.
+docs/coverage.md has the measurements."""
 PERCENTAGE_POINT: dict[MetricUnit, float] = {"share": 0.01, "percent": 1.0}
 
 
@@ -204,7 +209,7 @@ class MetricEstimate:
     digits: int
     automatic: float | None
     corrected: float | None
-    """Value computed from human verdicts where there are any, else from automatic verdicts."""
+    """Value computed from human verdicts, and from automatic verdicts for items without a human verdict."""
     estimated: float | None
     low: float | None
     high: float | None
@@ -214,14 +219,16 @@ class MetricEstimate:
     """Number of items with a human verdict, in the categories that the metric depends on."""
     method: EstimationMethod
     needed: int | None
-    """Number of further sampled reviews until the interval has the requested width; None if unknown or impossible."""
+    """Number of further sampled reviews after which the interval has the requested width; None if it is unknown or the
+    width cannot be reached."""
     criteria: tuple[str, ...] = ()
-    """Criteria that the metric depends on; empty if it depends on item verdicts."""
+    """Criteria on which the metric depends; empty if it depends on item verdicts."""
     n_undecided: int = 0
     bounds: tuple[float, float] | None = None
-    """Ends of the interval if all undecided items fail, or all pass. None without undecided items."""
+    """Lowest and highest end of the intervals that result if all undecided items fail and if all pass. None without
+    undecided items."""
     is_bounds_headline: bool = False
-    """Whether so many sampled items are undecided that the bounds replace the interval."""
+    """Whether the bounds are shown instead of the interval, because too many sampled items are undecided."""
 
     @property
     def key(self) -> MetricKey:
@@ -230,7 +237,7 @@ class MetricEstimate:
 
 @dataclass(frozen=True, slots=True)
 class MetricDraws:
-    """Posterior draws of the outcome of unreviewed items, and the metrics of each draw."""
+    """Posterior draws of the verdicts of unreviewed items, and the metrics of each draw."""
 
     calculator: MetricCalculator
     population: Population
@@ -238,7 +245,8 @@ class MetricDraws:
     values: Mapping[MetricKey, FloatArray]
 
     def build_variance_models(self, keys: Sequence[MetricKey]) -> dict[MetricKey, VarianceModel]:
-        """Build the variance models. The weight of a cell is the change of the metric by one more passing item."""
+        """Build a variance model for each metric. The weight of a cell is the change of the metric if one more item of
+        the cell passes."""
         weights = {key: np.zeros(len(self.population.cell_keys)) for key in keys}
         for cell, items in enumerate(self.population.unreviewed):
             passing, failing = (self.calculator.with_same_verdict(items, verdict) for verdict in (True, False))
@@ -253,7 +261,7 @@ class MetricDraws:
         }
 
     def select_draws(self, key: MetricKey, weights: FloatArray) -> FloatArray:
-        """Return the draws of a metric to use with these cell weights (see `PosteriorDraws.passes`)."""
+        """Return the values of a metric in the draws that apply to these cell weights (see `PosteriorDraws.passes`)."""
         values = self.values[key]
         return values[: self.posterior.n_pooled] if self.is_evenly_weighted(weights) else values
 
@@ -278,7 +286,7 @@ class MetricDraws:
 
 
 def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
-    """Draw the metrics of a run from the posterior; None if no item was reviewed in a random sample."""
+    """Draw the metrics of a run from the posterior. Returns None if no item of a random sample was reviewed."""
     population = build_population(run.statuses)
     if not population.n_random:
         return None
@@ -289,23 +297,24 @@ def draw_metrics(run: EstimationInput, seed: int = SEED) -> MetricDraws | None:
 
 def choose_n_draws(n_items: int) -> int:
     """Return the number of draws that can be computed in a few seconds, at least 400. With 400 draws, the error of an
-    interval's ends is 1/12 of the interval's width."""
+    interval's end is 1/12 of the interval's width."""
     return max(400, min(1000, 2_000_000 // max(n_items, 1)))
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""Share of undecided items among those that annotators reached, from which the bounds replace the interval."""
+"""Minimum share of undecided items, among the sampled items to which annotators came, for which the bounds replace the
+interval."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:
-    """Whether so few sampled items are undecided that the interval is shown instead of the bounds."""
+    """Whether the share of undecided items is so small that the interval is shown instead of the bounds."""
     undecided = sum(each.is_undecided for each in statuses)
     decided = sum(each.sample_outcome == "decided" for each in statuses)
     return undecided < MAX_UNDECIDED_SHARE * (undecided + decided) or not undecided
 
 
 def assume_verdict(run: EstimationInput, verdict: bool) -> EstimationInput:
-    """Return the run as if annotators had given this verdict to all undecided items of the sample."""
+    """Return the run with this verdict as the human verdict of all undecided items of the sample."""
     undecided = [each.is_undecided for each in run.statuses]
     calculator = MetricCalculator(run.automatic_items, run.reviewed_items, run.compute_metrics)
     items = calculator.assume_verdicts((at, verdict) for at, flag in enumerate(undecided) if flag)
@@ -320,9 +329,9 @@ def _assume_statuses(statuses: Sequence[ItemStatus], verdict: bool) -> list[Item
 
 
 def estimate_metrics(run: EstimationInput, half_width: float, seed: int = SEED) -> Iterator[MetricEstimate]:
-    """Estimate each metric that is a share, a percentage or a score. `needed` is for an interval of this half-width in
-    percentage points. Undecided items are estimated like other items with the same automatic verdict. The bounds show
-    how much they can change the metric."""
+    """Estimate each metric that is a share, a percentage or a score. `half_width` is the requested half-width of the
+    interval in percentage points, for which `needed` is computed. Undecided items are estimated like all unreviewed
+    items with the same automatic verdict. The bounds show how much they can change the metric."""
     n_undecided = sum(each.is_undecided for each in run.statuses)
     if not n_undecided:
         yield from _estimate_metrics(run, half_width, seed)
@@ -412,14 +421,15 @@ def _estimate_from_answers(values: FloatArray, n_random: int, n_unreviewed: int,
 
 @dataclass(frozen=True, slots=True)
 class ExtensionGoal:
-    """The metric and interval for which a sample is extended."""
+    """Metric and half-width of its interval, for which a sample is extended."""
 
     key: MetricKey
     half_width: float
     sample_index: int
-    """Index of the extended sample in each `ItemStatus.stratum`."""
+    """Index of the extended sample in `ItemStatus.stratum`."""
     pending: Collection[int]
-    """Positions of drawn items without a human verdict. They are reviewed first and are not drawn again."""
+    """Positions of the items that are in the sample but have no human verdict yet. They are reviewed first and are not
+    drawn again."""
     max_items: int | None = None
 
 
@@ -427,14 +437,14 @@ class ExtensionGoal:
 class ExtensionStratum:
     name: str
     candidates: list[int]
-    """Positions of the items that can be drawn for the stratum, with equal probability."""
+    """Positions of the items that can be drawn for the stratum. Each has the same probability."""
     n_to_draw: int
 
 
 def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStratum]:
-    """Plan how many items to draw from each stratum. Strata are formed by the automatic verdict and the strata of the
-    sample, and also by category if the metric weighs categories unevenly. The plan is empty if the pending reviews
-    suffice, and contains all remaining items if the goal cannot be reached."""
+    """Plan how many items to draw from each stratum. The strata combine the automatic verdict with the stratum in the
+    extended sample. They also include the category if the metric weighs categories unevenly. No items are drawn if the
+    pending reviews are sufficient. All remaining items are drawn if the goal cannot be reached."""
     model = draws.build_variance_models([goal.key])[goal.key]
     keys = draws.population.cell_keys
     by_category = not draws.is_evenly_weighted(model.weights)
@@ -464,7 +474,7 @@ def plan_extension(draws: MetricDraws, goal: ExtensionGoal) -> list[ExtensionStr
 
 
 def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel:
-    """Merge the cells of each group. The items of a group are drawn with equal probability."""
+    """Merge the cells of each group. All items of a group can be drawn with equal probability."""
     cells = model.cells
     pool = np.array([cells.pool[group[0]] for group in groups], dtype=np.int64)
     reviewed, passed, unreviewed = (
@@ -477,7 +487,8 @@ def _merge_cells(model: VarianceModel, groups: list[list[int]]) -> VarianceModel
 
 
 def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> VarianceModel:
-    """Return the model as if the pending items had been reviewed and passed at the rate of their cell."""
+    """Return the model that is expected after the review of the pending items, if they pass at the rate of their
+    cell."""
     cells = model.cells
     passed = cells.passed + np.rint(n_pending * model.posterior.mean_rate).astype(np.int64)
     later = replace(cells, reviewed=cells.reviewed + n_pending, passed=passed, unreviewed=cells.unreviewed - n_pending)
@@ -489,8 +500,8 @@ def _assume_pending_reviews(model: VarianceModel, n_pending: IntArray) -> Varian
 def combine_runs(
     runs: Sequence[EstimationInput], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> EstimationInput:
-    """Combine runs whose metrics are published together. Each run keeps its own samples and cells. `compute_metrics`
-    takes the items of each run, in the order of `runs`."""
+    """Combine runs whose metrics are published together. Samples and cells of different runs stay separate.
+    `compute_metrics` gets the items of each run, in the order of `runs`."""
     ends = [sum(len(run.reviewed_items) for run in runs[: at + 1]) for at in range(len(runs))]
 
     def compute_combined(items: Sequence[ScoredItem]) -> Sequence[Metric]:
@@ -508,21 +519,23 @@ def combine_runs(
 
 @dataclass(frozen=True, slots=True)
 class PassRateEstimate:
-    """Estimated pass rate of all items, with the ends of its 95 % interval; from 0 to 1."""
+    """Estimated pass rate of all items and the ends of its 95 % interval, from 0 to 1."""
 
     estimated: float
     low: float
     high: float
     needed: int | None
-    """Number of further sampled reviews until the interval has the requested width; None if impossible."""
+    """Number of further sampled reviews after which the interval has the requested width; None if it cannot be
+    reached."""
     bounds: tuple[float, float] | None = None
     n_undecided: int = 0
     is_bounds_headline: bool = False
 
 
 def estimate_pass_rate(statuses: Sequence[ItemStatus], half_width: float, seed: int = SEED) -> PassRateEstimate | None:
-    """Estimate the share of items that pass. `needed` is for an interval of this half-width, 0 to 1. Returns None
-    without a random sample, or if no sample could draw some of the unreviewed items."""
+    """Estimate the share of items that pass. `half_width`, from 0 to 1, is the half-width of the interval for which
+    `needed` is computed. Returns None if no item of a random sample was reviewed, or if some unreviewed items cannot be
+    in a sample."""
     estimate = _estimate_pass_rate(statuses, half_width, seed)
     n_undecided = sum(each.is_undecided for each in statuses)
     if not n_undecided:

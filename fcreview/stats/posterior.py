@@ -1,28 +1,28 @@
-"""Draw the number of unreviewed items that pass from the posterior, given the reviewed items of a random sample, and
-compute the number of reviews that an interval still needs.
+"""Sample the posterior of the number of passing items among the unreviewed items, given the reviewed items of a random
+sample. Compute the number of further reviews that an interval needs.
 
 Items form cells by automatic verdict, stratum and category. Within a cell, all items have the same inclusion
 probability, so the selection can be ignored given the cell (Gelman et al., Bayesian Data Analysis, 3rd ed., chapter 8).
 Cells with the same automatic verdict form a pool:
 
-* The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), that is the Jeffreys prior with k
-  passes in n reviewed items.
-* In a pool of several cells, reviewed passes are beta-binomial, and the prior of a cell is a robust mixture (Schmidli
-  et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(c, 1 - c) with c = (m + 1/2) / 2,
-  which has the weight of one item. The mean m has the Jeffreys prior, and the strength s is one of `POOL_STRENGTHS`.
-  The sample determines how much the cells differ: cells with few reviews move towards the other cells, and cells with
-  clearly different rates hardly move. Uncertainty about the difference widens the intervals of metrics whose cell
-  weights differ from those of the sample.
+* The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n reviewed items pass.
+  The prior is the Jeffreys prior.
+* In a pool of several cells, the number of passing reviewed items is beta-binomial, and the prior of a cell is a robust
+  mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(c, 1 - c) with c =
+  (m + 1/2) / 2, which has the weight of one item. The mean m has the Jeffreys prior, and the strength s is one of
+  `POOL_STRENGTHS`. The sample determines how much the cells differ: the rates of cells with few reviews move towards
+  the rates of the other cells, and clearly different rates hardly move. If the cell weights of a metric differ from the
+  cell weights of the sample, uncertainty about the differences between cells widens the metric's interval.
 * Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
-  rate is that of a pool with one cell.
+  rate is drawn as for a pool with one cell.
 
-The number of passes among the remaining items of a finite population is binomial, so a completely reviewed cell has no
+The number of passing items among the unreviewed items of a cell is binomial, so a completely reviewed cell has no
 uncertainty.
 
 Further reviews are allocated to cells by Neyman allocation (1934) in whole numbers (Wright 2012). Each further review
-of a cell reduces the variance by less than the review before, so the best n reviews are those with the n largest
-reductions. The variance of a cell is that of a beta-binomial distribution that ignores the other cells of the pool,
-because the cell may differ from them, and only its own reviews can show that.
+of a cell reduces the variance by less than the review before, so the best n reviews are the n reviews with the largest
+reductions. The variance of a cell is the variance of a beta-binomial distribution that ignores the other cells of the
+pool, because the cell may differ from them, and only its own reviews can show a difference.
 """
 
 from __future__ import annotations
@@ -42,37 +42,38 @@ FloatArray = NDArray[np.float64]
 DEFAULT_DRAWS = 1000
 SEED = 0
 JEFFREYS = 0.5
-"""Value of both parameters of the Jeffreys prior of a share, which is a beta distribution."""
+"""Value of both parameters of the beta distribution that is the Jeffreys prior of a share."""
 _GRID_POINTS = 100
-"""Number of grid points of the mean m of a pool. Draws are spread uniformly around each point."""
+"""Number of grid points for the mean m of a pool. Draws are distributed uniformly around each point."""
 POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
-"""Possible values of the strength s: the pool's mean rate has the weight of s reviewed items of a cell."""
+"""Possible values of the strength s. The mean rate of the pool has the weight of s reviewed items of a cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndependentCellPrior:
-    """Prior of cells that are independent of their pool. It has the weight of one item."""
+    """Prior for cells that are independent of their pool. It has the weight of one item."""
 
     probability: float
     pull: float
-    """Mean of the prior, as a position between 1/2 (0, the Jeffreys prior) and the mean rate of the pool (1)."""
+    """Mean of the prior, as a position between 1/2 (0, as in the Jeffreys prior) and the mean rate of the pool (1)."""
 
     def parameters(self, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the parameters of the beta distribution in a pool with this mean rate."""
+        """Return the parameters (alpha, beta) of the prior in a pool with this mean rate."""
         alpha = JEFFREYS + self.pull * (mean - JEFFREYS)
         return alpha, 1 - alpha
 
 
 ESTIMATE_PRIOR = IndependentCellPrior(probability=0.5, pull=0.5)
-"""Prior of the estimate. docs/coverage.md has the measurements that determined this prior and `POOL_STRENGTHS`."""
+"""Prior from which the estimate is computed. docs/coverage.md has the measurements that determined this prior and
+`POOL_STRENGTHS`."""
 SKEPTICAL_PRIOR = IndependentCellPrior(probability=0.8, pull=0.0)
-"""Prior of the additional draws that widen the interval."""
+"""Prior of additional draws that only widen the interval."""
 UNPOOLED_DRAW_SHARE = 0.2
-"""Number of additional draws without a common pass rate, as a share of the draws with a common rate. If a sample has
-few or no errors, draws with a common rate rule out that a single category has many errors, although such a category
-would change a metric that averages categories."""
+"""Number of additional draws in which cells have separate pass rates, as a share of the draws with a common pass rate.
+If a sample contains few errors or none, draws with a common rate exclude the possibility that one category has many
+errors. Such a category would change a metric that averages categories."""
 SKEPTICAL_DRAW_SHARE = 0.3
-"""Number of draws with `SKEPTICAL_PRIOR` per draw with a common rate. They only widen the interval."""
+"""Number of additional draws with `SKEPTICAL_PRIOR`, as a share of the draws with a common pass rate."""
 MAX_PROBABILITY_RATIO = 1.5
 """Maximum ratio of two inclusion probabilities that are treated as equal."""
 _MIN_RATE = 1e-6
@@ -87,19 +88,19 @@ class Cells:
     pool: IntArray
     reviewed: IntArray
     passed: IntArray
-    """Number of reviewed items of the random sample that pass."""
+    """Number of passing items among the reviewed items of the random sample."""
     unreviewed: IntArray
     """Number of items without a human verdict."""
     inclusion_probability: FloatArray
     """Mean inclusion probability of the cell's items."""
     known_outside_sample: IntArray | None = None
-    """Number of items with a human verdict from outside the sample (`ItemStatus.is_selection_unknown`)."""
+    """Number of items with a human verdict that is not part of the sample (`ItemStatus.is_selection_unknown`)."""
     passed_outside_sample: IntArray | None = None
-    """Number of the items in `known_outside_sample` that pass."""
+    """Number of passing items in `known_outside_sample`."""
 
     @property
     def not_drawn(self) -> IntArray:
-        """Number of items that the sample did not draw and whose outcome the posterior estimates."""
+        """Number of items outside the sample. The posterior estimates how many of them pass."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
@@ -109,17 +110,18 @@ class Cells:
 @dataclass(frozen=True, slots=True)
 class PosteriorDraws:
     passes: IntArray
-    """Number of passing unreviewed items, (draws, cells). Evenly weighted metrics use the first `n_pooled` draws."""
+    """Number of passing unreviewed items, of shape (draws, cells). Metrics that weigh categories evenly use only the
+    first `n_pooled` draws."""
     mean_rate: FloatArray
     """Pass rate of each cell, averaged over the draws."""
     n_pooled: int
-    """Number of draws in which the cells of a pool have the common pass rate of the pool."""
+    """Number of draws in which the cells of a pool have a common pass rate."""
     n_estimated: int
-    """Number of draws whose mean is the estimate. The others only widen the interval."""
+    """Number of draws of which the estimate is the mean. All later draws only widen the interval."""
 
 
 def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -> PosteriorDraws:
-    """Draw the number of unreviewed items that pass. The result depends only on the arguments."""
+    """Draw the number of passing unreviewed items in each cell. The same arguments give the same draws."""
     generator = np.random.default_rng(seed)
     n_estimated = draws + round(UNPOOLED_DRAW_SHARE * draws)
     rates = np.empty((n_estimated + round(SKEPTICAL_DRAW_SHARE * draws), len(cells)))
@@ -135,8 +137,9 @@ def draw_posterior(cells: Cells, draws: int = DEFAULT_DRAWS, seed: int = SEED) -
 def _draw_pool_rates(
     cells: Cells, at: IntArray, ends: tuple[int, int, int], generator: np.random.Generator
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells of the pool). `at` contains the indexes of the pool's cells, and `ends`
-    the numbers of draws with a common rate, of these and the unpooled draws, and of all draws."""
+    """Draw pass rates of shape (draws, cells of the pool). `at` contains the indexes of the pool's cells. `ends`
+    contains three numbers of draws: those with a common rate, those from which the estimate is computed, and all
+    draws."""
     n_common, n_estimated, n_draws = ends
     reviewed, passed = cells.reviewed[at], cells.passed[at]
     if len(at) == 1:
@@ -154,7 +157,7 @@ def _draw_pool_rates(
 
 
 def _group_by_probability(probability: FloatArray) -> list[IntArray]:
-    """Group cells with similar inclusion probabilities, which together form one simple random sample."""
+    """Group cells with similar inclusion probabilities. The cells of a group together form one simple random sample."""
     groups: list[list[int]] = []
     for at in np.argsort(probability, kind="stable").tolist():
         if groups and probability[at] <= MAX_PROBABILITY_RATIO * probability[groups[-1][0]]:
@@ -165,7 +168,7 @@ def _group_by_probability(probability: FloatArray) -> list[IntArray]:
 
 
 def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray) -> FloatArray:
-    """Shift rates on the logit scale so that in each draw their mean, weighted by cell size, is `pooled`."""
+    """Shift the rates on the logit scale, so that their mean, weighted by cell size, is `pooled` in each draw."""
     if rates.shape[1] == 1:
         return pooled[:, np.newaxis]
     share = sizes / sizes.sum()
@@ -183,8 +186,8 @@ def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray
 def _draw_hierarchical_rates(
     reviewed: IntArray, passed: IntArray, draws: int, prior: IndependentCellPrior, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, and the
-    indicators of cells that are independent of the pool."""
+    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, and which
+    cells are independent of the pool."""
     step = np.pi / 2 / _GRID_POINTS
     angles = (np.arange(_GRID_POINTS) + 0.5) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
     mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
@@ -219,47 +222,49 @@ def _log_rising(base: FloatArray, count: IntArray) -> FloatArray:
 
 
 Stratum = tuple[str | None, ...]
-"""Stratum of an item in each random sample; None for a sample that could not draw the item."""
+"""Stratum of an item in each random sample, in order. It is None for a sample that cannot contain the item."""
 AutomaticOutcome = bool | str | None
-"""Automatic verdict of an item, or for other criteria the kind of its automatic answer (`classify_answer`)."""
+"""Automatic verdict of an item. For criteria other than pass and fail, the kind of the automatic answer
+(`classify_answer`)."""
 RunCategory = tuple[int, str]
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
-"""Result of the reviews of a drawn item. `not reviewed` means that no annotator has reached the item yet."""
+"""Result of the reviews of a drawn item. `not reviewed` means that no annotator has come to the item yet."""
 UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
-"""Outcomes of drawn items that annotators reached but left without a verdict."""
+"""Outcomes of drawn items to which annotators came without deciding on a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemStatus:
-    """Automatic and human verdict of an item, and how the item was selected for review."""
+    """Automatic and human verdict of an item, and how it was selected for review."""
 
     category: str
     automatic: AutomaticOutcome
-    """Automatic verdict or kind of answer, before any review; None if the item has none."""
+    """Automatic verdict or kind of answer, before any review; None if there is none."""
     human: bool | None = None
-    """Human verdict; for other criteria, whether the automatic answer is right. None if not decided."""
+    """Human verdict. For criteria other than pass and fail, whether the automatic answer is right. None if annotators
+    have not decided."""
     stratum: Stratum | None = None
-    """Stratum in each random sample; None if no sample could draw the item."""
+    """Stratum in each random sample; None if no sample can contain the item."""
     inclusion_probability: float = 0.0
     is_random: bool = False
-    """Whether the human verdict was given as part of a random sample. A human verdict from outside the sample counts
-    for its own item, but does not inform the estimate of unreviewed items."""
+    """Whether the human verdict was given as part of a random sample. A human verdict from outside the sample is used
+    for its own item, but not to estimate unreviewed items."""
     is_selection_unknown: bool = False
-    """Whether the human verdict was given outside the sample and it is unknown how such items were selected. The
-    posterior then treats the item like an unreviewed item, with the known verdict as a bound."""
+    """Whether the human verdict was given outside the sample, and it is unknown how the item was selected. The
+    posterior then treats the item as unreviewed, with the known verdict as a bound."""
     run_index: int = 0
     """Index of the item's run among the runs that are estimated together."""
     is_sample_reviewed: bool = False
-    """Whether a sample drew the item and an annotator reviewed it, with or without a decision."""
+    """Whether the item is in a sample and an annotator has reviewed it, with or without a decision."""
     context: str = ""
-    """Further property on which the right answer may depend (`describe_chain_contexts`), or empty."""
+    """Additional property on which the right answer may depend (`describe_chain_contexts`). May be empty."""
     sample_outcome: SampleOutcome | None = None
-    """Outcome of a drawn item; None if no sample drew the item."""
+    """Outcome of the item in a sample; None if it is in no sample."""
 
     @property
     def is_undecided(self) -> bool:
-        """Whether a sample drew the item, and annotators reached the item without deciding on it."""
+        """Whether the item is in a sample, and annotators came to the item without deciding on it."""
         return self.sample_outcome in UNDECIDED
 
     @property
@@ -277,7 +282,8 @@ class CellKey:
 
 
 def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str | None = None) -> str:
-    """Name a stratum of a queue file that extends another queue: `all, fail` or `all, fail, live_simple`."""
+    """Return the name of a stratum in a queue file that extends another queue: `all, fail` or `all, fail,
+    live_simple`."""
     words: dict[AutomaticOutcome, str] = {True: "pass", False: "fail", None: "none"}
     parts = (stratum or "all", words.get(automatic, str(automatic)), category)
     return ", ".join(part for part in parts if part is not None)
@@ -285,20 +291,21 @@ def format_stratum_name(stratum: str, automatic: AutomaticOutcome, category: str
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """Items of one or several runs. The items that the samples cover are grouped into cells."""
+    """Items of one or several runs. Items that a sample can contain are grouped into cells."""
 
     cell_keys: Sequence[CellKey]
     cells: Cells
     unreviewed: Sequence[Sequence[int]]
-    """For each cell, the positions of its items without a human verdict."""
+    """For each cell, the positions of its items without a human verdict in the list of all items."""
     unsampled: Sequence[int]
-    """Positions of the items without a human verdict that no sample could draw."""
+    """Positions of the items that have no human verdict and cannot be in a sample."""
     n_known: int
     n_random: int
 
 
 def build_population(statuses: Sequence[ItemStatus]) -> Population:
-    """Group items into cells. Items without an automatic outcome are ignored unless the sample contains such items."""
+    """Group items into cells. Items without an automatic verdict or answer are ignored, unless the sample contains such
+    items."""
     has_outcome = {status.automatic is not None for status in statuses if status.is_random} | {True}
     members: dict[CellKey, list[int]] = {}
     unsampled = []
@@ -341,11 +348,11 @@ class VarianceModel:
     cells: Cells
     posterior: PosteriorDraws
     weights: FloatArray
-    """For each cell, the increase of the metric if one more item passes."""
+    """For each cell, the increase of the metric if one more of the cell's items passes."""
     variance: float
 
     def compute_cell_variances(self, cells: Cells, steps: int = 0) -> FloatArray:
-        """Compute the variance of each cell after 0 to `steps` further reviews, of shape (cells, steps + 1)."""
+        """Compute the variance of each cell after 0, 1, ..., `steps` further reviews, of shape (cells, steps + 1)."""
         rate = self.posterior.mean_rate[:, np.newaxis]
         further = np.arange(steps + 1)
         unreviewed = np.maximum(cells.unreviewed[:, np.newaxis] - further, 0)
@@ -356,18 +363,19 @@ class VarianceModel:
 
 
 def allocate_reviews(model: VarianceModel, n_reviews: int) -> IntArray:
-    """Return the number of further reviews of each cell, in total `n_reviews` or all remaining items."""
+    """Return the number of further reviews for each cell. The total is `n_reviews`, or less if fewer items remain."""
     reductions, cell = _variance_reductions(model, n_reviews)
     return np.bincount(cell[:n_reviews][reductions[:n_reviews] > 0], minlength=len(model.cells))
 
 
 def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
-    """Return the number of further reviews until the interval has this half-width, or None if impossible."""
+    """Return the number of further reviews after which the interval has this half-width. Returns None if it cannot be
+    reached."""
     current = float(model.compute_cell_variances(model.cells).sum())
     target = (half_width / NORMAL_QUANTILE) ** 2
     if model.variance <= target:
         return 0
-    # The cells of a pool share the variance of its mean, which is assumed to shrink like the variances of the cells.
+    # The cells of a pool also share the variance of its mean. It is assumed to decrease like the cells' variances.
     scale = model.variance / current if current > 0 else 1.0
     reductions, _ = _variance_reductions(model, int(model.cells.unreviewed.sum()))
     reached = np.flatnonzero(scale * (current - np.cumsum(reductions)) <= target + 1e-15)
@@ -375,8 +383,9 @@ def count_needed_reviews(model: VarianceModel, half_width: float) -> int | None:
 
 
 def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int, half_width: float) -> int | None:
-    """Return the number of further reviews that a metric without a variance model needs. Further items are drawn like
-    the reviewed items, so the variance decreases like that of the mean of a finite population."""
+    """Return the number of further reviews for a metric without a variance model. It is assumed that further items
+    are drawn like the reviewed items, so that the variance decreases like the variance of the mean of a finite
+    population."""
     target, total = (half_width / NORMAL_QUANTILE) ** 2, reviewed + unreviewed
     if variance <= target:
         return 0
@@ -387,7 +396,7 @@ def count_needed_uniform_reviews(variance: float, reviewed: int, unreviewed: int
 
 
 def _variance_reductions(model: VarianceModel, max_reviews: int) -> tuple[FloatArray, IntArray]:
-    """Return the variance reduction of each further review, largest first, and the index of the cell of each review."""
+    """Return the variance reduction of each further review, largest first, and the index of the reviewed cell."""
     steps = int(min(max_reviews, model.cells.unreviewed.max(initial=0)))
     variances = model.compute_cell_variances(model.cells, steps)
     reductions = np.maximum(variances[:, :-1] - variances[:, 1:], 0.0)

@@ -1,8 +1,8 @@
 """Compare runs, or two sources of verdicts on one run, item by item.
 
-For two runs, the module tests the difference of the pass rates and lists the flips: items that one side passes and the
-other fails. For many runs, it ranks the runs and finds the hardest items and the upsets. An upset is an item that
-stronger runs fail and weaker runs pass.
+For two runs, the module tests the difference of the pass rates and lists the flips. A flip is an item that one run
+passes and the other run fails. For many runs, the module ranks the runs, and finds the hardest items and the upsets. An
+upset is an item that stronger runs fail and weaker runs pass.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 
 VerdictSource = Literal["official", "rule", "effective"]
 VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
-"""Sources of the compared verdicts. `effective` is the human verdict if there is one, else the automatic verdict."""
+"""Sources of verdicts that can be compared. `effective` is the human verdict if there is one, else the automatic
+verdict."""
 
 
 def choose_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
-    """Return `official` for a run with official verdicts, else `rule`, else `effective` for a run with judge verdicts
-    only. The arguments are numbers of verdicts."""
+    """Return `official` for a run with official verdicts, `rule` for a run with recomputed verdicts, else `effective`.
+    Runs that have only judge verdicts get `effective`. The arguments are numbers of verdicts."""
     return "official" if n_official else "rule" if n_recomputed else "effective"
 
 
@@ -40,16 +41,17 @@ class QuestionKey(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """An item with one source's verdict. It is a tuple, because a comparison of hundreds of runs has many of them."""
+    """An item with the verdict of one source. The class is a tuple, because a comparison of hundreds of runs has many
+    outcomes."""
 
     item: int
     question_key: QuestionKey
     group: str | None
     question: str
-    """Question on one line, shortened; empty without the dataset."""
+    """Question in one line, shortened; empty without the dataset."""
     verdict: bool | None
     error_type: str | None
-    """Error type from the source; None if there is none."""
+    """Error type of the source's verdict; None if there is none."""
     first_difference: str | None
     """First difference from the golden answer. Passing items may have a first difference too."""
     prediction_hash: str
@@ -62,7 +64,7 @@ class AlignedItem:
 
     question_key: QuestionKey
     outcomes: tuple[ItemOutcome | None, ...]
-    """Outcome in each run; None for runs without the item."""
+    """Outcome in each run; None for a run without the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class AlignedRuns:
     items: list[AlignedItem]
     generations: tuple[str, ...]
     n_other_question: int
-    """Number of question keys under which the runs contain different questions. Each question is a separate item."""
+    """Number of question keys that belong to different questions in different runs. Each question is a separate
+    item."""
 
     @property
     def complete_items(self) -> list[AlignedItem]:
@@ -84,8 +87,9 @@ class AlignedRuns:
 
 
 def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
-    """Match items that have the same key and question. Repeated items of a run are matched in order. The versions of
-    runs may differ, and so may their benchmarks: a log of another program can contain BFCL items."""
+    """Match the items of runs that have the same key and question. If a run contains an item several times, the
+    occurrences are matched in order. If the runs have different benchmark versions, the version is ignored. If the runs
+    have different benchmarks, the benchmark is ignored, because a log of another program can contain BFCL items."""
     question_keys = {outcome.question_key for run in runs for outcome in run}
     generations = tuple(dict.fromkeys(outcome.question_key.generation for run in runs for outcome in run))
     ignored = {"generation": ""} if len(generations) > 1 else {}
@@ -102,8 +106,7 @@ def align_runs(runs: Sequence[Sequence[ItemOutcome]]) -> AlignedRuns:
         n_seen: Counter[tuple[QuestionKey, str]] = Counter()
         for outcome in run:
             key = match_keys[outcome.question_key]
-            # An item of a run without the dataset has no question text. If the key has only one question, the item
-            # belongs to it.
+            # Without the dataset, an item has no question text. It is matched if the key has only one question.
             question = outcome.question or (next(iter(questions[key])) if len(questions[key]) == 1 else "")
             nth = n_seen[key, question]
             n_seen[key, question] += 1
@@ -134,7 +137,7 @@ class Flip:
 
     @property
     def same_prediction(self) -> bool:
-        """Whether the predictions are equal, so that the verdict or the golden answer makes the difference."""
+        """Whether both sides have the same prediction. The verdicts or the golden answers then cause the flip."""
         return bool(self.a.prediction_hash) and self.a.prediction_hash == self.b.prediction_hash
 
     @property
@@ -164,8 +167,8 @@ def find_flips(items: Iterable[AlignedItem]) -> list[Flip]:
 
 
 def explain_outcome(outcome: ItemOutcome) -> str:
-    """Explain the outcome of an item. For a failing item, return its first difference or error type; for a passing
-    item, a difference that the verdict tolerates, or an empty text."""
+    """Explain the outcome of an item. For a failing item, return its first difference or its error type. For a passing
+    item, return a difference that the verdict allows, or an empty text."""
     if outcome.verdict:
         return f"passes with {outcome.first_difference}" if outcome.first_difference else ""
     return outcome.first_difference or outcome.error_type or UNKNOWN_FAILURE
@@ -179,7 +182,7 @@ _BISECTION_STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """Numbers of items by the verdicts of both sides. Items without two verdicts are excluded."""
+    """Numbers of items by the verdicts of A and B. Items without a verdict of both are excluded."""
 
     both_pass: int = 0
     both_fail: int = 0
@@ -203,7 +206,8 @@ class PairedCounts:
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Pass rate of A minus pass rate of B, from -1 to 1. All fields are None without items."""
+    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval. All fields are None if there are
+    no items."""
 
     value: float | None
     low: float | None
@@ -213,7 +217,7 @@ class RateDifference:
 
 
 def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
-    """Count the pairs of verdicts (A's, B's), one pair per item."""
+    """Count the pairs of verdicts (verdict of A, verdict of B). There is one pair per item."""
     counts = Counter(verdicts)
     return PairedCounts(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
@@ -227,8 +231,8 @@ def compute_difference(counts: PairedCounts) -> RateDifference:
 
 
 def mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1. The tail is
-    computed in integers, so there are no rounding errors."""
+    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1. Integer
+    arithmetic avoids rounding errors."""
     flips, fewer = only_a + only_b, min(only_a, only_b)
     term = tail = 1
     for at in range(fewer):
@@ -238,13 +242,15 @@ def mcnemar_p_value(only_a: int, only_b: int) -> float:
 
 
 def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the 95 % interval (low, high): the differences that the score test does not reject. `n` must not be 0."""
+    """Compute the 95 % interval (low, high) of the difference. It contains the differences that the score test does not
+    reject. `n` must not be 0."""
     value = (only_a - only_b) / n
     return _interval_end(only_a, only_b, n, value, -1.0), _interval_end(only_a, only_b, n, value, 1.0)
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic, standard normal if the difference is `delta`, where -1 < delta < 1."""
+    """Compute Tango's score statistic for the difference `delta`, where -1 < delta < 1. It is standard normal if
+    `delta` is the true difference."""
     variance = n * (2 * _constrained_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
@@ -253,15 +259,16 @@ def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
 
 
 def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Return the most likely share of items that only B passes, given the difference (Tango 1998, equation 7)."""
+    """Return the maximum likelihood estimate of the share of items that only B passes, given the difference (Tango
+    1998, equation 7)."""
     a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
     c = -only_b * delta * (1 - delta)
     return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
 
 
 def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
-    """Find by bisection the difference at which the test begins to reject, between `inside` (the estimate) and
-    `outside` (the largest possible difference)."""
+    """Find an end of the interval by bisection. `inside` is the estimated difference, and `outside` the smallest or
+    largest possible difference."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
@@ -273,18 +280,19 @@ def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: floa
 
 @dataclass(frozen=True, slots=True)
 class ComparisonGroup:
-    """Counts of the pairs of one category, or of all pairs of items."""
+    """Compared pairs of items of one category, or of all categories."""
 
     category: str | None
     counts: PairedCounts
     difference: RateDifference
     n_pairs: int
-    """Number of pairs; more than `counts.n` if a side has no verdict on some items."""
+    """Number of pairs of items. It is larger than `counts.n` if some pairs have no verdict on one side."""
     n_verdicts: tuple[int, int]
-    """(number of pairs with a verdict of A, number of pairs with a verdict of B)"""
+    """(number of pairs with a verdict of A, number of pairs with a verdict of B)."""
 
     def is_comparable(self, a: VerdictSource, b: VerdictSource) -> bool:
-        """Whether the rates may be compared: not if only some items, which are no random sample, were recomputed."""
+        """Whether the pass rates can be compared. This is not possible if only some items have recomputed verdicts,
+        because these items are not a random sample."""
         return all(
             source != "rule" or n_verdicts == self.n_pairs
             for source, n_verdicts in zip((a, b), self.n_verdicts, strict=True)
@@ -298,12 +306,13 @@ class RunComparison:
     """Categories that have pairs, in dataset order."""
     flips: list[Flip]
     n_unmatched: tuple[int, int]
-    """(number of items of A that B does not have, number of items of B that A does not have)"""
+    """(number of items of A without a partner in B, number of items of B without a partner in A)."""
     n_other_question: int
-    """Number of question keys with different questions. Their items may also be unmatched."""
+    """Number of question keys that belong to different questions in A and B. Items with these keys may have no
+    partner."""
     generations: tuple[str, ...]
     has_grouped_items: bool
-    """Whether items share a conversation. The test then underestimates the uncertainty."""
+    """Whether several items belong to the same conversation. The test then underestimates the uncertainty."""
 
 
 def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunComparison:
@@ -373,7 +382,8 @@ COMPLETE_CATEGORIES = "complete categories"
 def combine_complete_categories(
     comparison: RunComparison, a: VerdictSource, b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the categories with comparable rates. Return None if all categories are comparable, or none is."""
+    """Combine the categories whose pass rates can be compared. Returns None if this is true of all categories or of
+    none."""
     groups = [group for group in comparison.categories if group.is_comparable(a, b)]
     if not groups or len(groups) == len(comparison.categories):
         return None
@@ -386,7 +396,8 @@ def combine_complete_categories(
 
 
 def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
-    """List all items, the complete categories together (if some are not complete), and each category."""
+    """List the rows of the table: all items, then the comparable categories combined (if some categories are not
+    comparable), then each category."""
     complete = combine_complete_categories(comparison, a, b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
@@ -426,10 +437,10 @@ def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) 
 class RankedRun:
     run: int
     rank: int
-    """Rank from 1; runs with the same rate have the same rank."""
+    """Rank, from 1. Runs with the same pass rate have the same rank."""
     passed: int
     known: int
-    """Number of items with verdicts of all runs or, without such items, with a verdict of this run."""
+    """Number of items with verdicts of all runs. If there are none, number of items with a verdict of this run."""
 
     @property
     def rate(self) -> float | None:
@@ -444,7 +455,7 @@ class MatrixItem:
     passing: int
     known: int
     upset_score: float
-    """How much stronger the failing runs are than the passing runs (`compute_upset_score`)."""
+    """Result of `compute_upset_score`: how much stronger the failing runs are than the passing runs."""
 
     @property
     def failing(self) -> int:
@@ -455,11 +466,12 @@ class MatrixItem:
 class RunMatrix:
     ranking: list[RankedRun]
     items: list[MatrixItem]
-    """Items by share of passing runs, smallest first, then by number of verdicts, largest first."""
+    """Items, sorted by share of passing runs (smallest first), then by number of verdicts (largest first)."""
     n_shared: int
-    """Number of items with verdicts of all runs. These items determine the ranking; without any, all items do."""
+    """Number of items with verdicts of all runs. The ranking is computed from these items or, if there are none, from
+    all items."""
     n_other_question: int
-    """Number of question keys under which the runs contain different questions."""
+    """Number of question keys that belong to different questions in different runs."""
     generations: tuple[str, ...]
 
     @property
@@ -482,7 +494,8 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate, equal ones in their order. `verdicts`: a row per item, a verdict per run."""
+    """Rank runs by pass rate. Runs with the same pass rate keep their order. `verdicts` has a row for each item, with
+    the verdict of each run."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])
@@ -500,9 +513,9 @@ def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: di
 
 
 def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than the passing runs. `passing` contains the sorted
-    pass rates of the passing runs, `failing` the pass rates of the failing runs. The score is the Mann-Whitney U as a
-    standard score (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all fail."""
+    """Compute how much stronger the failing runs of an item are than its passing runs. `passing` contains the sorted
+    pass rates of the passing runs, `failing` those of the failing runs. The score is the Mann-Whitney U statistic as a
+    standard score (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all runs fail."""
     n, m = len(passing), len(failing)
     if not n or not m:
         return 0.0

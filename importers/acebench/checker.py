@@ -266,10 +266,11 @@ def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) 
 
 
 def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
-    """Check that a special reply contains the required phrase and the names and values in `golden`.
+    """Check that a special reply contains the required phrase and the words that its category requires.
 
-    `golden` is `{api: [missing parameters]}` for `special_incomplete`, `{parameter: [wrong values]}` for
-    `special_error_param`, and an unused sentence for `special_irrelevant`.
+    For `special_incomplete`, `golden` is `{api: [missing parameters]}`, and the reply must contain all of these words.
+    For `special_error_param`, it is `{parameter: [wrong values]}`, and the reply must contain the values. For
+    `special_irrelevant`, it is not used.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]

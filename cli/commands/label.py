@@ -169,7 +169,7 @@ def _check_target(detail: ItemDetail, target: str) -> None:
         raise UsageError(f"invalid target {target!r}: choose {ADDRESS_FORMS}")
     pairs = Counter(pair.turn for pair in detail.item.pairs)
     try:
-        check_target(target, detail.row.id, max([detail.item.n_turns, *(turn + 1 for turn in pairs)]), pairs)
+        check_target(target, detail.row.id, detail.item.n_turns, pairs)
     except ValueError as error:
         raise CommandError(str(error)) from None
 

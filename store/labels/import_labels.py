@@ -307,7 +307,7 @@ class _ItemFinder:
         """
         item = self._find_item(review)
         if item.matches_hashes_of(review):
-            item.check_target(review.annotation.target)
+            check_target(review.annotation.target, item.key.id, item.n_turns, item.pairs)
         return item
 
     def _find_item(self, review: ImportedReview) -> _StoredItem:
@@ -342,16 +342,13 @@ class _StoredItem:
         """Return whether the item has the reviewed prediction and golden answer. A missing hash counts as equal."""
         return review.prediction_hash in ("", self.prediction_hash) and review.golden_hash in ("", self.golden_hash)
 
-    def check_target(self, target: str) -> None:
-        """Raise ValueError for a turn or call that the item does not have."""
-        check_target(target, self.key.id, max([self.n_turns, *(turn + 1 for turn in self.pairs)]), self.pairs)
-
 
 def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -> None:
     """Raise ValueError if an item with these turns and call pairs (number by turn, from 0) lacks the target."""
     part = parse_address(target)
     if part is None:
         return
+    n_turns = max([n_turns, *(turn + 1 for turn in pairs)])
     if part.turn >= n_turns:
         raise ValueError(f"target {target} does not exist: {item_id} has {format_count(n_turns, 'turn')}")
     calls = pairs[part.turn]

@@ -47,11 +47,8 @@ _RUN_TYPES: dict[str, tuple[type, ...]] = {
     "tags": (list,), "dataset": (str, _NONE), "needs_dataset": (bool,),
 }  # fmt: skip
 _SOURCE_TYPES: dict[str, tuple[type, ...]] = {
-    "path": (str,),
-    "kind": (str,),
-    "size": (int,),
-    "mtime_ns": (int,),
-    "hash": (str,),
+    **dict.fromkeys(("path", "kind", "hash"), (str,)),
+    **dict.fromkeys(("size", "mtime_ns"), (int,)),
 }
 _ISSUE_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("file", "what", "severity"), (str,)),

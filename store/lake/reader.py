@@ -317,12 +317,9 @@ def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> No
     connection.execute("USE store")
     connection.execute(read_schema())
     connection.execute("CREATE SCHEMA internal")
-    for old, new in (
-        ("item_rows", "internal.no_items"),
-        ("functions", "internal.no_functions"),
-        ("import_issues", "internal.search_issues"),
-    ):
-        connection.execute(f"CREATE TABLE {new} AS SELECT * FROM {old} LIMIT 0; DROP TABLE {old}")
+    for name, empty in _TABLES.items():
+        table = "item_rows" if name == "items" else name
+        connection.execute(f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}")
     runs = [contents.runs[number] for number in sorted(contents.runs)]
     build = digest("".join(run.build for run in runs))
     connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")

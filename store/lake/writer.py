@@ -121,9 +121,8 @@ class LakeWriter:
         """Write the rows of a query to the lake, if there are any."""
         number = folder.rpartition("=")[2] if "=" in folder else "index"
         path = self._scratch / f"{number}.{table}"
-        if (
-            table == "items" and number != "index"
-        ):  # how a run is encoded must not depend on the other runs of the store
+        if table == "items" and number != "index":
+            # The encoding of a run must not depend on the other runs of the store.
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
             query = "FROM copied ORDER BY item"
         count = self.connection.execute(

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from fcreview.model.address import WHOLE_TARGETS
-from fcreview.model.decision import is_stale
 from fcreview.model.json_value import parse_json
 from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, ItemKey
 from fcreview.model.verdict import DECISIVE_STEP, DISPUTED, SCORING_ORDER, same_verdict
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from fcreview.model.review import Event
-    from fcreview.store.queues.queue_file import QueueItem
     from fcreview.store.reviews.review_index import EventIndex
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
@@ -456,7 +454,7 @@ def find_sample_outcomes(
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
         keys = sampled_keys(queue)
-        verdicts = [_current_verdicts(item, events) for item in queue.items]
+        verdicts = [events.current_verdicts(item.key, item.prediction_hash, item.golden_hash) for item in queue.items]
         for at in _find_reached_items(queue, verdicts):
             is_unsure = any(each.verdict == UNSURE for each in verdicts[at])
             outcomes[keys[at]] = decisions.get(keys[at], "unsure" if is_unsure else "skipped")
@@ -481,17 +479,3 @@ def _find_reached_items(queue: QueueFile, verdicts: Sequence[Sequence[Event]]) -
                 last = position
         reached.update(share.order[:last])
     return reached
-
-
-def _current_verdicts(item: QueueItem, events: EventIndex) -> list[Event]:
-    """Return the individual reviews with a verdict on an item or its parts that are neither stale nor retracted."""
-    hashes = item.prediction_hash, item.golden_hash
-    return [
-        event
-        for event in events.events_on(item.key, *hashes)
-        if event.verdict is not None
-        and not event.presentation
-        and not event.bulk
-        and (event.event, event.annotator) not in events.retracted
-        and not is_stale(event, *hashes)
-    ]

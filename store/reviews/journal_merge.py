@@ -104,8 +104,7 @@ def plan_journal_merge(
         double = next((each.stem for each in paths[:at] if is_same_filename(each.stem, path.stem)), None)
         if double is not None:
             raise MergeError(f"{other.root} has annotators {double!a} and {path.stem!a}, which differ in case only")
-    sources = {path.stem: [path] for path in paths}
-    return JournalMerge([_plan_copy(workspace, other, each, user, include_own) for each in sources.values()], user)
+    return JournalMerge([_plan_copy(workspace, other, [path], user, include_own) for path in paths], user)
 
 
 def plan_team_merge(workspace: Workspace, user: str) -> JournalMerge:

@@ -260,16 +260,19 @@ class EventIndex:
 
     def find_review_queues(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> set[str]:
         """Return the names of the queues from which annotators gave their current individual verdicts on an item."""
-        return {
-            event.queue
+        return {event.queue for event in self.current_verdicts(key, prediction_hash, golden_hash) if event.queue}
+
+    def current_verdicts(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
+        """Return the individual reviews with a verdict on an item or its parts that are neither stale nor retracted."""
+        return [
+            event
             for event in self.events_on(key, prediction_hash, golden_hash)
-            if event.queue
-            and event.verdict is not None
+            if event.verdict is not None
             and not event.presentation
             and not event.bulk
             and (event.event, event.annotator) not in self.retracted
             and not is_stale(event, prediction_hash, golden_hash)
-        }
+        ]
 
     def opinions_of_annotator(
         self, key: ItemKey, annotator: str, prediction_hash: str = "", golden_hash: str = "", presentation: int = 1

@@ -85,8 +85,6 @@ class TeamSync:
 
     def _exchange_lines(self, exchange: Exchange) -> str:
         """Send and receive lines. If that fails, return the reason; the next attempt then connects again."""
-        from fcreview.store.team.sync import fetch_queues
-
         try:
             if exchange.server is None:
                 fetch_queues(exchange.connect(), self._workspace)
@@ -156,16 +154,9 @@ def compare_runs(own: list[tuple[str, int, str, str]], others: list[RunDigest], 
         digests = mine.get(other.run)
         if other.annotator == annotator or digests is None:
             continue
-        different = [
-            name
-            for name, here, there in zip(
-                ("number of items", "golden answers", "predictions"),
-                digests,
-                (other.n_items, other.golden, other.predictions),
-                strict=True,
-            )
-            if here != there
-        ]
+        theirs = (other.n_items, other.golden, other.predictions)
+        pairs = zip(("number of items", "golden answers", "predictions"), digests, theirs, strict=True)
+        different = [name for name, here, there in pairs if here != there]
         if different:
             problems.append(f"{other.annotator} has another version of {other.run}: {', '.join(different)}")
     return problems

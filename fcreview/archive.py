@@ -1,6 +1,7 @@
 """Read ZIP archives whose members are compressed with Deflate or Zstandard, such as the logs of Inspect.
 
-Importers and the store both read members, and neither may import the other. This module opens no files.
+This is a separate module because both importers and the store read members, and they must not import each other. The
+module opens no files.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ if TYPE_CHECKING:
     from zipfile import ZipFile, ZipInfo
 
 SIGNATURE = b"PK\x03\x04"
-"""First bytes of an archive with members."""
+"""First bytes of an archive that has at least one member."""
 MAX_RECORD_BYTES = 64 << 20
 
 
 class ArchiveError(ValueError):
-    """Raised for an archive or a member that cannot be read. The message is the reason."""
+    """Raised for an archive or a member that cannot be read. The message states the reason."""
 
 
 def open_archive(file: BinaryIO) -> ZipFile:
-    """Open an archive. Raises ArchiveError if the file is not an archive or its directory is damaged."""
+    """Open an archive. Raises ArchiveError if the file is not a ZIP archive or is damaged."""
     try:
         return zip_library().ZipFile(file)  # type: ignore[no-any-return]
     except Exception as error:
@@ -37,13 +38,13 @@ def open_member(archive: ZipFile, member: ZipInfo) -> MemberReader:
 
 
 class MemberReader:
-    """Reads the decompressed bytes of one member. All errors of the compression library become ArchiveError."""
+    """Reader of the decompressed bytes of one member. All errors of the compression library become ArchiveError."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes, and no bytes at the end of the member."""
+        """Return up to `size` bytes. At the end of the member, return no bytes."""
         try:
             data: bytes = self._stream.read(size)
         except Exception as error:
@@ -52,7 +53,8 @@ class MemberReader:
 
 
 def read_record(file: BinaryIO, offset: int) -> bytes:
-    """Return the decompressed member that begins at a byte of an archive. Raises ArchiveError."""
+    """Return the decompressed content of the member at `offset`, in bytes from the start of the archive. Raises
+    ArchiveError."""
     archive = open_archive(file)
     member = next((each for each in archive.infolist() if each.header_offset == offset), None)
     if member is None:
@@ -62,8 +64,8 @@ def read_record(file: BinaryIO, offset: int) -> bytes:
 
 
 def read_first_member(file: BinaryIO, name: bytes, limit: int) -> bytes | None:
-    """Return the first member if it has this name, without reading the archive's directory. Returns None if it has
-    another name, if it is larger than `limit` bytes, or if it cannot be read this way."""
+    """Return the content of the first member if it has this name, without reading the archive's directory. Returns None
+    if the member has another name, is larger than `limit` bytes, or cannot be read this way."""
     header = file.read(30)
     if len(header) < 30 or not header.startswith(SIGNATURE):
         return None
@@ -99,7 +101,8 @@ def _decompress(data: bytes, method: int, limit: int) -> bytes | None:
 
 
 def zip_library() -> Any:
-    """Return a `zipfile` module that reads Zstandard members. The standard library's does from Python 3.14 on."""
+    """Return a `zipfile` module that can read Zstandard. The module of the standard library can do this from Python
+    3.14 on."""
     if sys.version_info >= (3, 14):
         import zipfile
     else:

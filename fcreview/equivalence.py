@@ -1,13 +1,13 @@
-"""Parse and apply equivalence rules, which accept argument values that the benchmark's own comparison rejects.
+"""Parse and apply equivalence rules, by which argument values are accepted that the benchmark itself rejects.
 
-A rule is written `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON, or a bare word, which is
-a string. The kinds:
+A rule has the form `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON, or a word without
+quotation marks, which is a string. The kinds are:
 
 * `number-equal`: numbers of different types are equal, such as 5.0 and 5.
 * `default-omittable`: an argument may be omitted if its documented default is the golden value.
 * `ignore-case`: strings that differ only in case are equal.
 * `power-notation`: `x^2` equals `x**2`.
-* `accept VALUE for VALUE`: the first value is accepted for the second, golden one.
+* `accept PREDICTED for GOLDEN`: the predicted value is accepted in place of the golden value.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ _SCOPE_FIELDS = {"in": "argument", "of": "function", "on": "benchmark"}
 
 
 class ErrataError(FcreviewError):
-    """Raised for an invalid errata file or equivalence rule. The message states the place and the reason."""
+    """Raised for an invalid errata file or equivalence rule. The message states the location and the reason."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """An equivalence rule. Rules with the same text are equal: `accept 1 for 0` differs from `accept 1.0 for 0`."""
+    """Equivalence rule. Two rules are equal if their texts are equal, so `accept 1 for 0` differs from `accept 1.0 for
+    0`."""
 
     kind: str
     benchmark: str = ""
-    """Name of the benchmark that the rule is limited to, as in `--format`; empty for all."""
+    """Name of the benchmark to which the rule is limited, a value of `--format`. If empty, the rule applies to all."""
     function: str = ""
     argument: str = ""
     given: Any = None
@@ -72,7 +73,8 @@ class EquivalenceRule:
         return self.kind + values + "".join(scope)
 
     def as_json(self) -> dict[str, Any]:
-        """Return {rule, benchmark, function, argument, who, date}; an `accept` rule also has given and wanted."""
+        """Return the fields {rule, benchmark, function, argument, who, date}, and for an `accept` rule also {given,
+        wanted}."""
         values = asdict(self)
         values["rule"] = values.pop("kind")
         if self.kind != "accept":
@@ -81,7 +83,7 @@ class EquivalenceRule:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> EquivalenceRule:
-        """Build from the result of `as_json`. Raises ErrataError if a field is missing or has the wrong type."""
+        """Build a rule from the result of `as_json`. Raises ErrataError if a field is missing or has the wrong type."""
         kind = raw.get("rule")
         if not isinstance(kind, str) or kind not in RULE_KINDS:
             raise ErrataError(f"unknown rule {kind!r} (known: {', '.join(RULE_KINDS)})")
@@ -133,7 +135,8 @@ def _parse_value(rest: str, rule_text: str) -> tuple[Any, str]:
 
 
 def _format_value(value: Any) -> str:
-    """Format a value so that `_parse_value` returns it: a bare word if possible, else JSON."""
+    """Format a value so that `_parse_value` can parse it: as a word without quotation marks if possible, else as
+    JSON."""
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str) and value and " " not in value and not any(c in '"\\' for c in value):
         return value if not _is_json(value) and value.isprintable() else text
@@ -151,12 +154,12 @@ def _is_json(word: str) -> bool:
 _MAX_DEPTH = 50
 _POWER_OPERATOR = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
 _OMITTED = ""
-"""Accepted value that marks a field of an object as one that may be omitted."""
+"""Value in a list of accepted values that means that the field may be omitted."""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
-    """Whether a predicted value equals the golden value, exactly or under one of the rules, at every level of nesting.
-    A field of a golden object is either a value or a list of accepted values."""
+    """Whether a predicted value equals the golden value, exactly or by one of the rules. Nested values are compared in
+    the same way. A field of a golden object is either a value or a list of accepted values."""
     if is_same_value(wanted, given) or any(_accepts(rule, wanted, given) for rule in rules):
         return True
     if depth >= _MAX_DEPTH:
@@ -177,7 +180,8 @@ def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, dep
 
 
 def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted: Sequence[Any]) -> bool:
-    """Whether a rule allows omitting an argument, because its documented default is one of the accepted values."""
+    """Whether the rules allow omitting an argument: one of them is `default-omittable`, and the documented default is
+    an accepted value."""
     if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
         return False
     default_text = str(parameter.default).casefold()
@@ -192,7 +196,7 @@ _NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
 def _accepts(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
-    """Whether the rule accepts a predicted value for a golden value, without looking at nested values."""
+    """Whether a rule itself accepts a predicted value for a golden value. Nested values are not examined."""
     are_strings = isinstance(wanted, str) and isinstance(given, str)
     match rule.kind:
         case "number-equal":

@@ -1,11 +1,11 @@
 """Read, write and combine errata files. An errata file is JSON Lines: a header, a line for each corrected golden
 answer, and a line for each equivalence rule.
 
-The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. An entry has
-`"kind": "golden"`, a rule has `"kind": "rule"`.
+The header is `{"format": "fcreview-errata", "version": 1, "date", "who", "goldens", "rules", "digest"}`. The line of a
+corrected golden answer has `"kind": "golden"`, and the line of a rule has `"kind": "rule"`.
 
-The digest (BLAKE2b, 32 bytes, as hex) covers the header without the field `digest` and all bytes after the header. It
-reveals accidental and manual changes, but does not prove who wrote the file. To prove the author, sign the file with
+The digest (BLAKE2b, 32 bytes, as hex) is computed from the header without the field `digest` and from all bytes after
+the header. It reveals changes to the file, but does not prove who wrote it. To prove the author, sign the file with
 another tool.
 """
 
@@ -28,7 +28,7 @@ ErrataKey = tuple[str, str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Official verdicts of the available runs on an item. They were computed with the old golden answer."""
+    """Official verdicts of the available runs on an item, computed with the golden answer before its correction."""
 
     runs: int = 0
     passed: int = 0
@@ -37,7 +37,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ErrataEntry:
-    """A corrected golden answer, with the reasons and the annotators who decided on it."""
+    """Corrected golden answer, with the reasons for the correction and the annotators who decided on it."""
 
     benchmark: str
     generation: str
@@ -46,7 +46,7 @@ class ErrataEntry:
     id: str
     question_hash: str
     old: Any
-    """Golden answer in the dataset; any JSON."""
+    """Golden answer in the dataset, as JSON."""
     new: Any
     question: str = ""
     reasons: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class ErrataEntry:
     decided_by: str = ""
     """How the correction was decided: `adjudication`, `unanimous` or `majority`."""
     file: str = ""
-    """Dataset file that contains the golden answer, as information for the maintainers of the dataset."""
+    """Dataset file that contains the golden answer. It is information for the maintainers of the dataset."""
     title: str = ""
     """Display name of the benchmark, such as `BFCL V1`."""
     evidence: Evidence = field(default_factory=Evidence)
@@ -66,14 +66,15 @@ class ErrataEntry:
         return self.benchmark, self.generation, self.language, self.category, self.id
 
     def as_json(self) -> dict[str, Any]:
-        """Return all fields but `line`: `{"kind": "golden", "benchmark", ..., "evidence": {"runs", ...}}`."""
+        """Return all fields except `line`: `{"kind": "golden", "benchmark", ..., "evidence": {"runs", ...}}`."""
         values = {"kind": "golden", **asdict(self)}
         del values["line"]
         return values
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], line: int) -> ErrataEntry:
-        """Build from the result of `as_json`. Raises ErrataError if a required field is missing or not a string."""
+        """Build an entry from the result of `as_json`. Raises ErrataError if a required field is missing or not a
+        string."""
         texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
         missing = [name for name in _REQUIRED_FIELDS if name not in (texts if name in _STRING_FIELDS else raw)]
         if missing:
@@ -101,8 +102,8 @@ def _select_strings(value: Any) -> tuple[str, ...]:
 
 
 def hash_question(messages: Iterable[Message]) -> str:
-    """Hash the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text], ...]`. The hash
-    is the same in every run, because it does not cover the system message of the benchmark's runner."""
+    """Return a hash of the user messages that open the turns: BLAKE2b (8 bytes, as hex) of the JSON `[[turn, text],
+    ...]`. It is the same in every run, because it does not include the system message of the benchmark's runner."""
     opening = [[one.turn, one.content] for one in messages if one.role == "user" and one.step == -1]
     return json_hash(opening, 8)
 
@@ -116,7 +117,7 @@ FORMAT, VERSION = "fcreview-errata", 1
 
 @dataclass(frozen=True, slots=True)
 class Errata:
-    """Corrected golden answers and equivalence rules that apply to an import. Small and picklable."""
+    """Corrected golden answers and equivalence rules for an import. The object is small and picklable."""
 
     entries: dict[ErrataKey, ErrataEntry] = field(default_factory=dict)
     rules: tuple[EquivalenceRule, ...] = ()
@@ -126,8 +127,8 @@ class Errata:
     path: str = ""
 
     def for_benchmark(self, benchmark: str, *, rules: bool = True) -> Errata | None:
-        """Select the entries for a benchmark and, with `rules`, its equivalence rules. Returns None if there are none.
-        The digest of the result covers only the selected part."""
+        """Select the entries and (with `rules`) the equivalence rules for a benchmark. Returns None if there are
+        neither. The digest of the result is computed only from the selected entries and rules."""
         entries = {key: one for key, one in self.entries.items() if one.benchmark == benchmark}
         selected_rules = tuple(rule for rule in self.rules if rules and rule.benchmark in ("", benchmark))
         if not entries and not selected_rules:
@@ -136,7 +137,7 @@ class Errata:
         return Errata(entries, selected_rules, _hash(body), self.date, self.who, self.path)
 
     def with_rules(self, *rules: EquivalenceRule) -> Errata:
-        """Return a copy with further rules. It has a new digest and no date or author."""
+        """Return a copy with additional rules. The copy has a new digest, and no date or author."""
         combined = tuple(dict.fromkeys([*self.rules, *rules]))
         body = b"".join(_serialize_lines([*self.entries.values()], combined))
         return Errata(self.entries, combined, _hash(body), path=self.path)
@@ -151,8 +152,9 @@ def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
 
 
 def parse_errata(raw: bytes, name: str = "") -> Errata:
-    """Parse the content of an errata file. `name` is the file's name, for messages. Raises ErrataError, with the line
-    number, if the content has a different format, was changed, or contains an item twice."""
+    """Parse the content of an errata file. `name` is the name of the file in messages. Raises ErrataError if the
+    content has a different format, was changed, or contains an item twice. The message has the line number if one line
+    is at fault."""
     first, _, body = raw.partition(b"\n")
     header = _parse_object(first, f"{name}:1")
     if header.get("format") != FORMAT or header.get("version") != VERSION:
@@ -184,12 +186,13 @@ def parse_errata(raw: bytes, name: str = "") -> Errata:
 
 
 def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
-    """Return the rules of a workspace as lines of an errata file."""
+    """Return equivalence rules as lines of an errata file."""
     return b"".join(_serialize_lines([], rules))
 
 
 def parse_rules(raw: bytes, name: str) -> list[EquivalenceRule]:
-    """Parse the result of `serialize_rules`. Raises ErrataError with the file's `name` if a line is not a rule."""
+    """Parse the result of `serialize_rules`. Raises ErrataError if a line is not a rule. `name` is the name of the file
+    in the message."""
     rules = []
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip():
@@ -234,18 +237,20 @@ class MergedErrataFile:
     """Result of combining two sets of errata with `combine_errata`."""
 
     content: bytes | None
-    """Content of the combined file; None if the other errata add nothing."""
+    """Content of the combined file; None if the other errata contain nothing new."""
     n_new: int
-    """Number of corrections that only the other errata have."""
+    """Number of corrections that are only in the other errata."""
     n_known: int
-    """Number of corrections that both errata have. Their reasons and annotators are combined."""
+    """Number of corrections that are in both errata. Their reasons and annotators are combined."""
     n_new_rules: int
     conflicts: tuple[ErrataKey, ...]
-    """Items with different corrections, questions or old golden answers in the two errata. Your own entry is kept."""
+    """Items with different corrections, questions or old golden answers in the two errata. For these items, the
+    combined file contains the entry from your own errata."""
 
 
 def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
-    """Combine two sets of errata. Swapping them gives the same result except for conflicts and order."""
+    """Combine two sets of errata. If `own` and `other` are swapped, only the order and the entries of conflicting items
+    change."""
     entries = dict(own.entries)
     n_new, n_known, conflicts = 0, 0, []
     for key, entry in other.entries.items():
@@ -269,7 +274,7 @@ def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
 
 
 def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
-    """Whether both entries correct the same golden answer to the same question in the same way."""
+    """Whether two entries have the same question, the same old and the same new golden answer."""
     return all(
         canonical_json(getattr(first, name)) == canonical_json(getattr(second, name))
         for name in ("question_hash", "old", "new")
@@ -277,7 +282,7 @@ def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
 
 
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
-    """Combine the reasons and annotators of two entries, and keep the evidence that comes from more runs."""
+    """Combine the reasons and annotators of two entries, and keep the evidence of the entry with more runs."""
     return replace(
         first,
         reasons=_remove_duplicates(*first.reasons, *second.reasons),

@@ -1,4 +1,4 @@
-"""Define the program's exit codes, its base class of errors, and the exceptions of malformed data."""
+"""Define the exit codes, the base class of errors, and the exceptions that malformed data can cause."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE_ERROR, EXIT_INTERRUPTED = 0, 1, 2, 130
 MALFORMED_DATA = (
     TypeError, ValueError, LookupError, AttributeError, RecursionError, ArithmeticError, MemoryError
 )  # fmt: skip
-"""Exceptions that a reader of a benchmark's format may raise for a record that is not in that format."""
+"""Exceptions that a reader of a benchmark's format may raise if a record does not have this format."""
 
 
 class FcreviewError(Exception):
-    """Base class of errors that the user can act on. The message states what happened, where, and what to do."""
+    """Base class of errors that the user can correct. The message states what happened, where, and what to do."""
 
     exit_code = EXIT_FAILURE
 
     def message_lines(self) -> list[str]:
-        """Return the lines to print on stderr. The caller puts the program's name before the first line."""
+        """Return the lines to print on stderr. The caller writes the program's name before the first line."""
         return str(self).split("\n")

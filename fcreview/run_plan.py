@@ -1,4 +1,5 @@
-"""Describe how to read the runs found on disk, and the files that a write-back produces."""
+"""Define the plan for reading a run from disk, and the files in which reviewed verdicts and golden fixes are written
+back."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from fcreview.model.item import ImportIssue, Run
 
 @dataclass(slots=True)
 class RunPlan:
-    """A run that was found on disk, and the files that it consists of. A plan is small and picklable."""
+    """Run that was found on disk, with its files. A plan is small and picklable."""
 
     run: Run
     results: list[Path]
@@ -21,25 +22,28 @@ class RunPlan:
     data: list[Path] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
-    """Certainty of the importer, 0 to 1, that the files are of its benchmark. The highest value decides."""
+    """Certainty of the importer, from 0 to 1, that the files belong to its benchmark. If several importers recognize
+    the files, the one with the highest certainty reads them."""
     reason: str = ""
-    """Why the files belong to this benchmark, shown by `fcreview doctor`."""
+    """Why the importer assigned the files to this benchmark. `fcreview doctor` shows the reason."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Data that the importer's `find_runs` passes to its `read_items`. The data must be picklable, because runs are
-    read in other processes. Only the importer uses it."""
+    """Data from the importer's `find_runs` for its `read_items`. Only this importer uses the data. They must be
+    picklable, because runs are read in other processes."""
     importer: str = ""
-    """Name of the importer that reads the run, a value of `--format`."""
+    """Name of the importer that reads the run. It is a value of `--format`."""
     needs_scores: bool = True
-    """Whether to warn of missing score files. False if results contain verdicts or no score files exist."""
+    """Whether missing score files cause a warning. False if the results contain verdicts or the benchmark has no score
+    files."""
     decoder: str = ""
-    """Decoder for the model's replies, as chosen with `--decoder`; empty if the importer chooses."""
+    """Decoder of the model's replies, from `--decoder`. If empty, the importer chooses."""
     errata: Errata | None = None
     version: int = 1
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 from importer version, decoder and errata. If it changes, the run is imported again."""
+        """Number below 2^31 that depends on the importer version, the decoder and the errata. If it changes, the run is
+        imported again."""
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
@@ -48,23 +52,25 @@ class RunPlan:
 
     @property
     def files(self) -> list[Path]:
-        """Files that the items depend on. If a size or modification time changes, the run is imported again."""
+        """Files from which the items are read. If the size or modification time of a file changes, the run is imported
+        again."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
 @dataclass(slots=True)
 class DiscoveredRuns:
-    """Runs that an importer recognized among a set of files."""
+    """Runs that an importer found in a set of files."""
 
     plans: list[RunPlan] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
-    """Files that the importer recognized. Some belong to no run and are ignored with a notice, such as leaderboards."""
+    """Files that the importer recognized. Some belong to no run, such as leaderboards. They are ignored with a
+    notice."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenFile:
-    """A file of a run or a dataset, rewritten with the reviewed verdicts or golden fixes."""
+    """Copy of a file of a run or a dataset, with the reviewed verdicts or golden fixes."""
 
     path: Path
     """The original file, which is never changed."""
@@ -73,7 +79,7 @@ class RewrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class Unrepresentable:
-    """A kind of review that a benchmark's file format cannot represent."""
+    """Reviews of one kind that the file format of a benchmark cannot represent."""
 
     description: str
     """Kind of review, such as `soft_score of an argument`."""
@@ -82,7 +88,7 @@ class Unrepresentable:
 
 @dataclass(frozen=True, slots=True)
 class AppliedGoldenFix:
-    """A golden answer that was replaced in a copy of a dataset file."""
+    """Golden answer that was replaced in a copy of a dataset file."""
 
     item: tuple[str, str]
     """(category, id) of the item whose golden answer was replaced."""
@@ -93,7 +99,8 @@ class AppliedGoldenFix:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedVerdict:
-    """The verdict of annotators on an item or a part of it, for a benchmark whose files record who decided and why."""
+    """Verdict of the annotators on an item or a part of it. It is used for benchmarks whose files record who decided
+    and why."""
 
     item_id: str
     target: str
@@ -103,4 +110,4 @@ class ReviewedVerdict:
     time: str
     reason: str | None = None
     details: dict[str, Any] = field(default_factory=dict)
-    """Annotators, agreement and event ids of the decision; JSON."""
+    """Annotators, agreement and event ids of the decision, as JSON."""

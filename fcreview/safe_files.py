@@ -1,11 +1,11 @@
 """Read and write files safely.
 
-`open_file` and `read_file` read any regular file, because reading a pipe or device could block or never end.
+`open_file` and `read_file` read only regular files, because reading a pipe or device could block or never end.
 
-`WorkspaceFiles` reads and writes the files of a workspace, which may come from somebody else. It follows no link below
-the workspace folder, so that no name in the folder leads to a file outside it. New files and folders get the
-permissions of the folder that contains them, whatever the umask is: in a folder that a group shares, the whole group
-can import and review, and a private folder stays private.
+`WorkspaceFiles` reads and writes the files of a workspace, which may come from another person. It follows no links
+below the workspace folder, so that no path leads to a file outside the folder. New files and folders get the
+permissions of the folder that contains them, and the umask is ignored. Therefore, a whole group can import and review
+in a folder that it shares, and a private folder stays private.
 """
 
 from __future__ import annotations
@@ -25,32 +25,35 @@ import orjson
 
 MAX_FILE_BYTES = 300 << 20
 MAX_JOURNAL_BYTES = 4_000 << 20
-"""Maximum size of a journal, about six million reviews by one annotator."""
+"""Maximum size of a journal, in bytes. This is enough for about six million reviews by one annotator."""
 
 _LINK_ERRORS = (errno.ELOOP, errno.EMLINK, errno.ENOTDIR)
-"""Errors of `O_NOFOLLOW` for a link, on different systems."""
+"""Error numbers with which different systems reject a link that is opened with `O_NOFOLLOW`."""
 _FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _SECOND_LINK_SECONDS = 0.02
-"""Time for which a new file may have a second link, see `WorkspaceFiles.write`."""
+"""Time, in seconds, for which a new file may have a second link (see `WorkspaceFiles.write`)."""
 
 
 class UnsafeFileError(OSError):
-    """Raised for a link, a file with several links or an irregular file. `strerror` states name and remedy."""
+    """Raised for a link, a file with several links, or a file that is not regular. `strerror` states its name and what
+    to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFiles:
-    """The files below one folder. Every path is a path below `root`. All methods except `remove` raise OSError on
-    failure. They open a path from a descriptor of the folder and follow no link below it. A file that is read or
-    written in place must be a regular file with one link."""
+    """Files below one folder. Every path must be below `root`.
+
+    All methods open paths from a descriptor of the folder and follow no links below it. A file that is read or written
+    in place must be a regular file with one link. All methods except `remove` raise OSError on failure.
+    """
 
     root: Path
-    """The folder. It may be reached through links."""
+    """Path of the folder, which may contain links."""
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
-        """Open a file and return its descriptor. `O_CREAT` in `flags` creates a missing file. Everyone who can read the
-        folder of a new file can read the file. With `group_can_write`, everyone who can write in the folder can also
+        """Open a file and return its descriptor. With `O_CREAT` in `flags`, a missing file is created. Everyone who can
+        read its folder can read the new file. With `group_can_write`, everyone who can write in the folder can also
         write the file."""
         with self._open_folder(path.parent) as folder:
             try:
@@ -85,8 +88,9 @@ class WorkspaceFiles:
         return value if isinstance(value, dict) else {}
 
     def write(self, path: Path, content: bytes, *, sync: bool = False, replace: bool = True) -> None:
-        """Write to a temporary file and rename it to `path`, so that readers never see half of the content. With
-        `sync`, the content is on disk when this returns. Without `replace`, raises FileExistsError if `path` exists."""
+        """Write to a temporary file and rename it to `path`, so that no reader sees incomplete content. With
+        `sync`, the method returns only when the content is on disk. Without `replace`, raises FileExistsError if
+        `path` exists."""
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
             with contextlib.suppress(FileNotFoundError):
@@ -102,7 +106,7 @@ class WorkspaceFiles:
                 if replace:
                     os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
                 else:
-                    # Unlike a rename, a link fails if another process has created the file meanwhile.
+                    # A rename would overwrite a file that another process has created. A link fails instead.
                     os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
             finally:
                 with contextlib.suppress(FileNotFoundError):
@@ -111,11 +115,12 @@ class WorkspaceFiles:
                 _sync_folder(folder)
 
     def write_json(self, path: Path, value: Any) -> None:
-        """Replace a file by the JSON of a value. See `write`."""
+        """Write a value as JSON to a file. See `write`."""
         self.write(path, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
     def replace(self, source: Path, target: Path) -> None:
-        """Rename a complete file to `target`, with the permissions of a new file there. Its content is synced first."""
+        """Rename a complete file to `target`. First, its content is synced, and it gets the permissions of a new file
+        in the target folder."""
         with self._open_folder(source.parent) as source_folder, self._open_folder(target.parent) as folder:
             descriptor = os.open(source.name, os.O_RDWR | _FILE_FLAGS, dir_fd=source_folder)
             try:
@@ -126,7 +131,8 @@ class WorkspaceFiles:
             os.replace(source.name, target.name, src_dir_fd=source_folder, dst_dir_fd=folder)
 
     def remove(self, path: Path) -> None:
-        """Delete a file, or a folder with its content. A link is deleted, not its target. Ignores errors."""
+        """Delete a file, or a folder with its content. If the path is a link, only the link is deleted. Errors are
+        ignored."""
         with contextlib.suppress(OSError), self._open_folder(path.parent) as folder:
             try:
                 os.unlink(path.name, dir_fd=folder)
@@ -141,13 +147,14 @@ class WorkspaceFiles:
             pass
 
     def sync_folder(self, path: Path) -> None:
-        """Wait until the names in a folder are on disk."""
+        """Wait until the directory entries of a folder are on disk."""
         with self._open_folder(path) as folder:
             _sync_folder(folder)
 
     @contextlib.contextmanager
     def _open_folder(self, path: Path, *, create: bool = False) -> Iterator[int]:
-        """Open a folder, each part below the descriptor of the part before, and yield its descriptor."""
+        """Open a folder and yield its descriptor. Each part of the path is opened from the descriptor of its parent
+        folder."""
         folder = os.open(self.root, _FOLDER_FLAGS)
         try:
             for name in path.relative_to(self.root).parts:
@@ -166,7 +173,8 @@ class WorkspaceFiles:
             os.close(folder)
 
     def _explain_error(self, error: OSError, path: Path) -> OSError:
-        """Return an error that states the reason if the path is or contains a link, or is not a regular file."""
+        """Return an error that explains the failure if the path contains a link or is not a regular file. Otherwise
+        return the same error."""
         if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
             return _not_regular(path)
         inside = [path, *path.parents][: len(path.relative_to(self.root).parts)]
@@ -198,8 +206,9 @@ def _make_inner_folder(name: str, parent: int) -> None:
 
 
 def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
-    """Copy the permission bits in `mask` from the folder. The owner can always read and write. Keeps the set-group-id
-    bit, which decides the group of files created in a folder."""
+    """Give a file or folder the permissions of the folder that contains it, limited to the bits in `mask`. The owner
+    can always read and write. The set-group-id bit is kept, because it determines the group of files that are created
+    in a folder."""
     wanted = os.fstat(folder).st_mode & mask | (0o700 if mask & 0o100 else 0o600)
     mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
     with contextlib.suppress(OSError):  # Another user owns the file, or the file system has no permissions.
@@ -208,7 +217,7 @@ def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
 
 
 def _check_own_file(descriptor: int, status: os.stat_result, path: Path) -> None:
-    """Raise OSError unless the descriptor is a regular file with one link."""
+    """Raise OSError if a file is not regular or has several links."""
     if not stat.S_ISREG(status.st_mode):
         raise _not_regular(path)
     if status.st_nlink > 1:
@@ -230,8 +239,8 @@ def _sync_folder(descriptor: int) -> None:
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError for anything else, because a pipe would wait for a writer, and a
-    device might never end."""
+    """Open a regular file for reading. Raises OSError if the file is not regular, because a pipe would wait for a
+    writer, and a device might never end."""
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
@@ -246,7 +255,7 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:
-    """Read a regular file. Raises OSError as `open_file` does, and if the file has more than `limit` bytes."""
+    """Read a regular file. Raises OSError if the file is not regular or has more than `limit` bytes."""
     with open_file(path) as file:
         if limit is not None:
             check_file_size(file.fileno(), str(path), limit)
@@ -259,6 +268,6 @@ def check_regular_file(descriptor: int, name: str) -> None:
 
 
 def check_file_size(descriptor: int, name: str, limit: int) -> None:
-    """Raise OSError if the file has more than `limit` bytes. The size of a sparse file can be a thousand gigabytes."""
+    """Raise OSError if the file has more than `limit` bytes. A sparse file can have a size of a thousand gigabytes."""
     if os.fstat(descriptor).st_size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit >> 20:,} MB", name)

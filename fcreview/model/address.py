@@ -1,9 +1,9 @@
 """Format and parse the addresses of verdict targets: `item`, `response`, `turn:2`, `turn:2/call:1`,
 `turn:2/call:1/arg:city`.
 
-An address numbers turns and calls from 1; the rest of the program numbers them from 0. The number of a call is the
-position of its call pair in the turn, so a missing or extra call has an address too. An argument is a path as in
-`fcreview.model.json_value`, and may itself contain `/` and `:`. Only this module formats and parses addresses.
+In an address, turns and calls have numbers from 1. Everywhere else in fcreview, the numbers are from 0. The number of a
+call is the position of its call pair in the turn, so a missing or extra call has an address too. An argument is a path
+as in `fcreview.model.json_value`, which may contain `/` and `:`. Only this module formats and parses addresses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?"
 
 @dataclass(frozen=True, slots=True)
 class PartAddress:
-    """Address of a turn, a call pair or an argument. `turn` and `call` count from 0; `str()` formats the address."""
+    """Address of a turn, a call pair or an argument. `turn` and `call` are from 0. `str()` returns the address as
+    text."""
 
     turn: int
     call: int | None = None
@@ -64,13 +65,14 @@ def is_address(text: str) -> bool:
 
 
 def enclosing_call(address: str) -> str | None:
-    """Return the address of the call that contains an address, or None: `turn:2/call:1/arg:city` -> `turn:2/call:1`."""
+    """Return the address of the call that contains a part: `turn:2/call:1` for `turn:2/call:1/arg:city`. Returns None
+    if the part is not in a call."""
     part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 
 
 def describe_address(address: str) -> str:
-    """Format an address for people: `turn 2 call 1 city`. The result must be sanitized before it is drawn."""
+    """Format an address for a message: `turn 2 call 1 city`. The result is not sanitized."""
     head, _, path = address.partition("/arg:")
     words = head.replace("/", " ").replace(":", " ")
     return f"{words} {path}" if path else words

@@ -1,8 +1,8 @@
-"""Parse function docs as benchmarks write them: a name, a description and the JSON Schema of the parameters.
+"""Parse the function docs of benchmarks: the name, the description and the JSON Schema of the parameters.
 
-Any part of a function doc can be missing or malformed, because it comes from a data file. The functions here skip
-malformed parts. Checkers use `read_declared_parameters(strict=True)`, which raises an error instead, because a verdict
-must not depend on a guess.
+Any part of a function doc can be missing or malformed, because it comes from a data file. The functions of this module
+skip malformed parts. Only `read_declared_parameters(strict=True)` raises an error instead. Checkers use it, because a
+verdict must not depend on a guess.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _TYPE_NAMES = {
     "object": ("object", "dict", "hashmap"),
 }
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
-"""Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Any other name allows every value."""
+"""Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. A type name that is not listed allows
+every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 """Keys under which the function docs of different model interfaces store the schema of the parameters."""
 NO_DEFAULT: Any = object()
@@ -33,23 +34,23 @@ class MalformedSchema(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DeclaredParameters:
-    """Parameters of a function as its doc declares them, unparsed."""
+    """Parameters of a function, as the function doc declares them. They are not parsed."""
 
     properties: dict[str, Any] | None
-    """Parameter name -> JSON Schema; None if the doc has no object of properties."""
+    """Parameter name -> JSON Schema; None if the function doc has no `properties` object."""
     required: Sequence[Any] | None
-    """Names of required parameters; None if the doc does not list them."""
+    """Names of required parameters; None if the function doc has no list of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
     name: str
     kind: str | None
-    """Kind of JSON value, from `JSON_TYPES`; None if every value is allowed."""
+    """Kind of JSON value, one of the values of `JSON_TYPES`; None if every value is allowed."""
     required: bool
     choices: tuple[Any, ...]
     default: Any
-    """Default: a JSON value from the schema, text from the description, or `NO_DEFAULT`."""
+    """Default value: JSON from the schema or text from the description. `NO_DEFAULT` if there is none."""
     description: str
     item_kind: str | None = None
     """Kind of the elements of a list; None if every value is allowed."""
@@ -60,7 +61,7 @@ class FunctionSchema:
     name: str
     parameters: Mapping[str, Parameter]
     lists_parameters: bool
-    """Whether the doc declares parameters, even an empty object of them."""
+    """Whether the function doc has a `properties` object, even an empty one."""
     description: str = ""
 
 
@@ -71,8 +72,8 @@ def get_parameters_schema(document: Mapping[str, Any], keys: Sequence[str] = PAR
 def read_declared_parameters(
     document: Mapping[str, Any], keys: Sequence[str] = PARAMETER_KEYS[:1], *, strict: bool = False
 ) -> DeclaredParameters:
-    """Return the properties and the required names that a function doc declares. Malformed parts count as missing, or
-    raise MalformedSchema with `strict`. See `PARAMETER_KEYS` for `keys`."""
+    """Return the properties and the required names that a function doc declares. Malformed parts are omitted. With
+    `strict`, they raise MalformedSchema. `keys` are the keys that can contain the schema (see `PARAMETER_KEYS`)."""
     schema = get_parameters_schema(document, keys)
     properties, required = schema.get("properties"), schema.get("required")
     if strict:
@@ -91,7 +92,7 @@ def _drop_malformed(properties: Any, required: Any) -> DeclaredParameters:
 
 
 def read_function_schema(document: Mapping[str, Any]) -> FunctionSchema:
-    """Parse a function doc, either bare or inside the `function` field of a tool."""
+    """Parse a function doc. It can also be the tool that contains the doc in its field `function`."""
     inner = document.get("function")
     body = inner if isinstance(inner, Mapping) else document
     schema = get_parameters_schema(body, PARAMETER_KEYS)
@@ -135,16 +136,17 @@ _DEFAULT = re.compile(
     )""",
     re.VERBOSE,
 )
-"""Matches `default is X` and `default: X`, where X has at most three words. In `default X`, X must be quoted, a number
-or capitalized, so that `the default route` does not match."""
+"""Pattern for `default is X` and `default: X`, where X has at most three words. In `default X`, X must be quoted, a
+number, true, false or capitalized, so that `the default route` does not match."""
 _APPROXIMATION = re.compile(r"^(?:approximately|about|around)\s+|(?<=\d) [a-zA-Z/^0-9]+$")
-"""Matches the words before and the unit after a number: `approximately 9.81 m/s^2`."""
+"""Pattern for words before a number and the unit after it, as in `approximately 9.81 m/s^2`."""
 _SPELLED_OUT = {"zero": "0", "one": "1", "two": "2", "true": "True", "false": "False"}
 _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|current|use)?(?:\s.*)?", re.IGNORECASE)
 
 
 def parse_default(description: str) -> Any:
-    """Extract the default from a description: `Default is 'km'.` gives `km`. `NO_DEFAULT` if it has none."""
+    """Return the default value that a description states: `km` for `Default is 'km'.` Returns `NO_DEFAULT` if it states
+    none."""
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT
@@ -156,9 +158,9 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None if no schema has its name. Dots and underscores count as equal,
-    because model interfaces do not allow dots. A number after the name is ignored, because early BFCL data numbers the
-    calls of one function (`play 2`)."""
+    """Return the schema of a called function, or None if no schema has its name. Dots and underscores are treated as
+    equal, because the interfaces of some models do not allow dots. A number after the name is ignored, because early
+    BFCL data numbers several calls of one function (`play 2`)."""
     for each in (name, _NUMBER_SUFFIX.sub("", name)):
         plain = each.replace(".", "_")
         for schema in schemas:

@@ -4,7 +4,7 @@ A predicted value can be any Python literal, such as a tuple, bytes, a set, a co
 Golden values can contain `AcceptedValues` and `GoldenObject`. Nesting is limited to `MAX_DEPTH` levels, because files
 can contain hostile data. Deeper values are replaced by a text.
 
-A path names a place inside the arguments of a call: `city`, `filter.price`, `items[2].name`, `filter["a.b"]`.
+A path identifies a value inside the arguments of a call: `city`, `filter.price`, `items[2].name`, `filter["a.b"]`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import orjson
 from fcreview.model.item import AcceptedValues, GoldenObject
 
 MAX_DEPTH = 100
-"""Maximum nesting of a value, in levels. Deeper values could exceed the recursion limits of Python and orjson."""
+"""Maximum nesting of a value, in levels. Deeper nesting could exceed the recursion limits of Python and orjson."""
 TOO_DEEP_TEXT = f"… nested deeper than {MAX_DEPTH} levels"
 
 
@@ -41,7 +41,7 @@ def is_string_list(value: Any) -> bool:
 
 
 def abbreviate(value: Any, limit: int = 60) -> str:
-    """Format a value as JSON text, as `to_json_text` does, and shorten the text to about `limit` characters."""
+    """Format a value with `to_json_text`, and shorten the text to about `limit` characters."""
     if isinstance(value, str):
         value = value[: limit + 1]
     text = to_json_text(value)
@@ -49,7 +49,8 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format as `abbreviate` does, with only the first of several accepted values: `"km" or 2 more`."""
+    """Format a golden value with `abbreviate`. If it has several accepted values, only the first is shown: `"km" or 2
+    more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1
@@ -57,9 +58,9 @@ def abbreviate_golden(value: Any, limit: int = 60) -> str:
 
 
 def to_json_text(value: Any, depth: int = 0) -> str:
-    """Format a value on one line: `{"a": [1, 2.0, "3", true, null]}`. Tuples are formatted as `(1, 2)`, non-finite
-    numbers as `NaN` and `Infinity`, and accepted values as `"C" or "F"`. An optional field has a question mark:
-    `{"unit"?: "C" or "F"}`. The text must be sanitized before it is drawn."""
+    """Format a value on one line, not sanitized: `{"a": [1, 2.0, "3", true, null]}`. Tuples are formatted as `(1, 2)`,
+    non-finite numbers as `NaN` and `Infinity`, and accepted values as `"C" or "F"`. A question mark follows the name of
+    an optional field: `{"unit"?: "C" or "F"}`."""
     kind = type(value)
     if kind is str:
         return str(encode_basestring(value))
@@ -112,7 +113,7 @@ def _format_non_finite(value: float) -> str:
 
 
 def _format_literal(value: Any, depth: int) -> str:
-    """Format a Python literal that has no equivalent in JSON, or an instance of a subclass."""
+    """Format an instance of a subclass of a JSON type, or a Python literal that JSON does not have."""
     if isinstance(value, (str, bool, int, float)):
         plain = next(kind for kind in (str, bool, int, float) if isinstance(value, kind))
         return to_json_text(plain(value), depth)
@@ -124,11 +125,11 @@ def _format_literal(value: Any, depth: int) -> str:
 
 
 def to_plain_json(value: Any, depth: int = 0) -> Any:
-    """Convert to plain JSON that orjson can write. This is slow, so callers try orjson first.
+    """Convert a value to plain JSON that orjson can write. This is slow, so callers try orjson first.
 
-    Integers beyond 64 bits, non-finite numbers, bytes and other literals become text; lone surrogates become `\\udXXX`;
-    tuples and sets become lists; keys become text, and a key that would occur twice gets a prime. `AcceptedValues`
-    becomes `{"any_of": [...], "optional": false}` and `GoldenObject` becomes `{"fields": {...}}`.
+    Integers beyond 64 bits, non-finite numbers, bytes and other literals become text. Lone surrogates become `\\udXXX`.
+    Tuples and sets become lists. Keys become text, and if a key occurs twice, a prime is appended. `AcceptedValues`
+    becomes `{"any_of": [...], "optional": false}`, and `GoldenObject` becomes `{"fields": {...}}`.
     """
     kind = type(value)
     if kind is str:
@@ -164,23 +165,23 @@ def _to_plain_object(value: dict[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def parse_json(text: str | None) -> Any:
-    """Parse JSON text. Returns None for None, the SQL NULL of a column."""
+    """Parse JSON text. Returns None for None, which is how Python reads the SQL value NULL."""
     return None if text is None else orjson.loads(text)
 
 
 def canonical_json(value: Any, default: Callable[[Any], Any] | None = None) -> bytes:
-    """Write JSON with sorted keys and without white space. `1`, `1.0` and `true` stay different. `default` converts
-    values that JSON does not have. Raises TypeError if a value cannot be written as JSON."""
+    """Return JSON with sorted keys and without white space. `1`, `1.0` and `true` stay different. `default` is a
+    function that converts values that JSON does not have. Raises TypeError if a value cannot be written as JSON."""
     return orjson.dumps(value, default, orjson.OPT_SORT_KEYS)
 
 
 def json_hash(value: Any, size: int, default: Callable[[Any], Any] | None = None) -> str:
-    """Hash the `canonical_json` of a value with BLAKE2b. Returns `size` bytes as hex."""
+    """Return a hash of a value: BLAKE2b of its `canonical_json`, with `size` bytes, as hex."""
     return blake2b(canonical_json(value, default), digest_size=size).hexdigest()
 
 
 def answer_hash(value: Any) -> str:
-    """Hash an answer as `prediction_hash` and `golden_hash`: BLAKE2b (8 bytes, as hex) of its unsorted JSON."""
+    """Return a hash of a predicted or golden answer: BLAKE2b (8 bytes, as hex) of its JSON. Keys are not sorted."""
     try:
         text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -219,7 +220,7 @@ _PATH_STEP = re.compile(r'\[(-?\d{1,18})\]|\[("(?:[^"\\]|\\.)*")\]|\.?([^.\[\]"]
 
 
 def child_path(path: str, key: Any) -> str:
-    """Extend a path by a field name or list index (from 0). Arguments extend the empty path."""
+    """Append a field name or list index (from 0) to a path. The path of an argument is appended to the empty path."""
     if type(key) is int and abs(key) < 10**18:
         return f"{path}[{key}]"
     name = key if isinstance(key, str) else to_json_text(key)
@@ -229,7 +230,7 @@ def child_path(path: str, key: Any) -> str:
 
 
 def split_path(path: str) -> list[str | int]:
-    """Split the result of `child_path` into names and indices, outermost first."""
+    """Split a path from `child_path` into names and indices, outermost first."""
     keys: list[str | int] = []
     start = 0
     while start < len(path):

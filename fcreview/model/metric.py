@@ -1,7 +1,7 @@
-"""Define the metrics that a benchmark publishes and the scored items that they are computed from.
+"""Define the metrics that a benchmark publishes, and the scored items from which they are computed.
 
-Each importer has one pure function that computes the official, recomputed and corrected metrics. Only the verdicts
-differ.
+Each importer has one pure function that computes the official, the recomputed and the corrected metrics. The three
+differ only in the verdicts of the scored items.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from fcreview.model.derivation import TargetCriterion, derive_verdict
 from fcreview.model.item import Run
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
-"""`share` is from 0 to 1, `percent` from 0 to 100, and `score` is a mean on the scale of the criterion."""
+"""Unit of a metric. `share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a
+criterion."""
 MetricSource = Literal["official", "rule", "errata", "corrected"]
-"""Source of the verdicts behind a metric. `rule` is recomputed, `errata` is recomputed with corrected golden answers,
-and `corrected` is the automatic score with reviewed verdicts replaced."""
+"""Source of the verdicts from which a metric is computed. `rule` is recomputed verdicts, `errata` is verdicts
+recomputed with corrected golden answers, and `corrected` is automatic verdicts in which reviewed verdicts are
+replaced."""
 MetricKey = tuple[str, int, str]
 """Identity of a metric: (table, level, name)."""
 T = TypeVar("T")
 METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
 METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "errata", "corrected")
-"""Sources for runs that were imported with errata. `rule` then uses the dataset's own golden answers."""
+"""Sources for runs that were imported with errata. The source `rule` then uses the golden answers of the dataset."""
 
 
 @dataclass(slots=True)
@@ -38,14 +40,15 @@ class ScoredItem:
     valid: bool | None
     error_type: str | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
-    """Criterion -> verdict on the item or its response."""
+    """Criterion -> verdict of the source on the item or its response."""
     part_verdicts: Sequence[tuple[str, str, Any]] = ()
-    """(target, criterion, verdict) on turns, calls and arguments."""
+    """(target, criterion, verdict) of each verdict on a turn, call or argument."""
     overrides: Mapping[TargetCriterion, Any] = field(default_factory=dict)
-    """(target, criterion) -> human verdict that contradicts the automatic one. `valid`, `values` and `part_verdicts`
-    already contain the overrides; an importer uses this to update values that depend on them, see `derive`."""
+    """(target, criterion) -> human verdict that contradicts the automatic verdict. `valid`, `values` and
+    `part_verdicts` already contain these overrides. An importer uses `overrides` to update values that depend on an
+    overridden verdict (see `derive`)."""
     reviewed: Collection[TargetCriterion] = ()
-    """Targets and criteria with a human verdict or an open disagreement. They have no derived verdict."""
+    """Targets and criteria with a human verdict or an open disagreement. Verdicts on them are never derived."""
     disputed: Collection[TargetCriterion] = ()
     """Targets and criteria in `reviewed` on which annotators disagree. They keep the automatic verdict."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -56,32 +59,36 @@ class ScoredItem:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: tuple[float, ...] = ()
-    """Seconds of each step of all items. An item without the times of its steps adds the seconds of the whole item."""
+    """Duration of each step of all items, in seconds. If an item has no durations of steps, its total duration is
+    included."""
     setting: str | None = None
     n_items: int = 1
-    """Number of items that this object represents. An importer with `aggregates_rows` gets one object for all items of
-    a category that every source scores alike, with summed tokens. The `id`, `metadata`, `group` and numbers of calls,
-    functions and turns of such an object have no meaning."""
+    """Number of items that this object represents. If an importer has `aggregates_rows`, it gets one object for all
+    items of a category with equal verdicts of every source. The tokens of the items are summed. The fields `id`,
+    `metadata` and `group` and the numbers of calls, functions and turns are then meaningless."""
     tags: Sequence[str] = ()
-    """Distinct error tags by annotators on the item and its parts. Only items of the source `corrected` have tags."""
+    """Distinct error tags that annotators gave to the item and its parts. Only items of the source `corrected` have
+    tags."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """Results of functions with the decorator `cached_on_item`."""
 
     def has_own_verdict(self, target: str, criterion: str) -> bool:
-        """Whether annotators reviewed this, so that no verdict is derived from other criteria."""
+        """Whether the target has a human verdict or an open disagreement on the criterion, so that no verdict is
+        derived."""
         return (target, criterion) in self.overrides or (target, criterion) in self.reviewed
 
     def derive(self, benchmark: str, target: str, criterion: str) -> Any:
-        """Return the verdict that follows from overrides on other criteria. None if nothing follows, or if the target
-        has a human verdict or an open disagreement on this criterion."""
+        """Derive a verdict from overrides on other criteria. Returns None if none follows, or if the target has a human
+        verdict or an open disagreement on the criterion."""
         if self.has_own_verdict(target, criterion):
             return None
         return derive_verdict(benchmark, (target, criterion), self.overrides, self.metadata)
 
 
 def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem], T]:
-    """Cache the result of a function on the item that it is called with. An estimate computes a benchmark's metrics
-    many hundred times from different combinations of the same items. Items must not change after the first call."""
+    """Decorator that stores the result of a function in the item with which it is called. An estimate computes a
+    benchmark's metrics many hundred times from different combinations of the same items. Items must not change after
+    the first call."""
 
     @wraps(compute)
     def cached(item: ScoredItem) -> T:
@@ -96,7 +103,8 @@ def cached_on_item(compute: Callable[[ScoredItem], T]) -> Callable[[ScoredItem],
 
 @cached_on_item
 def chain_id(item: ScoredItem) -> str | None:
-    """Return `metadata["chain"]["turn"]`, or None. The scores of the items in a chain are multiplied."""
+    """Return the id of the item's chain, which is `metadata["chain"]["turn"]`, or None. The scores of all items in a
+    chain are multiplied."""
     chain = item.metadata.get("chain")
     return str(chain["turn"]) if isinstance(chain, dict) else None
 
@@ -109,20 +117,22 @@ class RunItems:
 
 @dataclass(slots=True)
 class Metric:
-    """One number of a benchmark's results, identified by table, level and name."""
+    """One number of a benchmark's results. Its table, level and name identify it."""
 
     table: str
     name: str
     value: float | None
     unit: MetricUnit = "share"
     level: int = 0
-    """Indentation of the line, from 0. A line belongs to the nearest line above it with a lower level."""
+    """Indentation of the metric's line, from 0. The line belongs to the nearest line above it that has a lower
+    level."""
     note: str = ""
     """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """Number of verdicts that the value is computed from. It is less than `total` if the source lacks some verdicts."""
+    """Number of verdicts from which the value is computed. It is less than `total` if the source has no verdict on some
+    items."""
     total: int | None = None
-    """Number of verdicts that are needed to compute the metric over all items."""
+    """Number of verdicts that the metric needs to cover all items."""
     counted_noun: str = "items"
     digits: int = 1
 
@@ -133,19 +143,20 @@ class Metric:
 
 
 def pass_rate(items: Sequence[ScoredItem]) -> float | None:
-    """Compute the share of passes among the items with a verdict. Returns None without verdicts."""
+    """Compute the share of passing items among the items with a verdict. Returns None if no item has a verdict."""
     known = sum(item.n_items for item in items if item.valid is not None)
     return sum(item.n_items for item in items if item.valid) / known if known else None
 
 
 def pass_rate_metric(table: str, name: str, items: Sequence[ScoredItem], level: int = 0) -> Metric:
-    """Build a metric from the pass rate of items, with the number of items and the number of verdicts."""
+    """Build a metric from the pass rate of items. It states the number of verdicts and the number of items."""
     known = sum(item.n_items for item in items if item.valid is not None)
     return Metric(table, name, pass_rate(items), level=level, n=known, total=sum(item.n_items for item in items))
 
 
 def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> list[Metric]:
-    """Count items by error tag: `first_tags` in their order, then the other tags by frequency."""
+    """Build a metric with the number of items for each error tag: first `first_tags` in their order, then all other
+    tags by frequency."""
     counts = Counter(tag for item in items for tag in item.tags)
     names = [tag for tag in first_tags if tag in counts]
     names += [tag for tag, _ in counts.most_common() if tag not in first_tags]
@@ -153,7 +164,7 @@ def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> 
 
 
 def metrics_by_category(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:
-    """Compute the pass rate of all items, then the pass rate of each category in order of appearance."""
+    """Build the metrics of the pass rate: first for all items, then for each category in order of appearance."""
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)

@@ -1,4 +1,5 @@
-"""Redact third-party API keys. The published questions and scores of some benchmarks contain real keys."""
+"""Replace third-party API keys by `[redacted]`. The published questions and scores of some benchmarks contain real
+keys."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _LONG_TOKEN = re.compile(r"(?<![\w/.%-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[A-Z
 
 
 def redact(value: Any) -> Any:
-    """Replace the values of fields such as `api_key`, of `token=...` in text, and long random tokens in a copy."""
+    """Return a copy of a value without API keys: values of fields such as `api_key`, values in texts such as
+    `token=...`, and long random tokens are replaced."""
     if isinstance(value, str):
         return _LONG_TOKEN.sub(REDACTED, _NAMED_VALUE.sub(lambda match: match["name"] + REDACTED, value))
     if isinstance(value, list):
@@ -31,7 +33,7 @@ def redact(value: Any) -> Any:
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    """Whether a field is named like an API key and its value can be one: `"api_key": "0a1b..."`, not a description."""
+    """Whether a field has the name of an API key and a value without blanks, such as `"api_key": "0a1b..."`."""
     return (
         isinstance(value, str) and len(value) >= 6 and " " not in value and _KEY_NAME.fullmatch(str(name)) is not None
     )
@@ -48,12 +50,13 @@ _KEY_FORMATS = [
     (b"earer ", rb"(earer )(?=[A-Za-z._~+/-]*[0-9])[A-Za-z0-9._~+/-]{16,}=*"),
     (b"PRIVATE KEY-----", rb"(PRIVATE KEY-----)[A-Za-z0-9+/=\\\snr]{40,}"),
 ]
-"""(literal, pattern) of each key format. Searching the literal first is fast. Patterns begin with letters, because a
-look-behind would be ten times slower. The text that a group matches is kept."""
+"""(literal, pattern) of each key format. The pattern is used only if the text contains the literal, because searching
+for a literal is fast. Patterns begin with letters, because a look-behind would be ten times slower. If a pattern has a
+group, the text of the group is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
 _search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
-"""Searches a text for all literals of `_KEY_FORMATS` except `earer ` at once. This takes a quarter of the time of
-separate searches. Each alternative begins with a rare letter, which saves another third of the time."""
+"""Search for all literals of `_KEY_FORMATS` except `earer ` at once. This takes a quarter of the time of separate
+searches. Each alternative begins with a rare letter, which saves another third of the time."""
 _CREDENTIAL_NAME = re.compile(
     r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,
@@ -70,7 +73,7 @@ def redact_keys(text: bytes) -> bytes:
 
 
 def _redact_match(match: re.Match[bytes]) -> bytes:
-    """Return the replacement of a match. The end of a longer word, such as `task-...`, is not redacted."""
+    """Return the replacement of a match. The match is kept if it is the end of a longer word, such as `task-...`."""
     if match.re.groups:
         return match[1] + REDACTED.encode()
     before = match.string[match.start() - 1 : match.start()]
@@ -78,7 +81,7 @@ def _redact_match(match: re.Match[bytes]) -> bytes:
 
 
 def redact_keys_in_text(text: str) -> str:
-    """Replace keys in a string as `redact_keys` does in bytes."""
+    """Replace keys of known formats in a string (see `redact_keys`)."""
     return redact_keys(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
@@ -88,7 +91,8 @@ def _is_credential_name(name: str) -> bool:
 
 
 def redact_credentials(settings: Any) -> Any:
-    """Replace every string under a credential-like name. Not for calls, which may have such arguments."""
+    """Replace every string in a field with a name such as `api_key` or `password`. This must not be used for calls,
+    because their arguments can have such names."""
     if isinstance(settings, list):
         return [redact_credentials(part) for part in settings]
     if isinstance(settings, dict):

@@ -3,9 +3,9 @@
 `Annotation` declares the fields of a review in one place. The journal reads, checks and writes these fields, the store
 has a column for each of them, and `fcreview.model.decision` combines the fields of several events.
 
-A verdict resets the fault: an event with a verdict replaces the fault of the annotator's opinion by the fault of the
-event, which may be None. So "pass, the golden answer is wrong" followed by "fail" is a plain fail. Tags, notes and
-golden fixes stay until an event sets them. A fault without a verdict is added to the opinion.
+An event with a verdict replaces the fault of the annotator's opinion by its own fault, which may be None. For example,
+after "pass, the golden answer is wrong" and then "fail", the opinion is "fail" without a fault. Tags, notes and golden
+fixes do not change until an event contains new ones. An event with a fault but without a verdict only sets the fault.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from fcreview.model.address import ITEM
 from fcreview.model.json_value import is_string_list
 
 Act = Literal["review", "retract", "adjudicate"]
-"""Kind of an event: `review` sets the fields that it contains, `retract` undoes the event with the id in `retracts`,
-`adjudicate` is a review that resolves its target."""
+"""Kind of an event. `review` sets the fields that the event contains, `retract` undoes the event with the id in
+`retracts`, and `adjudicate` is a review that resolves the disagreement on its target."""
 ACTS: tuple[Act, ...] = ("review", "retract", "adjudicate")
 Fault = Literal["model", "golden", "checker", "judge", "simulator", "question"]
 FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator", "question")
 CORRECT = "correct"
 UNSURE = "unsure"
 ITEM_CORRECT = (ITEM, CORRECT)
-"""(target, criterion) of the verdict on the item itself, in contrast to its parts and to other criteria."""
+"""(target, criterion) of the verdict on the whole item."""
 JOURNAL_VERSION = 1
 
 FieldKind = Literal["text", "texts", "object", "value", "flag", "count"]
-"""JSON type of a review field: a string, a list of strings, an object, a verdict, a boolean, or an integer from 1."""
+"""Type of a review field in JSON: a string, a list of strings, an object, a verdict, a boolean, or an integer of at
+least 1."""
 
 
 def _is_finite_float(value: Any) -> bool:
@@ -49,12 +50,13 @@ _IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
 
 
 def _optional_metadata(kind: FieldKind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the metadata of an optional field. An empty `allowed` allows every value of the kind."""
+    """Return the metadata of an optional field. If `allowed` is empty, every value of the kind is allowed."""
     return {"kind": kind, "allowed": allowed}
 
 
 class ItemKey(NamedTuple):
-    """Identity of a reviewed item. It survives re-imports, renamed folders and merges, unlike a row number."""
+    """Identity of a reviewed item. Unlike a row number, it stays the same after re-imports, renamed folders and
+    merges."""
 
     benchmark: str
     generation: str
@@ -66,7 +68,8 @@ class ItemKey(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class Annotation:
-    """Review of one target and criterion. None keeps the earlier value; an empty note or list clears it."""
+    """Review of one target and criterion. A field that is None does not change the earlier value. An empty note or list
+    removes it."""
 
     act: Act = "review"
     target: str = ITEM
@@ -78,7 +81,7 @@ class Annotation:
     note: str | None = field(default=None, metadata=_optional_metadata("text"))
     golden_fix: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
     overrules: dict[str, Any] | None = field(default=None, metadata=_optional_metadata("object"))
-    """Automatic verdict that the annotator's verdict overrides: {source, by, value}, as in `model.item.Verdict`.
+    """Automatic verdict that the annotator's verdict overrides, as {source, by, value} (see `model.item.Verdict`).
     fcreview sets this field. A later event without a verdict can add the annotator's reason under the key `reason`."""
 
     @property
@@ -103,34 +106,34 @@ class Event(Annotation):
     golden_hash: str = ""
     retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
     blind: bool | None = field(default=None, metadata=_optional_metadata("flag"))
-    """Whether other verdicts were hidden from the annotator. Only fcreview sets this field. None means unknown:
-    retractions and old journals do not record it."""
+    """Whether other verdicts were hidden from the annotator. Only fcreview sets this field. None means that it is
+    unknown, as in retractions and old journals."""
     queue: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
     presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
-    """Number of the presentation: 2 if the annotator reviewed the item as a hidden duplicate. Such a review measures
-    self-agreement and never decides a verdict. None means 1, the first presentation."""
+    """Number of the presentation: 2 if the item was shown as a hidden duplicate. Such a review measures self-agreement
+    and never decides a verdict. None means the first presentation."""
     bulk: str | None = field(default=None, metadata=_optional_metadata("text"))
-    """Id of the bulk review that recorded the event: one verdict on all items of a cluster. None for an individual
-    review. Only individual reviews count in agreement, calibration, estimates and self-agreement."""
+    """Id of the bulk review, which is one verdict on all items of a cluster. None for an individual review. Agreement,
+    calibration, estimates and self-agreement use individual reviews only."""
     previous: str = ""
     hash: str = ""
     """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without this field."""
     version: int = JOURNAL_VERSION
     extra: dict[str, Any] | None = None
-    """Fields that only a newer version of fcreview knows, kept unchanged."""
+    """Fields of a newer version of fcreview. They are kept unchanged."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Opinion(Annotation):
-    """An annotator's current review of one target and criterion, folded from their events."""
+    """An annotator's current review of one target and criterion, combined from all events of the annotator."""
 
     annotator: str
     time: str = ""
     blind: bool | None = None
-    """`Event.blind` of the event that set the verdict."""
+    """Value of `Event.blind` in the event that set the verdict."""
     bulk: str | None = None
-    """`Event.bulk` of the event that set the verdict."""
+    """Value of `Event.bulk` in the event that set the verdict."""
     prediction_hash: str = ""
     golden_hash: str = ""
     stale: bool = False
@@ -148,7 +151,8 @@ OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metada
 
 
 def describe_field_error(name: str, value: Any) -> str | None:
-    """Describe why a value is invalid for one of `OPTIONAL_FIELDS`, in a few words. Returns None if it is valid."""
+    """Describe in a few words why a value is invalid for one of `OPTIONAL_FIELDS`. Returns None if the value is
+    valid."""
     kind, allowed = _OPTIONAL[name]["kind"], _OPTIONAL[name]["allowed"]
     if not _IS_KIND[kind](value):
         return f"{name} has the wrong type"

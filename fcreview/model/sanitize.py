@@ -1,7 +1,7 @@
 """Sanitize text from data, so that it cannot move the cursor or reorder, hide or overlap other text on a terminal.
 
-Every character that could be invisible or mislead is replaced by a visible symbol on the screen. Stored text never
-changes.
+On the screen, a visible symbol replaces every character that could be invisible or misleading. Stored text is not
+changed.
 
 | in the data | on the screen |
 |---|---|
@@ -22,7 +22,7 @@ MAX_MARKS = 4
 TAB_STOP = 4
 
 # Characters in these ranges are assigned and visible, need no base, and have the same width on all terminals. Nearly
-# all text consists of them, and one search confirms that. In other text, only characters outside them are examined.
+# all texts contain only such characters, which one search confirms. Only characters outside the ranges are examined.
 PLAIN_RANGES = (
     *((0x20, 0x7E), (0xA1, 0xAC), (0xAE, 0x2FF)),  # Latin
     *((0x391, 0x3A1), (0x3A3, 0x482), (0x48A, 0x52F)),  # Greek, Cyrillic
@@ -59,7 +59,7 @@ class _WidthCache(dict[str, int]):
 
 
 def _symbol(char: str) -> str:
-    """Return the character itself, the symbol that replaces it, or `_MARK` for a mark that needs a base."""
+    """Return the character itself, the symbol that replaces it, or `_MARK` for a combining mark, which needs a base."""
     code, category = ord(char), unicodedata.category(char)
     if code < 0x20:
         return "⏎" if char == "\n" else chr(0x2400 + code)
@@ -85,7 +85,8 @@ _widths = _WidthCache({chr(code): 1 for code in range(0x20, 0x7F)})
 
 
 def _replace_run(run: re.Match[str]) -> str:
-    """Replace the characters of a run. A mark at its start belongs to the plain character before it."""
+    """Replace the characters of a match of `_NOT_PLAIN`. A combining mark at its start belongs to the plain character
+    before it."""
     replaced: list[str] = []
     has_base, marks, after_flag = run.start() > 0, 0, False
     for char in run.group():
@@ -110,7 +111,7 @@ def _replace_run(run: re.Match[str]) -> str:
 
 
 def sanitize(text: str) -> str:
-    """Make text safe to draw on one line. Sanitizing the result again does not change it."""
+    """Make text safe to draw on one line. Sanitized text does not change if it is sanitized again."""
     if text.isascii() and text.isprintable():
         return text
     return _NOT_PLAIN.sub(_replace_run, text)
@@ -124,14 +125,15 @@ def sanitize_lines(text: str) -> list[str]:
 
 
 def display_width(text: str) -> int:
-    """Return the width of sanitized text in cells: 2 for East Asian wide characters, 0 for marks, else 1."""
+    """Return the width of sanitized text in cells. East Asian wide characters have 2 cells, marks 0, and all others
+    1."""
     if text.isascii():
         return len(text)
     return sum(map(_widths.__getitem__, text))
 
 
 def clip(text: str, cells: int) -> str:
-    """Shorten sanitized text to at most `cells` terminal cells. Shortened text ends in `…`."""
+    """Shorten sanitized text to at most `cells` terminal cells. A shortened text ends in `…`."""
     if len(text) <= cells and (len(text) * 2 <= cells or display_width(text) <= cells):
         return text
     if cells <= 0:
@@ -147,7 +149,8 @@ def clip(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, right: bool = False) -> str:
-    """Clip or pad sanitized text to exactly `cells` terminal cells, if `right` aligned to the right."""
+    """Shorten sanitized text or fill it with spaces, so that it has exactly `cells` terminal cells. `right` aligns it
+    to the right."""
     text = clip(text, cells)
     blanks = " " * (cells - display_width(text))
     return blanks + text if right else text + blanks

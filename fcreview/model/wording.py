@@ -1,4 +1,4 @@
-"""Format verdicts, error types, metrics, rates and tables as text, in the same words for commands and screens."""
+"""Format verdicts, error types, metrics, rates and tables as text. Commands and screens use the same words."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 
 def get_scale_words(criterion: str) -> dict[str, Any]:
-    """Return word -> verdict for a criterion. A criterion without a scale has the words pass and fail."""
+    """Return word -> verdict for the words of a criterion's scale. If the criterion has no scale, the words are pass,
+    fail and unsure."""
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
 def format_answer(criterion: str, value: Any) -> str:
-    """Return the word for a verdict, such as `pass` or `2`, or JSON text if the scale has none."""
+    """Return the word for a verdict, such as `pass` or `2`. If the scale has no word for it, return the verdict as JSON
+    text."""
     for word, verdict in get_scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
@@ -30,7 +32,7 @@ def format_answer(criterion: str, value: Any) -> str:
 
 
 def parse_answer(criterion: str, word: str) -> Any:
-    """Return the verdict for a result of `format_answer`. Raises ValueError for any other text."""
+    """Return the verdict for a text from `format_answer`. Raises ValueError for any other text."""
     words = get_scale_words(criterion)
     if word in words:
         return words[word]
@@ -41,8 +43,8 @@ def parse_answer(criterion: str, word: str) -> Any:
 
 
 def describe_scale_error(criterion: str, value: Any) -> str | None:
-    """Describe why a criterion's scale does not allow a verdict, or return None. A list is also valid on yes/no
-    criteria, because HammerBench lists the hallucinated arguments."""
+    """Describe why a criterion's scale does not allow a verdict. Returns None if the verdict is allowed. Yes/no
+    criteria also allow a list, because HammerBench lists the hallucinated arguments."""
     scale = SCALES.get(criterion)
     if scale is None or any(type(verdict) is type(value) and verdict == value for verdict in scale.words.values()):
         return None
@@ -64,9 +66,9 @@ def compute_column_widths(
     cells: int | None = None,
     least: Sequence[int] = (),
 ) -> list[int]:
-    """Compute the width of each column, in cells, so that its title and its texts fit. `widest` limits every column
-    except the last. A table wider than `cells` loses cells in its last column first, then in the widest one. No column
-    gets narrower than its title or its entry in `least`. Texts must be sanitized."""
+    """Compute the width of each column, in cells, so that its title and its texts fit. `widest` is the maximum width of
+    every column except the last. If the table is wider than `cells`, the last column is made narrower first, then the
+    widest column. No column becomes narrower than its title or its entry in `least`. Texts must be sanitized."""
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
     if widest is not None:
@@ -83,8 +85,8 @@ def compute_column_widths(
 
 
 def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] = ()) -> list[str]:
-    """Clip or pad the sanitized texts of a row to the column widths, and put the column gap before all but the first.
-    `right` contains the indices of columns to align right, such as numbers."""
+    """Shorten or fill the sanitized texts of a row to the column widths. All texts but the first begin with the column
+    gap. `right` contains the indices of columns that are aligned to the right, such as numbers."""
     cells = enumerate(zip(texts, sizes, strict=True))
     return [" " * (COLUMN_GAP * (at > 0)) + pad(text, size, right=at in right) for at, (text, size) in cells]
 
@@ -180,13 +182,14 @@ _MEANINGS = {
     "the conversation was longer than the model can read": "context_window_exceeded",
     "the benchmark's infrastructure failed, so nothing was checked": "infrastructure_error",
 }
-"""Meaning -> error types of all benchmarks, separated by commas."""
+"""Meaning -> error types of all benchmarks with this meaning, separated by commas."""
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
 
 
 def describe_error_type(error_type: str) -> str:
-    """Describe one or several error types joined by ` + `; empty if one is unknown. `value_error:string` gives `string
-    is not an accepted value`. A type is looked up as a whole, then by its last part, then by its first."""
+    """Describe one error type, or several joined by ` + `: `value_error:string` gives `string is not an accepted
+    value`. Returns an empty text if a type is unknown. A type is looked up by its whole name, then by the last part of
+    the name, then by the first part."""
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]
@@ -196,7 +199,7 @@ def describe_error_type(error_type: str) -> str:
 
 
 def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) -> str:
-    """Format a value with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `–` for None."""
+    """Format the value of a metric with its unit: `57.1 %`, `12`, `0.734`, `0.02 s`, `6.56 $`; `–` for None."""
     if value is None:
         return NO_VALUE
     if unit == "share":
@@ -210,7 +213,7 @@ def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) 
 
 @dataclass(frozen=True, slots=True)
 class HeaderAccuracy:
-    """Accuracy of a category, as the header of its score file states it."""
+    """Accuracy of a category from the header of its score file."""
 
     passed: int
     total: int
@@ -223,11 +226,11 @@ class HeaderAccuracy:
 
 
 def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccuracy | None:
-    """Read the accuracy from the header of a score file, for a category whose result file is missing.
+    """Read the accuracy of a category from the header of its score file, if the result file is missing.
 
-    Score files list failed items only. Without results, every known item has failed, and a rate over them would be 0.
-    The header is `{"correct_count": 344, "total_count": 400, ...}`. Returns None if a known item passed, or if there
-    are more known items (`n_items`) than failures in the header.
+    Score files list only failed items. Without results, the pass rate of the known items would therefore be 0. The
+    header is `{"correct_count": 344, "total_count": 400, ...}`. Returns None if a known item passed, or if there are
+    more known items (`n_items`) than the header has failures.
     """
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
     if not isinstance(correct, int) or not isinstance(total, int) or passed:
@@ -240,7 +243,8 @@ NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. P
 
 
 def source_label(source: str) -> str:
-    """Return `recomputed` for the key `rule`, and any other source unchanged."""
+    """Return the name of a source on screens and in tables: `recomputed` for the key `rule`, otherwise the key
+    itself."""
     return "recomputed" if source == "rule" else source
 
 
@@ -250,47 +254,50 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
 
 
 def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
-    """Format the dataset of a run as commands show it: `acebench v1 zh`."""
+    """Format the name of a run's dataset: `acebench v1 zh`."""
     return " ".join(word for word in (benchmark, generation, language) if word)
 
 
 def format_rate(passed: int, known: int) -> str:
-    """Format the share of passes among `known` verdicts: `71.3 %`, or `–` without verdicts."""
+    """Format the pass rate of items with a verdict: `71.3 %`, or `–` without verdicts. `known` is the number of
+    verdicts."""
     return f"{100 * passed / known:.1f} %" if known else NO_VALUE
 
 
 def format_rate_of_known(passed: int, known: int, n_items: int) -> str:
-    """Format a rate, with the number of verdicts if some items have no verdict: `71.3 % of 998`."""
+    """Format a pass rate: `71.3 %`. If some items have no verdict, add the number of verdicts: `71.3 % of 998`."""
     return format_rate(passed, known) + (f" of {known:,}" if 0 < known < n_items else "")
 
 
 def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) -> str:
-    """Format the corrected rate, with open disagreements: `35.9 % · 13 open disagreements`."""
+    """Format the corrected pass rate, with the number of open disagreements if there are any: `35.9 % · 13 open
+    disagreements`."""
     rate = format_rate_of_known(passed, known, n_items)
     return f"{rate} · {format_count(disputed, 'open disagreement')}" if disputed else rate
 
 
 def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = NO_VALUE) -> str:
-    """Format the rate of recomputed verdicts. If some items have none, only their number is shown: `– (61 of 1,000)`. A
-    rate over part of the items would mislead: without a dataset, only failed items can be recomputed."""
+    """Format the pass rate of recomputed verdicts. If some items have no verdict, only the number of verdicts is shown:
+    `– (61 of 1,000)`. The pass rate of only these items would mislead, because without a dataset only failed items can
+    be recomputed."""
     return format_rate(passed, known) if known in (0, n_items) else f"{unknown} ({known:,} of {n_items:,})"
 
 
 def format_official_rate(passed: int, known: int, n_items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
-    """Format the official rate as `format_rate_of_known` does. Without results, only the headers of the score files
-    state a rate: `86.0 % stated`."""
+    """Format the official pass rate: `71.3 % of 998`. Without results, use the rate that the headers of the score files
+    state: `86.0 % stated`."""
     if known or not stated_of:
         return format_rate_of_known(passed, known, n_items)
     return f"{format_rate(stated_pass, stated_of)} stated"
 
 
 def format_judge_rate(passed: int, known: int, n_items: int) -> str:
-    """Format the rate of a run with judge verdicts only: `83.0 % judge`."""
+    """Format the pass rate of a run that has only judge verdicts: `83.0 % judge`."""
     return f"{format_rate_of_known(passed, known, n_items)} judge"
 
 
 def format_verdict(value: Any, criterion: str = CORRECT) -> str:
-    """Format a verdict: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `–` for None. Sanitized."""
+    """Format a verdict as sanitized text: `pass`, `fail`, `yes`, `no`, a number, a word or labels; `–` for None."""
     if value is None:
         return NO_VALUE
     if isinstance(value, bool):

@@ -1,11 +1,13 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` takes weights of shape (samples, patterns), the number of
-units of each pattern in each sample, and returns one value per sample, NaN where the coefficient is undefined. One
-formula therefore computes the data and all resamples, with a few matrix products.
+Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for several
+samples at once. Its argument, `weights`, has the shape (samples, patterns) and contains the number of units of each
+pattern in each sample. It returns one value per sample, which is NaN if the coefficient is undefined. One formula
+therefore computes the coefficient of the data and of all resamples, with a few matrix products.
 
-Patterns are label counts of shape (patterns, categories). `cohen_kappa` takes the categories that the two annotators
-chose, of shape (patterns, 2).
+The argument `counts` of most coefficients has the shape (patterns, categories) and contains numbers of labels. The
+argument `labels` of `cohen_kappa` has the shape (patterns, 2) and contains the categories that the two annotators
+chose.
 
 The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
 values (percentile method; Efron and Tibshirani 1993, chapter 13).
@@ -45,14 +47,16 @@ _ZERO_TOLERANCE = 1e-12
 
 
 def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
-    """Return the share of equal pairs among all pairs of labels of each pattern; 0 for patterns without a pair."""
+    """Return, for each pattern, the share of equal pairs among all pairs of its labels. It is 0 for a pattern with
+    fewer than two labels."""
     n_labels = counts.sum(1)
     share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
     return share
 
 
 def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Percent agreement: the mean over units of the share of equal pairs of labels in each pattern."""
+    """Percent agreement: the mean of `agreement` over all units. `agreement` contains the share of equal pairs of
+    labels in each pattern."""
 
     def statistic(weights: FloatArray) -> FloatArray:
         return _divide_or_nan(weights @ agreement, weights.sum(1))
@@ -61,7 +65,8 @@ def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
 
 
 def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Unweighted kappa of two annotators (Cohen 1960). `labels` has a row of two categories per pattern."""
+    """Unweighted kappa of two annotators (Cohen 1960). `labels` has one row for each pattern, with the category of each
+    annotator."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
@@ -88,8 +93,8 @@ def fleiss_kappa(counts: FloatArray) -> Statistic:
 
 
 def gwet_ac1(counts: FloatArray) -> Statistic:
-    """Gwet's AC1 (Gwet 2008, missing labels as in 2014). Units with one label count for the prevalence only. `counts`
-    has a column for each category of the scale, even if unused."""
+    """Gwet's AC1 (Gwet 2008, missing labels as in Gwet 2014). Units with one label are used only for the prevalence of
+    the categories. `counts` has a column for each category of the scale, even if no annotator chose it."""
     has_pairs = (counts.sum(1) > 1).astype(np.float64)
     agreement = compute_pairwise_agreement(counts)
     shares = counts / counts.sum(1, keepdims=True)
@@ -104,8 +109,8 @@ def gwet_ac1(counts: FloatArray) -> Statistic:
 
 
 def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
-    """Krippendorff's alpha (Krippendorff 2004, chapter 11) for patterns of two labels or more. `distance`: squared
-    distances of shape (categories, categories)."""
+    """Krippendorff's alpha (Krippendorff 2004, chapter 11). Every pattern must have at least two labels. `distance`
+    contains the squared distances, of shape (categories, categories)."""
     disagreement = ((counts @ distance) * counts).sum(1) / (counts.sum(1) - 1)
 
     def statistic(weights: FloatArray) -> FloatArray:
@@ -117,8 +122,8 @@ def krippendorff_alpha(counts: FloatArray, distance: FloatArray) -> Statistic:
 
 
 def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
-    """Krippendorff's alpha for ordered columns. The distance is the squared difference of mean ranks, which depends on
-    the labels between two categories, so it is computed for each sample."""
+    """Krippendorff's alpha for ordered categories. The distance of two categories is the squared difference of their
+    mean ranks. It depends on the number of labels between the two categories, so it is computed for each sample."""
     low, high = np.triu_indices(counts.shape[1], 1)
     pairs = counts[:, low] * counts[:, high] / (counts.sum(1, keepdims=True) - 1)
 
@@ -133,8 +138,9 @@ def krippendorff_alpha_ordinal(counts: FloatArray) -> Statistic:
 
 
 def masi_distance(sets: Sequence[frozenset[str]]) -> FloatArray:
-    """Return the MASI distances of sets of labels (Passonneau 2006), of shape (sets, sets): 1 minus the Jaccard index
-    times 1 (equal sets), 2/3 (one contains the other) or 1/3 (overlap). Disjoint sets have distance 1."""
+    """Return the MASI distances between sets of labels (Passonneau 2006), of shape (sets, sets). The distance is 1
+    minus the product of the Jaccard index and a factor: 1 for equal sets, 2/3 if one set contains the other, 1/3 if
+    they overlap. Disjoint sets have the distance 1."""
     words = sorted(frozenset().union(*sets))
     contains = np.array([[word in each for word in words] for each in sets], dtype=np.float64)
     size = contains.sum(1)
@@ -154,7 +160,8 @@ def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArr
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide element by element. The result is NaN where the denominator is 0, apart from rounding errors."""
+    """Divide element by element. The result is NaN where the denominator is 0 or differs from 0 only by rounding
+    errors."""
     is_defined = np.abs(denominator) > _ZERO_TOLERANCE
     ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
     return ratio
@@ -167,7 +174,7 @@ _MAX_WEIGHTS = 2_000_000
 
 
 class BootstrapEstimate(NamedTuple):
-    """A coefficient and its bootstrap interval. The value is None if the coefficient is undefined. The interval is None
+    """Coefficient with its bootstrap interval. The value is None if the coefficient is undefined. The interval is None
     if the coefficient is undefined in more than half of the resamples."""
 
     value: float | None = None
@@ -175,14 +182,15 @@ class BootstrapEstimate(NamedTuple):
     high: float | None = None
 
     def for_units(self, n_units: int) -> BootstrapEstimate:
-        """Drop the interval of a single unit, because all of its resamples are equal."""
+        """Return the estimate, without its interval if there is only one unit, because all resamples of one unit are
+        equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
 def bootstrap(
     multiplicity: NDArray[np.int64], statistics: Sequence[Statistic], resamples: int = RESAMPLES, seed: int = SEED
 ) -> list[BootstrapEstimate]:
-    """Compute each statistic with its interval. All statistics use the same resamples. `multiplicity` contains the
+    """Compute each statistic and its interval. All statistics use the same resamples. `multiplicity` contains the
     number of units of each pattern. The same seed gives the same intervals."""
     values = [float(statistic(multiplicity[np.newaxis].astype(np.float64))[0]) for statistic in statistics]
     resampled: list[list[FloatArray]] = [[] for _ in statistics]
@@ -205,7 +213,8 @@ def _percentile_interval(value: float, resampled: FloatArray) -> BootstrapEstima
 
 
 def _iter_resamples(multiplicity: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
-    """Yield the number of units of each pattern in each resample, in chunks of at most `_MAX_WEIGHTS` numbers."""
+    """Yield arrays with the number of units of each pattern in each resample. Each array has at most `_MAX_WEIGHTS`
+    numbers."""
     generator = np.random.default_rng(seed)
     n_units = int(multiplicity.sum())
     step = max(1, _MAX_WEIGHTS // len(multiplicity))
@@ -216,12 +225,13 @@ def _iter_resamples(multiplicity: NDArray[np.int64], resamples: int, seed: int) 
 
 IntArray = NDArray[np.int64]
 NO_LABEL = -1
-"""Value of a cell in `RatingTable.cells` if the annotator did not label the unit."""
+"""Value in `RatingTable.cells` if the annotator did not label the unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """Labels by unit and annotator. Units with the same labels are stored as one row, called a pattern."""
+    """Labels of all units by all annotators. Units with the same labels are stored as one row, which is called a
+    pattern."""
 
     annotators: tuple[str, ...]
     label_keys: tuple[LabelKey, ...]
@@ -239,7 +249,8 @@ class RatingTable:
 
 
 def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
-    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label counts."""
+    """Build the table of ratings. There must be at least one rating. If an annotator labelled a unit more than once,
+    the last label is used."""
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
@@ -256,7 +267,8 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
 def compute_agreement(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all groups, in each group first those of all annotators."""
+    """Compute the coefficients of all groups. In each group, the coefficients of all annotators come first, followed by
+    those of each pair."""
     for group in build_rating_groups(ratings, scopes, given):
         yield from compute_coefficients(group)
 
@@ -273,9 +285,9 @@ class _CoefficientRequest:
     metric: CoefficientName
     annotators: tuple[str, ...]
     patterns: IntArray
-    """Indexes of the patterns that count as units."""
+    """Indexes of the patterns whose units are included in the coefficient."""
     statistic: Statistic
-    """Statistic of all patterns of the table."""
+    """Statistic that takes the weights of all patterns of the table."""
     level: MeasurementLevel = "nominal"
 
 
@@ -324,12 +336,14 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
-    """Apply `statistic` to some of the patterns that it gets weights of."""
+    """Return a statistic that takes the weights of all patterns and applies `statistic` to the weights of `patterns`
+    only."""
     return lambda weights: statistic(weights[:, patterns])
 
 
 def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
-    """Return the most frequent number of labels, at least two; the larger of two equally frequent ones."""
+    """Return the most frequent number of labels of a unit, at least two. If several are equally frequent, return the
+    largest."""
     frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 
@@ -351,18 +365,19 @@ class SelfAgreement:
     annotator: str | None
     criterion: str
     n: int
-    """Number of targets with two labels; "unsure" is not a label."""
+    """Number of targets that the annotator labelled twice. "unsure" is not a label."""
     percent: float | None
     percent_low: float | None
     percent_high: float | None
     kappa: float | None
-    """Cohen's kappa of first and second labels; None if undefined."""
+    """Cohen's kappa of the first and the second label; None if it is undefined."""
     kappa_low: float | None
     kappa_high: float | None
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement by criterion, for each annotator and, if there are several, for all."""
+    """Compute self-agreement on each criterion: for each annotator and, if there are several annotators, for all
+    together."""
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if decides(each.first) and decides(each.second):

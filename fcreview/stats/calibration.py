@@ -1,8 +1,8 @@
 """Compute confusion matrices of automatic verdicts, measures with intervals, and the most frequent errors, and format
 them as text.
 
-Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, which
-resamples verdict pairs with replacement (Efron and Tibshirani 1993).
+Shares (TPR, TNR, precision, agreement) have Wilson's score interval. F1 and kappa have a bootstrap interval, for which
+verdict pairs are resampled with replacement (Efron and Tibshirani 1993).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CalibrationScope = Literal["overall", "benchmark", "category", "tier", "error", "function"]
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("overall", "benchmark", "category", "tier", "error", "function")
 SelectionMethod = Literal["random", "by hand", "both"]
-"""`random` if all items are from a random sample, `by hand` if none is, else `both`."""
+"""How items were selected: `random` if all are from a random sample, `by hand` if none is, else `both`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class VerdictPair:
     tier: str | None = None
     error: str | None = None
     function: str | None = None
-    """Function of the item's first difference; None if it has none."""
+    """Function of the item's first difference; None if there is no difference."""
 
     @property
     def is_correct(self) -> bool:
@@ -53,7 +53,7 @@ class VerdictPair:
 
 @dataclass(frozen=True, slots=True)
 class VerdictPairGroup:
-    """Verdict pairs of one source and criterion that are measured together."""
+    """Verdict pairs of one source on one criterion for which measures are computed together."""
 
     scope: CalibrationScope
     name: str | None
@@ -101,12 +101,13 @@ class ConfusionCell:
     human: Any
     n: int
     items: tuple[int, ...]
-    """Store numbers of the items of the verdict pairs, without duplicates."""
+    """Numbers of the items in the store, without duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Calibration of one source on one criterion in one group. `fcreview calibrate --json` prints these fields."""
+    """Confusion matrix and measures of one source on one criterion in one group. `fcreview calibrate --json` prints
+    these fields."""
 
     scope: CalibrationScope
     name: str | None
@@ -118,13 +119,14 @@ class Calibration:
     n: int
     n_random: int
     cells: tuple[ConfusionCell, ...]
-    """Cells of the confusion matrix that are not empty, the diagonal first."""
+    """Cells of the confusion matrix that are not empty. The cells of the diagonal come first."""
     rates: tuple[CalibrationMeasure, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Equal wrong verdicts of a source on items of the same category, error type or function."""
+    """Verdict pairs with the same wrong verdict of a source, on items with the same category, error type or
+    function."""
 
     source: str
     judge: str | None
@@ -136,13 +138,15 @@ class ErrorGroup:
     wrong: int
     """Number of verdict pairs in the group."""
     of: int
-    """Number of all verdict pairs with the same property and the same automatic verdict."""
+    """Number of verdict pairs, right or wrong, with the same category, error type or function and the same automatic
+    verdict."""
     items: tuple[int, ...]
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Yield the groups of each scope, sorted by source, judge, criterion and name, without pairs that lack the
-    property. Numbers become floats, so that 1 and 1.0 are the same label."""
+    """Yield the groups of verdict pairs for each scope, sorted by source, judge, criterion and name. Pairs without the
+    property of the scope, such as an error type, are omitted. Numbers become floats, so that 1 and 1.0 are the same
+    label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -163,7 +167,7 @@ MEASURE_LABELS: dict[MeasureName, str] = {
     "tpr": "TPR", "tnr": "TNR", "precision": "precision", "f1": "F1", "kappa": "kappa", "agreement": "agreement"
 }  # fmt: skip
 MAX_ERROR_GROUPS = 12
-"""Number of error groups to show for each source where space is limited."""
+"""Maximum number of error groups that are shown for each source where space is limited."""
 BY_HAND = (
     "items chosen by hand: the measures describe these items only. Use `fcreview queue create` to draw a random sample."
 )
@@ -175,7 +179,8 @@ NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a huma
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return lines with the number of reviewed items, those in a random sample, and a warning if there are none."""
+    """Return a line with the number of reviewed items and the number of those in a random sample. If none is in a
+    random sample, a second line contains a warning."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())
     counts = f"{format_count(len(is_random), 'reviewed item')}, {n_random:,} of them in a random sample"
@@ -183,7 +188,7 @@ def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
 
 
 def format_source_and_criterion(group: Calibration | VerdictPairGroup | ErrorGroup) -> list[str]:
-    """Return the table cells of the source, with the judge's name, and the criterion."""
+    """Return two table cells: the source, with the name of the judge if there is one, and the criterion."""
     judge = f" {sanitize(group.judge)}" if group.judge else ""
     return [source_label(group.source) + judge, sanitize(group.criterion)]
 
@@ -200,7 +205,7 @@ def format_error(group: ErrorGroup) -> str:
 
 
 def format_measure(measure: CalibrationMeasure | None) -> list[str]:
-    """Return the table cells of the value and its interval: `91.2 %`, `[85.0, 95.1]`."""
+    """Return two table cells: the value of a measure and its interval, such as `91.2 %` and `[85.0, 95.1]`."""
     if measure is None or measure.value is None:
         return [NO_VALUE, ""]
     unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
@@ -212,14 +217,14 @@ def format_measure(measure: CalibrationMeasure | None) -> list[str]:
 
 
 def format_measures(measures: Sequence[CalibrationMeasure]) -> dict[MeasureName, str]:
-    """Return the value and interval of each measure, in the order of `MEASURE_LABELS`."""
+    """Return the formatted value and interval of each measure, in the order of `MEASURE_LABELS`."""
     by_name = {measure.metric: measure for measure in measures}
     return {name: " ".join(filter(None, format_measure(by_name.get(name)))) for name in MEASURE_LABELS}
 
 
 def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
-    """Compute the measures of verdicts that are true or false. `counts`: true positives, false positives, false
-    negatives, true negatives. Positive means pass or yes."""
+    """Compute the measures of verdicts that are true or false. `counts` contains the numbers of true positives, false
+    positives, false negatives and true negatives. Positive means pass or yes."""
     import numpy as np
 
     from fcreview.stats.agreement import cohen_kappa
@@ -237,7 +242,8 @@ def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
 
 
 def compute_multiclass_measures(labels: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
-    """Compute agreement and kappa of verdicts with any labels, given as pairs of label numbers (automatic, human)."""
+    """Compute agreement and kappa of verdicts with any labels. `labels` contains pairs of label numbers (automatic,
+    human)."""
     import numpy as np
 
     from fcreview.stats.agreement import cohen_kappa
@@ -254,7 +260,7 @@ def _share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
 
 
 def _f1(weights: FloatArray) -> FloatArray:
-    """Compute 2 tp / (2 tp + fp + fn) of each sample; NaN without positives."""
+    """Compute F1 of each sample: 2 tp / (2 tp + fp + fn). The result is NaN if tp, fp and fn are all 0."""
     import numpy as np
 
     tp, wrong = weights[:, 0], weights[:, 1] + weights[:, 2]
@@ -297,7 +303,7 @@ def calibrate_group(group: VerdictPairGroup) -> Calibration:
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
     """Yield the error groups of each source, judge and criterion: first the groups by category, then by error type,
-    then by function. Larger groups come first."""
+    then by function. In each of the three parts, larger groups come first."""
     for group in group_verdict_pairs(pairs, ("overall",)):
         for by in ERROR_GROUPINGS:
             yield from sorted(_group_errors(group, by), key=lambda errors: (-errors.wrong, errors.name))

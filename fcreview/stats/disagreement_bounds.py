@@ -1,4 +1,5 @@
-"""Compute bounds of corrected metrics: the values if all open disagreements are resolved as pass, or all as fail."""
+"""Compute the bounds of corrected metrics: their values if all open disagreements are resolved as pass, and if all are
+resolved as fail."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import TRUE_MEANS_FAILURE, decides, find_scale, same_verdict
 
 DisagreementKind = tuple[str, bool, str]
-"""(category of the item, whether the target is the whole item, criterion)"""
+"""(category of the item, whether the target is the item or response, criterion)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +26,15 @@ class OpenDisagreements:
     n: int
     """Number of open disagreements on which the metric depends."""
     low: float
-    """Lowest value if all disagreements are resolved as pass, as fail, or left open; in the metric's unit."""
+    """Lowest value of the metric if all disagreements are resolved as pass, are resolved as fail, or stay open."""
     high: float
 
 
 def bound_metrics(
     items: Sequence[Sequence[ScoredItem]], compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]]
 ) -> dict[MetricKey, OpenDisagreements]:
-    """Compute the bounds of each metric that depends on an open disagreement, from the corrected items of one or
-    several runs. The metrics are computed twice for each kind of disagreement."""
+    """Compute the bounds of each metric that depends on an open disagreement. `items` contains the corrected items of
+    one or several runs. The metrics are computed twice for each kind of disagreement."""
     kinds = Counter(_kind_of(item, question) for part in items for item in part for question in item.disputed)
     if not kinds:
         return {}
@@ -89,7 +90,8 @@ def _resolve(item: ScoredItem, kinds: set[DisagreementKind], passes: bool) -> Sc
 
 
 def _resolved_verdict(criterion: str, automatic: Any, metadata: Mapping[str, Any], passes: bool) -> Any:
-    """Return the best or worst verdict on a criterion, or the automatic verdict on an unbounded scale."""
+    """Return the best verdict on a criterion if it `passes`, else the worst. If the scale has no bounds, return the
+    automatic verdict."""
     golden = metadata.get(GOLDEN_ACTS_KEY)
     if criterion == "dialog_act":
         return golden if passes and isinstance(golden, list) else []

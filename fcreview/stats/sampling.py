@@ -1,7 +1,8 @@
-"""Draw random samples of items: allocate them to strata, select items, and assign them to annotators.
+"""Draw random samples of items: decide how many items to draw from each stratum, draw them, and assign them to
+annotators.
 
-Selection is reproducible. The random rank of an item depends on the seed, the purpose and the item's content, and not
-on the order of the items. blake2b gives the same ranks in every Python version.
+Samples are reproducible. The random rank of an item depends on the seed, the purpose and the item's content, but not on
+the order of the items. BLAKE2b gives the same ranks in every version of Python.
 """
 
 from __future__ import annotations
@@ -18,22 +19,23 @@ T = TypeVar("T")
 
 
 def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
-    """Return a pseudorandom sort key for the content of an item. Keys for different purposes are independent."""
+    """Return a pseudorandom sort key for the content of an item. Keys for different purposes are independent of each
+    other."""
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def shuffle_by_content(things: Iterable[T], content: Callable[[T], str], seed: int, purpose: str) -> list[T]:
-    """Return the things in a uniformly random order that depends only on the seed, the purpose and the contents."""
+    """Return things in a random order that depends only on the seed, the purpose and the contents of the things."""
     return sorted(things, key=lambda thing: (compute_random_rank(seed, purpose, content(thing)), content(thing)))
 
 
 class SamplingError(FcreviewError):
-    """Raised when a sample cannot be drawn. The message is one line."""
+    """Raised when a sample cannot be drawn. The message has one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A stratum of a population, and the number of its items that a sample contains."""
+    """Stratum of a population, with the number of its items in a sample."""
 
     name: str
     size: int
@@ -41,13 +43,15 @@ class Stratum:
 
     @property
     def probability(self) -> float:
-        """Probability, from 0 to 1, that a simple random sample without replacement contains an item of the stratum."""
+        """Probability, from 0 to 1, that a simple random sample without replacement contains a particular item of the
+        stratum."""
         return self.drawn / self.size
 
 
 def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratum]:
-    """Allocate a sample to strata in proportion to their sizes, at least one item to each, with largest remainders. The
-    result is sorted by name. Raises SamplingError for an impossible sample size."""
+    """Allocate a sample to strata in proportion to their sizes. Each stratum gets at least one item, and the
+    largest remainders are rounded up. The result is sorted by name. Raises SamplingError if `total` is too small or
+    too large."""
     sizes = {name: size for name, size in sorted(sizes.items()) if size}
     population = sum(sizes.values())
     if not 1 <= total <= population:
@@ -69,7 +73,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return the number of items left for the strata in `quotas` after each other stratum got one item."""
+    """Return the number of items for the strata in `quotas`, if all other strata get one item each."""
     return total - (len(sizes) - len(quotas))
 
 
@@ -84,8 +88,8 @@ class StratifiedSample:
 
 
 def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
-    """Draw a simple random sample of a population, given as {content: stratum}, from each stratum. The result depends
-    only on the arguments. Raises SamplingError as `allocate_proportionally` does."""
+    """Draw a simple random sample from each stratum of a population, given as {content of an item: stratum}. The same
+    arguments give the same sample. Raises SamplingError as `allocate_proportionally` does."""
     strata = allocate_proportionally(Counter(population.values()), size)
     members: dict[str, list[str]] = {stratum.name: [] for stratum in strata}
     for content, name in population.items():
@@ -99,24 +103,24 @@ def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) 
 
 
 _SEGMENTS = 3
-"""Number of equal segments into which the items of an annotator are divided. Repeated items are drawn from the first
-segment and occur again in the last segment."""
+"""Number of equal segments into which an annotator's items are divided. Repeated items are drawn from the first segment
+and occur again in the last segment."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorShare:
-    """Items that one annotator reviews, in order."""
+    """Items that one annotator reviews, in the order of review."""
 
     annotator: str
     order: list[int]
-    """Index of each item in the sample; repeated items occur twice."""
+    """Index of each item in the sample. Repeated items occur twice."""
     repeats: list[int]
-    """Positions in `order` at which an item occurs the second time."""
+    """Positions in `order` where an item occurs for the second time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareOptions:
-    """How a sample is divided among annotators."""
+    """Options for dividing a sample among annotators."""
 
     annotators: Sequence[str]
     overlap: int = 0
@@ -126,15 +130,16 @@ class ShareOptions:
 
 
 def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the overlap as indexes into `contents`. Raises SamplingError if there are too few items."""
+    """Draw the items that all annotators review. Returns their indexes in `contents`. Raises SamplingError if the
+    sample is smaller than the overlap."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
     return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])
 
 
 def assign_shares(contents: Sequence[str], overlap: set[int], options: ShareOptions) -> list[AnnotatorShare]:
-    """Divide a sample among annotators. Each share contains the overlap and an equal part of the other items, shuffled.
-    Raises SamplingError if a share is too small for its repeats."""
+    """Divide a sample among annotators. Each share contains the overlap and an equal part of all other items in random
+    order. Raises SamplingError if a share is too small for its repeats."""
     others = _shuffle(contents, [at for at in range(len(contents)) if at not in overlap], options.seed, "share")
     shares = []
     for number, annotator in enumerate(options.annotators):

@@ -70,9 +70,9 @@ def test_keys_have_readable_names() -> None:
     assert [format_key(key) for key in ("greater_than_sign", "slash", "pagedown", "ctrl+q", "upper_q", "shift+f2")] == [
         ">", "/", "PgDn", "^q", "Q", "shift+f2",
     ]  # fmt: skip
-    given = frozenset(resolve_keymap({"item.pass": "y", "item.next": ">"}).items())
+    configured = frozenset(resolve_keymap({"item.pass": "y", "item.next": ">"}).items())
     names = ("item.pass", "item.next", "item.fail", "item.copy")
-    assert {name: first_key_names(given).get(name) for name in names} == {
+    assert {name: first_key_names(configured).get(name) for name in names} == {
         "item.pass": "y", "item.next": ">", "item.fail": "f", "item.copy": None,
     }  # fmt: skip
 

@@ -40,7 +40,7 @@ DEUTERANOPIA = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0
 severity 1."""
 
 
-def lab(colour: str, eye: tuple[RGB, ...] | None = None) -> RGB:
+def lab_coordinates(colour: str, eye: tuple[RGB, ...] | None = None) -> RGB:
     """Return the CIE L*a*b* coordinates of a colour."""
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parse_hex(colour)]
     if eye:
@@ -58,7 +58,7 @@ def lab(colour: str, eye: tuple[RGB, ...] | None = None) -> RGB:
 
 def distance(one: str, other: str, eye: tuple[RGB, ...] | None = None) -> float:
     """Return the CIE 1976 colour difference. About 2 is just noticeable."""
-    return sum((a - b) ** 2 for a, b in zip(lab(one, eye), lab(other, eye), strict=True)) ** 0.5
+    return sum((a - b) ** 2 for a, b in zip(lab_coordinates(one, eye), lab_coordinates(other, eye), strict=True)) ** 0.5
 
 
 @pytest.mark.parametrize("name", THEMES)

@@ -176,9 +176,12 @@ def _write_reviews(planted: PlantedWorkspace, workspace: Workspace) -> None:
 
 def _write_filters(planted: PlantedWorkspace, workspace: Workspace) -> None:
     """Write saved and typed filters of alice when she was not blind, and of another annotator."""
-    told = f"error:{planted.word('zaphod')} tag:{planted.word('quokka')} OR official:fail"
+    hidden_filter = f"error:{planted.word('zaphod')} tag:{planted.word('quokka')} OR official:fail"
     for who in ("alice", f"bob-{planted.word('thimble')}"):
-        for folder, kept in (("filters", {"told": told}), ("history", {"filter": [told], "search": []})):
+        for folder, kept in (
+            ("filters", {"told": hidden_filter}),
+            ("history", {"filter": [hidden_filter], "search": []}),
+        ):
             (workspace.root / folder).mkdir(exist_ok=True)
             (workspace.root / folder / f"{who}.json").write_text(json.dumps(kept))
     other = workspace.root / "filters" / f"bob-{planted.word('thimble')}.json"

@@ -18,12 +18,12 @@ Labels = Mapping[Any, Mapping[str, str]]
 
 def calculate_coefficients(labels: Labels, people: Sequence[str], categories: int) -> dict[str, float]:
     """Return `percent`, `fleiss`, `alpha`, `ac1` and `cohen alice bob`. `categories` is the size of the scale."""
-    several = {unit: by_annotator for unit, by_annotator in labels.items() if len(by_annotator) > 1}
-    found = {"percent": _percent(several), "alpha": _alpha(several, people), "ac1": _ac1(labels, categories)}
-    sizes = Counter(len(by_annotator) for by_annotator in several.values())
+    multiple = {unit: by_annotator for unit, by_annotator in labels.items() if len(by_annotator) > 1}
+    found = {"percent": _percent(multiple), "alpha": _alpha(multiple, people), "ac1": _ac1(labels, categories)}
+    sizes = Counter(len(by_annotator) for by_annotator in multiple.values())
     usual = max(sizes, key=lambda size: (sizes[size], size))
     found["fleiss"] = _make_task(
-        {unit: by_annotator for unit, by_annotator in several.items() if len(by_annotator) == usual}, usual
+        {unit: by_annotator for unit, by_annotator in multiple.items() if len(by_annotator) == usual}, usual
     ).pi()
     for one, other in combinations(people, 2):
         both = {
@@ -68,11 +68,11 @@ def _alpha(labels: Labels, people: Sequence[str]) -> float:
 
 def _ac1(labels: Labels, categories: int) -> float:
     """Handbook of Inter-Rater Reliability (Gwet 2014), chapter 2: every unit weighs the same in the shares."""
-    several = {unit: by_annotator for unit, by_annotator in labels.items() if len(by_annotator) > 1}
-    seen = _percent(several)
+    multiple = {unit: by_annotator for unit, by_annotator in labels.items() if len(by_annotator) > 1}
+    observed = _percent(multiple)
     share: Counter[str] = Counter()
     for by_annotator in labels.values():
         for label in by_annotator.values():
             share[label] += 1 / len(by_annotator) / len(labels)  # type: ignore[assignment]
     chance = sum(each * (1 - each) for each in share.values()) / (categories - 1)
-    return (seen - chance) / (1 - chance)
+    return (observed - chance) / (1 - chance)

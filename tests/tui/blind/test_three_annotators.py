@@ -154,7 +154,9 @@ async def test_conflicts_are_resolved_and_labels_can_be_imported(
         ratings = store.analysis.fetch_ratings(View())
     assert conflicts <= found
     parts = {item for item, target in conflicts if target != "item"}
-    assert all(target == "item" and item in parts for item, target in found - conflicts), "follow from parts"
+    assert all(target == "item" and item in parts for item, target in found - conflicts), (
+        "these disagreements follow from parts"
+    )
     check_coefficients(answers, ratings)
 
     assert await adjudicate(workspace) == len(found)

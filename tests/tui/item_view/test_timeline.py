@@ -161,7 +161,7 @@ def test_state_differences_without_a_turn_are_at_the_end() -> None:
     )
 
 
-def test_items_of_several_judged_turns_have_a_map() -> None:
+def test_multi_turn_items_have_a_map_of_turns() -> None:
     item = Item("m", "multi", n_turns=3)
     for turn in range(3):
         item.golden.append(golden_call("f", 0, turn))

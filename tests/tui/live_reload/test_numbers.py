@@ -46,10 +46,10 @@ def test_same_items_are_found_in_the_same_order(open_both_stores: Both) -> None:
         BEFORE, {"maple": [make_row("new"), make_row("b", category="live_simple"), *BEFORE["maple"][:3]], **OAK}
     )
     old, new = item_numbers(before), item_numbers(now)
-    wanted = ["maple/simple/c", "oak/simple/b", "maple/live_simple/b", "maple/simple/b"]
-    numbers = [old[name] for name in wanted]
-    assert find_same_items(numbers, before, now) == tuple(new[name] for name in wanted)
-    assert len({old[name] - new[name] for name in wanted}) > 1, "else nothing had to be looked up"
+    expected = ["maple/simple/c", "oak/simple/b", "maple/live_simple/b", "maple/simple/b"]
+    numbers = [old[name] for name in expected]
+    assert find_same_items(numbers, before, now) == tuple(new[name] for name in expected)
+    assert len({old[name] - new[name] for name in expected}) > 1, "the numbers differ between the stores"
 
 
 def test_duplicate_in_the_view_is_the_same_item(open_both_stores: Both) -> None:
@@ -62,8 +62,8 @@ def test_removed_items_are_omitted_and_not_confused(open_both_stores: Both) -> N
     """The other run and another category still have an item with this name."""
     before, now = open_both_stores(BEFORE, {"maple": [make_row("c"), make_row("b", category="live_simple")], **OAK})
     old, new = item_numbers(before), item_numbers(now)
-    wanted = [old["maple/simple/a"], old["maple/simple/b"], old["maple/simple/c"]]
-    assert find_same_items(wanted, before, now) == (new["maple/simple/c"],)
+    expected = [old["maple/simple/a"], old["maple/simple/b"], old["maple/simple/c"]]
+    assert find_same_items(expected, before, now) == (new["maple/simple/c"],)
 
 
 def test_list_is_empty_if_all_items_are_gone(open_both_stores: Both) -> None:
@@ -71,4 +71,4 @@ def test_list_is_empty_if_all_items_are_gone(open_both_stores: Both) -> None:
     left = find_same_items([item_numbers(before)["maple/simple/a"]], before, now)
     assert left and now.count_items(View(items=left)) == 0
     assert find_same_items([], before, now) == ()
-    assert now.count_items(View(items=())) == 3, "no numbers stand for all items"
+    assert now.count_items(View(items=())) == 3, "an empty selection means all items"

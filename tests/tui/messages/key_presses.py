@@ -101,6 +101,6 @@ async def open_item_app(workspace: Workspace, size: tuple[int, int] = (80, 24)) 
         first = store.fetch_page(View(queue="dataset"), 0, 1)[0]
         app = FcreviewApp(session, View(queue="dataset"), first.item)
         async with app.run_test(size=size) as pilot:
-            opened = ItemApp(pilot, app, workspace)
-            await opened.wait()
-            yield opened, store
+            item_app = ItemApp(pilot, app, workspace)
+            await item_app.wait()
+            yield item_app, store

@@ -101,11 +101,11 @@ def _check_value(press: KeyPress, event: dict[str, Any], detail: ItemDetail) -> 
     key = press.keys[0]
     here = [v for v in detail.item.verdicts if (v.target, v.criterion) == (event["target"], event["criterion"])]
     if key in VERDICTS:
-        wanted = VERDICTS[key]
+        expected = VERDICTS[key]
         if event["criterion"] == "hallucinated" and key != "u":
-            wanted = not wanted
+            expected = not expected
         labels = [v.value for v in here if isinstance(v.value, list)]
-        if event["verdict"] != (labels[0] if labels and wanted is True else wanted):
+        if event["verdict"] != (labels[0] if labels and expected is True else expected):
             yield f"{event['verdict']!r} was saved"
     elif key == "w" and (event.get("fault"), event.get("verdict")) != (FAULTS[press.keys[1]], None):
         yield f"{event.get('fault')} was recorded"

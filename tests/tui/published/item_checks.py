@@ -28,9 +28,9 @@ def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
     if not any(line.strip() for _, line in shown):
         yield "blank"
     for block in cursor.blocks:
-        wide = next((each for each in block.lines(cells) if line_width(each) > cells), None)
-        if wide is not None:
-            yield f"overlong line in {block.key}: {plain_text(wide)!r}"
+        overlong = next((each for each in block.lines(cells) if line_width(each) > cells), None)
+        if overlong is not None:
+            yield f"overlong line in {block.key}: {plain_text(overlong)!r}"
     blocks = {key for key, _ in shown}
     wanted = cursor.blocks[first_difference_inside(cursor.blocks, cursor.index)]
     if wanted.key not in blocks:
@@ -43,12 +43,14 @@ def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
 
 def find_long_docs(detail: ItemDetail, key: str) -> Iterator[str]:
     """Yield lines that are too long in the column of docs."""
-    of = IndexedItem(detail.item)
-    beside = FunctionDocsSource(detail.item.functions, functions_at(of, key) or available_functions(of), MIN_DOCS_WIDTH)
-    for at in range(len(beside)):
-        wide = next((each for each in beside.lines(at, MIN_DOCS_WIDTH) if line_width(each) > MIN_DOCS_WIDTH), None)
-        if wide is not None:
-            yield f"overlong line beside {key}: {plain_text(wide)!r}"
+    indexed_item = IndexedItem(detail.item)
+    docs = FunctionDocsSource(
+        detail.item.functions, functions_at(indexed_item, key) or available_functions(indexed_item), MIN_DOCS_WIDTH
+    )
+    for at in range(len(docs)):
+        overlong = next((each for each in docs.lines(at, MIN_DOCS_WIDTH) if line_width(each) > MIN_DOCS_WIDTH), None)
+        if overlong is not None:
+            yield f"overlong line beside {key}: {plain_text(overlong)!r}"
 
 
 def _differs(blocks: list[Block], wanted: Block, detail: ItemDetail) -> bool:

@@ -41,12 +41,12 @@ def find_screen_faults(pane: ItemPane, width: int) -> list[str]:
     view, reader = pane.text, pane.cursor
     text = [view.render_line(y).text for y in range(view.size.height)]
     strips = pane.app.screen._compositor.render_strips()
-    wanted = reader.blocks[first_difference_inside(reader.blocks, reader.index)]
-    drawn = (plain_text(line).strip() for line in wanted.lines(view.cells))
+    expected = reader.blocks[first_difference_inside(reader.blocks, reader.index)]
+    drawn = (plain_text(line).strip() for line in expected.lines(view.cells))
     first = next((line for line in drawn if line), "")
     found = [] if any(row.strip() for row in text) else ["blank"]
     found += [f"a row of {strip.cell_length} cells" for strip in strips if strip.cell_length != width][:1]
-    found += [] if any(first[:20] in row for row in text) else [f"{wanted.key} is not on the first screen"]
+    found += [] if any(first[:20] in row for row in text) else [f"{expected.key} is not on the first screen"]
     return found
 
 
@@ -54,8 +54,8 @@ async def find_unreached(pane: ItemPane, pilot: Any) -> list[str]:
     """Return the arguments that differ and that `j` does not reach with everything unfolded."""
     reader = pane.cursor
     opened = build_document(reader.detail, "alice", DisplayOptions(unfold_all=True))
-    wanted = {block.key for block in opened if block.is_argument and block.differs}
-    if not wanted:
+    expected = {block.key for block in opened if block.is_argument and block.differs}
+    if not expected:
         return []
     reader.options = DisplayOptions(unfold_all=True)
     reader.rebuild(key="about")
@@ -64,12 +64,12 @@ async def find_unreached(pane: ItemPane, pilot: Any) -> list[str]:
     await pilot.press("home", "a")
     at = None
     for _ in range(STEPS):
-        wanted -= {pane.cursor.block.key}
-        if not wanted or at == pane.cursor.block.key:
+        expected -= {pane.cursor.block.key}
+        if not expected or at == pane.cursor.block.key:
             break
         at = pane.cursor.block.key
         await pilot.press("j")
-    return [f"{key} is not reached" for key in sorted(wanted)]
+    return [f"{key} is not reached" for key in sorted(expected)]
 
 
 @pytest.mark.parametrize("size", [*SIZES, (200, 50)])

@@ -245,7 +245,7 @@ async def test_blind_queue_shows_no_verdicts_of_others(make_app, wait_for_screen
         for word in ("official", "corrected", "value_error", "failures", "Hangzhou"):
             assert word not in text
         assert lines[3].strip("│ ").split() == ["item", "you", "question"]
-        assert cursor_row(lines).split()[1] == "simple_0", "dataset order, not failing first"
+        assert cursor_row(lines).split()[1] == "simple_0", "blind queues have dataset order"
         await pilot.press("f", *"official:fail", "enter")
         assert "hidden in blind mode" in (await wait_for_screen(pilot))[-2]
 

@@ -92,11 +92,11 @@ def test_blind_list_does_not_depend_on_verdicts(by: str) -> None:
 
 
 def test_keys_cycle_through_orders_and_groupings() -> None:
-    state, seen = RunListState(), []
+    state, orders = RunListState(), []
     for _ in available_run_orders(blind=False):
-        seen.append(state.order)
+        orders.append(state.order)
         state.next_order(blind=False)
-    assert seen == available_run_orders(blind=False) and state.order == "run"
+    assert orders == available_run_orders(blind=False) and state.order == "run"
     by = [state.grouping]
     for _ in GROUPINGS:
         state.next_grouping()

@@ -42,11 +42,11 @@ def test_cursor_starts_where_the_item_fails() -> None:
 
 def test_steps_stop_at_calls_and_messages_until_the_end() -> None:
     cursor = Cursor(make_detail(), "alice")
-    seen = [cursor.block.key]
+    visited = [cursor.block.key]
     while cursor.move(1):
-        seen.append(cursor.block.key)
+        visited.append(cursor.block.key)
     texts = ["turn:2/step:1/tool:1", "turn:2/step:2/assistant:0"]
-    assert seen == ["turn:2", "turn:2/opening:0", "turn:2/call:1", *texts, "turn:3", "turn:4"]
+    assert visited == ["turn:2", "turn:2/opening:0", "turn:2/call:1", *texts, "turn:3", "turn:4"]
     assert cursor.move_to_turn(-1) and cursor.move_to_turn(-1)
     assert cursor.block.key == "turn:2"
     assert cursor.move(-1) and not cursor.move(-1)

@@ -25,14 +25,14 @@ __all__ = ["workspace"]
 async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
     with Store.open(workspace) as store:
         pools = split_by_blind_status(store.analysis.fetch_ratings(View()))
-    wanted = [each for given, ratings in pools.items() for each in compute_agreement(ratings, ["overall"], given)]
-    assert len(wanted) > 10
+    expected = [each for given, ratings in pools.items() for each in compute_agreement(ratings, ["overall"], given)]
+    assert len(expected) > 10
     async with open_adjudication(workspace, (120, 60), adjudicate=False) as person:
         lines = await person.press("a")
         assert isinstance(person.app.screen, AgreementScreen)
         assert "› agreement" in lines[0] and "Agreement overall" in lines[1]
-        assert any(f"{len(wanted)} figures" in line for line in lines)
-        for each in wanted:
+        assert any(f"{len(expected)} figures" in line for line in lines)
+        for each in expected:
             value, interval = format_value_and_interval(each)
             matches = [
                 line for line in lines if format_coefficient_name(each) in line and f" {value}  {interval} " in line
@@ -44,7 +44,7 @@ async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
         assert isinstance(person.app.screen, QueueScreen)
 
 
-def listed_ids(lines: list[str]) -> list[str]:
+def list_ids(lines: list[str]) -> list[str]:
     """Return the item ids in the list, which has a frame at the left."""
     rows = [line.split("│")[1] for line in lines if line.startswith("│")]
     return [word for row in rows for word in row.split() if word.startswith("simple_")]
@@ -56,9 +56,9 @@ async def test_figure_opens_its_items(workspace: Workspace) -> None:
         lines = await person.press("a")
         at = next(at for at, line in enumerate(lines) if "not blind · completeness" in line)
         await person.press(*["j"] * (at - 3), "enter")
-        assert listed_ids(person.lines) == ["simple_2"]
+        assert list_ids(person.lines) == ["simple_2"]
         await person.press("F")
-        assert sorted(listed_ids(person.lines)) == [f"simple_{at}" for at in range(4)]
+        assert sorted(list_ids(person.lines)) == [f"simple_{at}" for at in range(4)]
 
 
 async def test_message_without_reviews(imported: Imported, tmp_path: Path) -> None:
@@ -97,5 +97,5 @@ def test_pair_map_shows_the_figure_of_each_pair(workspace: Workspace) -> None:
         ["alice", "–", f"{100 * share:.1f}", "alice", "–", f"{kappa:.2f}"],
         ["bob", f"{100 * share:.1f}", "–", "bob", f"{kappa:.2f}", "–"],
     ]
-    assert "kappa" not in plain_text(pair_maps(members, 40, 8)[0][0]), "no room for the second map"
+    assert "kappa" not in plain_text(pair_maps(members, 40, 8)[0][0]), "the second map does not fit"
     assert pair_maps(members, 76, 2) == ([], 0)

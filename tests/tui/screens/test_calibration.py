@@ -47,13 +47,13 @@ def workspace(imported: Imported, tmp_path: Path) -> Workspace:
         {"official": automatic, "category": "live" if at in (2, 4) else "simple"}
         for at, automatic in enumerate(AUTOMATIC)
     ]
-    made = imported(tmp_path / "work", {"maple-8b": items})
-    with Store.open(made, "alice") as store:
-        reviewer = Reviewer(store, Journal(made, "alice"))
+    result = imported(tmp_path / "work", {"maple-8b": items})
+    with Store.open(result, "alice") as store:
+        reviewer = Reviewer(store, Journal(result, "alice"))
         for at, verdict in enumerate(HUMAN):
             if verdict is not None:
                 reviewer.review(store.find_items(f"simple_{at}")[0], Annotation(verdict=verdict))
-    return made
+    return result
 
 
 def fetch_cases(workspace: Workspace) -> list[VerdictPair]:
@@ -61,25 +61,25 @@ def fetch_cases(workspace: Workspace) -> list[VerdictPair]:
         return store.analysis.fetch_calibration_cases(View())
 
 
-def shown_items(person: AppDriver) -> list[str]:
+def visible_items(person: AppDriver) -> list[str]:
     return sorted(word for line in person.lines for word in line.split() if word.startswith("simple_"))
 
 
-async def choose_line(person: AppDriver, *wanted: str) -> None:
+async def choose_line(person: AppDriver, *expected: str) -> None:
     """Select the line with these words."""
-    at = next(at for at, line in enumerate(person.lines[3:]) if all(word in line for word in wanted))
+    at = next(at for at, line in enumerate(person.lines[3:]) if all(word in line for word in expected))
     await person.press("g", *["j"] * at, "enter")
 
 
 async def test_figures_are_those_of_the_command(workspace: Workspace) -> None:
-    wanted = list(compute_calibrations(fetch_cases(workspace), ["overall"]))
-    assert [each.source for each in wanted] == ["official", "rule"]
+    expected = list(compute_calibrations(fetch_cases(workspace), ["overall"]))
+    assert [each.source for each in expected] == ["official", "rule"]
     async with open_adjudication(workspace, (100, 40), adjudicate=False) as person:
         lines = await person.press("C")
         assert isinstance(person.app.screen, CalibrationScreen)
         assert "› calibration" in lines[0] and "Calibration overall" in lines[1]
         assert any(f"{NOT_RANDOM} · 2 groups" in line for line in lines)
-        for each in wanted:
+        for each in expected:
             at = next(at for at, line in enumerate(lines) if f"{source_label(each.source)} · correct · by hand" in line)
             own = lines[at : at + 11]
             for rate in each.rates:
@@ -109,9 +109,9 @@ async def test_cell_opens_its_items_only(workspace: Workspace) -> None:
         for line, items in CELLS:
             await choose_line(person, *line)
             assert isinstance(person.app.screen, QueueScreen)
-            assert shown_items(person) == [f"simple_{at}" for at in items]
+            assert visible_items(person) == [f"simple_{at}" for at in items]
             await person.press("escape")
-            assert isinstance(person.app.screen, CalibrationScreen), "back to the list that led here"
+            assert isinstance(person.app.screen, CalibrationScreen), "escape returns to the earlier list"
 
 
 async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None:
@@ -125,10 +125,10 @@ async def test_tab_moves_to_wrong_cases_and_groups(workspace: Workspace) -> None
         lines = await person.press("tab")
         assert "Calibration by category" in lines[1] and any("live · recomputed · correct" in line for line in lines)
         lines = await person.press("tab")
-        assert "Calibration overall" in lines[1], "tables of one group only are left out"
+        assert "Calibration overall" in lines[1], "tables of a single group are omitted"
         await person.press("tab")
         await choose_line(person, "category live ", "pass, human fail")
-        assert shown_items(person) == ["simple_2"]
+        assert visible_items(person) == ["simple_2"]
 
 
 async def test_only_items_of_the_queue_are_compared(workspace: Workspace) -> None:
@@ -173,7 +173,7 @@ def test_matrix_shows_counts_and_marks_the_cell_at_the_cursor() -> None:
         ["pass", "=", "4", "100.0", "▸≠", "2", "50.0", "pass", "=", "1", "100.0", "≠", "0"],
         ["fail", "≠", "0", "=", "2", "50.0", "fail", "≠", "0", "=", "0"],
     ]
-    assert len(confusion_matrices(groups, row, 40, tall=True)) == 8, "one matrix, three rows a cell"
+    assert len(confusion_matrices(groups, row, 40, tall=True)) == 8, "one matrix with three rows a cell"
     assert row.explanation == "judge oak␛[2J verdict pass, human verdict fail: 2 of 8 pairs"
     tnr = next(row for row in rows if "TNR" in row.cells[0][0])
     assert tnr.explanation == "judge oak␛[2J verdict is fail on 2 of the 4 pairs with human verdict fail"

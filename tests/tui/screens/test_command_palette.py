@@ -376,7 +376,7 @@ async def test_text_after_a_command_name_is_its_argument(
         await wait_for_screen(pilot)
         placeholder = {"export csv": "FILE", "save filter": "NAME"}[label]
         await type_in_palette(pilot, wait_for_screen, label)
-        assert f"{label} {placeholder}" in selected_row(app), "the name alone still asks for the argument"
+        assert f"{label} {placeholder}" in selected_row(app), "the name alone asks for the argument"
         enter_text(app, typed_text)
         await wait_for_screen(pilot)
         assert f"{label} {argument}" in selected_row(app) and placeholder not in selected_row(app)
@@ -398,7 +398,7 @@ async def test_argument_is_passed_to_the_command(
             enter_text(app, text)
             await pilot.press("enter")
             await wait_for_screen(pilot)
-            assert isinstance(app.screen, QueueScreen), "nothing is left to ask"
+            assert isinstance(app.screen, QueueScreen), "no prompt is needed"
         assert "simple_4" in (tmp_path / "out file.csv").read_text()
         assert app.session.filter_history.saved_filters == {"live": "category:live_simple"}
 
@@ -413,7 +413,7 @@ async def test_exact_id_is_the_first_item(make_app: Any, wait_for_screen: Any, n
         enter_text(app, name)
         await wait_for_screen(pilot)
         rows = [option.prompt.plain.split() for option in app.screen.query_one(CommandList).options]
-        assert rows[0][:2] == ["item", "order"], "before everything else"
+        assert rows[0][:2] == ["item", "order"], "the match is first"
         assert sum(row[0] == "item" for row in rows) == 5
         await pilot.press("enter")
         assert shown_item_id(await wait_for_screen(pilot)) == "order"

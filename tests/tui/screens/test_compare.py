@@ -159,7 +159,7 @@ async def test_flips_show_both_predictions_and_the_golden_answer(workspace: Work
         heads = lines[find_line(lines, "── golden")]
         assert heads.index("golden") < heads.index("A pass") < heads.index("B fail")
         beside = lines[find_line(lines, "Hangzhou, China")]
-        assert beside.count("Hangzhou, CN") == 2, "both predictions beside the golden answer"
+        assert beside.count("Hangzhou, CN") == 2, "both predictions are beside the golden answer"
         assert "2/3" in (await person.press("right_curly_bracket"))[0]
         assert "3/3" in (await person.press("right_curly_bracket", "right_curly_bracket"))[0]
         assert "2/3" in (await person.press("left_curly_bracket"))[0]

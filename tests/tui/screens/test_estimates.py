@@ -29,27 +29,27 @@ RUNS = {"maple-8b": [{"official": False}, {"official": True}, {"official": True}
 @pytest.fixture
 def app(make_app: Any) -> Any:
     """Return an app whose commands run in this process."""
-    made = make_app(runs=RUNS)
+    result = make_app(runs=RUNS)
     store = make_app.stores[-1]
-    made.commands = []
+    result.commands = []
 
     async def run(command: str, arguments: Sequence[str]) -> CommandResult:
-        made.commands.append((command, list(arguments)))
-        given = dict(each.partition("=")[::2] for each in arguments)
-        names = [each.strip() for each in given["--annotators"].split(",") if each.strip()]
-        if int(given["--size"]) > 3:
+        result.commands.append((command, list(arguments)))
+        options = dict(each.partition("=")[::2] for each in arguments)
+        names = [each.strip() for each in options["--annotators"].split(",") if each.strip()]
+        if int(options["--size"]) > 3:
             return CommandResult("error: size 9 exceeds the 3 items", False)
-        sharing = ShareOptions(names, int(given["--overlap"]))
-        view = View(runs=(int(given["--run"]),))
-        queue = store.draw_queue(QueueRequest(given["--name"], view, int(given["--size"]), "official", sharing))
+        sharing = ShareOptions(names, int(options["--overlap"]))
+        view = View(runs=(int(options["--run"]),))
+        queue = store.draw_queue(QueueRequest(options["--name"], view, int(options["--size"]), "official", sharing))
         write_queue(store.workspace, queue)
         return CommandResult("drawn\nqueue sample: 3 items for 2 annotators in /x\n", True)
 
     services = ReportServices(
-        lambda *_: "", lambda _: pytest.fail("not asked for"), CommandService(describe_command, run)
+        lambda *_: "", lambda _: pytest.fail("must not be called"), CommandService(describe_command, run)
     )
-    made.session.report_services = services
-    return made
+    result.session.report_services = services
+    return result
 
 
 async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen: Any) -> None:
@@ -98,7 +98,7 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         assert "exceeds the 3 items" in text and app.screen._form.values["size"] == "9"
         await pilot.press("down", *":?rx")
         await wait_for_screen(pilot)
-        assert app.screen._form.values["annotators"] == "alice, :?rx", "keys type text, after the own name"
+        assert app.screen._form.values["annotators"] == "alice, :?rx", "keys are typed after the own name"
         await pilot.press("escape", "q")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)

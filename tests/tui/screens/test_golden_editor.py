@@ -91,7 +91,9 @@ async def test_unchanged_answer_is_not_saved(sample_workspace: Workspace) -> Non
         assert "NOT SAVED" in message_text(app) and not journal.exists(), "other white space is no change"
         await enter_text(app, pilot, golden_json(["Monday"]))
         await pilot.press("enter", "G", "tab", "enter")
-        assert not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1, "saved once"
+        assert not isinstance(app.screen, GoldenScreen) and len(read_events(sample_workspace)) == 1, (
+            "the fix is saved once"
+        )
 
 
 @pytest.mark.sweep
@@ -149,7 +151,7 @@ async def test_external_editor_is_used(
     monkeypatch.setenv("VISUAL", f"{script} -f")
     async with open_editor(sample_workspace) as (app, pilot):
         await pilot.press("tab", "v")
-        assert "not supported" in message_text(app), "no terminal to hand over in a test"
+        assert "not supported" in message_text(app), "tests have no terminal for an editor"
         monkeypatch.setattr(app, "suspend", nullcontext)
         await pilot.press("v")
         assert "Sunday" in editor_text(app)

@@ -91,10 +91,10 @@ async def test_commands_that_write_are_not_available(app: Any, wait_for_screen: 
 
 
 async def test_output_file_of_a_command_becomes_a_download() -> None:
-    app, seen = Deliveries(), []
+    app, received = Deliveries(), []
 
     async def run(_: str, arguments: Any) -> CommandResult:
-        seen.extend(arguments)
+        received.extend(arguments)
         path = Path(arguments[0].partition("=")[2])
         path.write_text("text")
         return CommandResult(f"written to {path}", True)
@@ -103,8 +103,8 @@ async def test_output_file_of_a_command_becomes_a_download() -> None:
     commands = CommandService(lambda _: (), run)
     result = await run_for_download(app, commands, form, ["--output=/etc/x.csv", "--size=1", "--"])  # type: ignore[arg-type]
     assert app == [("x.csv", b"text")] and result.text == "written to x.csv"
-    assert not seen[0].startswith("--output=/etc") and seen[1:] == ["--size=1", "--"]
-    assert not Path(seen[0].partition("=")[2]).exists()
+    assert not received[0].startswith("--output=/etc") and received[1:] == ["--size=1", "--"]
+    assert not Path(received[0].partition("=")[2]).exists()
 
 
 def test_folder_becomes_a_zip_file(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ async def test_cursor_step_redraws_two_lines(workspace: Workspace) -> None:
         assert view.document_layout is not None
         text = [y for y in drawn if y < len(view.document_layout.visible_rows())]
         assert 1 <= len(text) <= 2
-        assert len(drawn) <= 4, "what is known of the parameter, at the bottom"
+        assert len(drawn) <= 4, "the parameter is described at the bottom"
 
 
 @pytest.mark.sweep
@@ -185,19 +185,19 @@ async def test_items_of_a_conversation_are_reached_outside_the_queue(tmp_path: P
 
 async def test_free_rows_describe_the_parameter_at_the_cursor(workspace: Workspace) -> None:
     async with open_item_host(workspace, size=(80, 40)) as (app, pilot):
-        foot = shown_rows(app)[-9:-2]
+        foot = visible_rows(app)[-9:-2]
         assert any("docs of" in row for row in foot) and any("Which city." in row for row in foot)
         await pilot.press("full_stop")
-        assert any("→ city  string, required" in row for row in shown_rows(app)[-9:-2])
+        assert any("→ city  string, required" in row for row in visible_rows(app)[-9:-2])
     async with open_item_host(workspace, size=(80, 20)) as (app, pilot):
-        assert not any("Which city." in row for row in shown_rows(app)), "there is no room for all of it"
+        assert not any("Which city." in row for row in visible_rows(app)), "the description does not fit"
         await pilot.press("full_stop")
-        last = shown_rows(app)[-4:-2]
+        last = visible_rows(app)[-4:-2]
         assert last[0].strip().startswith("── city · string, required") and last[1].strip() == "Which city."
     async with open_item_host(workspace, size=(80, 12)) as (app, pilot):
         await pilot.press("full_stop")
-        assert not any("Which city." in row for row in shown_rows(app)), "no line is free"
+        assert not any("Which city." in row for row in visible_rows(app)), "no row is free"
 
 
-def shown_rows(app: App[Any]) -> list[str]:
+def visible_rows(app: App[Any]) -> list[str]:
     return [strip.text.rstrip() for strip in app.screen._compositor.render_strips()]

@@ -34,17 +34,17 @@ def find_labelled_item(workspace: Workspace) -> tuple[str, list[str]]:
 
 @pytest.mark.sweep
 async def test_labels_are_set_and_cleared_as_verdict(confetti: Workspace) -> None:
-    name, given = find_labelled_item(confetti)
+    name, labels = find_labelled_item(confetti)
     async with open_item_host(confetti, name) as (app, pilot):
         await pilot.press("l")
         assert isinstance(app.screen, TagsScreen)
         shown = document_rows(app)
         assert [any(label in row for row in shown) for label in DIALOG_ACTS] == [True] * 5
-        assert {label for label in DIALOG_ACTS if any("[x]" in row and label in row for row in shown)} == set(given)
-        wanted = sorted(set(DIALOG_ACTS[:2]) ^ set(given), key=DIALOG_ACTS.index)
+        assert {label for label in DIALOG_ACTS if any("[x]" in row and label in row for row in shown)} == set(labels)
+        expected = sorted(set(DIALOG_ACTS[:2]) ^ set(labels), key=DIALOG_ACTS.index)
         await pilot.press("1", "2", "enter")
         (event,) = read_events(confetti)
-        assert (event["target"], event["criterion"], event["verdict"]) == ("response", "dialog_act", wanted)
+        assert (event["target"], event["criterion"], event["verdict"]) == ("response", "dialog_act", expected)
         assert event["overrules"]["source"] == "judge"
         assert "saved: dialog_act" in bar_text(app, "status")
         await pilot.press("z")
@@ -52,11 +52,11 @@ async def test_labels_are_set_and_cleared_as_verdict(confetti: Workspace) -> Non
 
 
 async def test_current_labels_can_be_confirmed(confetti: Workspace) -> None:
-    name, given = find_labelled_item(confetti)
+    name, labels = find_labelled_item(confetti)
     async with open_item_host(confetti, name) as (_, pilot):
         await pilot.press("l", "enter")
         assert [event["verdict"] for event in read_events(confetti)] == [
-            [each for each in DIALOG_ACTS if each in given]
+            [each for each in DIALOG_ACTS if each in labels]
         ]
 
 

@@ -97,7 +97,7 @@ async def test_blind_list_is_available_after_review_without_verdicts(four_runs: 
         assert isinstance(app.screen, PickerScreen)
         assert "3 predictions equal" in plain_text(app.screen.query_one("#pick-title", LineBar).line)
         lines = list_lines(app)
-        assert sum("✗" in line or "✓" in line for line in lines) == 1, "that of the one decided item"
+        assert sum("✗" in line or "✓" in line for line in lines) == 1, "the verdict of the reviewed item"
 
 
 async def test_item_of_one_run_is_reported(workspace: Workspace) -> None:
@@ -112,6 +112,6 @@ def test_cut_name_keeps_its_end() -> None:
     rows = [
         QueueRow(item=n, run=n, seq=0, id="a", category="c", model=name, run_name=name) for n, name in enumerate(names)
     ]
-    made = prediction_choices([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
-    _, lines = table_lines(made.columns, made.rows, 60)
+    choices = prediction_choices([RunPrediction(row, "f(" + "x" * 60 + ")", 1) for row in rows], 0)
+    _, lines = table_lines(choices.columns, choices.rows, 60)
     assert ["-FC" in plain_text(line) for line in lines] == [False, True], [plain_text(line) for line in lines]

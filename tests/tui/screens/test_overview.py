@@ -92,7 +92,7 @@ async def test_small_overview_fits_80_columns(make_app: Any, wait_for_screen: An
         text = "\n".join(lines)
         assert all(part in text for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")), text
         assert "open" in lines[-1] and "help" in lines[-1]
-        assert any(line.startswith("─ 1 Runs ─") for line in lines), "blanks around the title"
+        assert any(line.startswith("─ 1 Runs ─") for line in lines), "the title has blanks around it"
 
 
 async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, wait_for_screen: Any) -> None:
@@ -105,7 +105,7 @@ async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, wait_for_scr
             await pilot.press("o")
             assert order in "\n".join(await wait_for_screen(pilot))
         lines = await wait_for_screen(pilot)
-        assert "maple-8b" in lines[3] and "birch-8b" in lines[4], "the larger run first"
+        assert "maple-8b" in lines[3] and "birch-8b" in lines[4], "the larger run is first"
         await pilot.press("slash", *"birch")
         lines = await wait_for_screen(pilot)
         assert "birch-8b" in lines[3] and "maple-8b" not in "\n".join(lines[2:6]) and "search birch" in "\n".join(lines)
@@ -121,7 +121,7 @@ async def test_escape_ends_the_search_before_it_leaves(make_app: Any, wait_for_s
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press("slash", *"q:?")
-        assert "no matches" in "\n".join(await wait_for_screen(pilot)), "the keys type text"
+        assert "no matches" in "\n".join(await wait_for_screen(pilot)), "keys are typed into the search"
         await pilot.press("escape")
         assert "maple-8b" in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, OverviewScreen)
         await pilot.press("escape")

@@ -42,7 +42,7 @@ async def test_column_appears_if_it_fits(
     async with make_app([{}], view=View(queue="dataset")).run_test(size=(columns, 30)) as pilot:
         lines = await wait_for_screen(pilot)
         assert any(HEAD in line for line in docs_column(lines[:10])) is visible
-        assert sum(HEAD in line for line in lines) == 1, "once, beside the values or below them"
+        assert sum(HEAD in line for line in lines) == 1, "docs are shown once, beside or below the values"
 
 
 async def test_column_follows_cursor_and_item(make_app: Callable[..., Any], wait_for_screen: Any) -> None:

@@ -65,7 +65,7 @@ async def test_cursor_and_folds_stay_in_one_pane(make_app: Any, wait_for_screen:
         before = reader.block.key, reader.options.folds, reader.options.full_dialogue
         lines = await press_and_resize(pilot, wait_for_screen, size=ONE)
         assert lines[1].startswith(" simple_1") and header_item_id(pilot.app) == "simple_1", "the item"
-        assert not queue_screen(pilot.app).list.size, "alone"
+        assert not queue_screen(pilot.app).list.size, "the list is hidden"
         assert (reader.block.key, reader.options.folds, reader.options.full_dialogue) == before
         await press_and_resize(pilot, wait_for_screen, "p")
         assert read_verdicts(make_app.stores[0]) == [("simple_1", True)]
@@ -74,7 +74,7 @@ async def test_cursor_and_folds_stay_in_one_pane(make_app: Any, wait_for_screen:
         assert isinstance(pilot.app.screen, QueueScreen) and list_item_id(pilot.app) == "simple_2"
         assert lines[-1].startswith(" enter open")
         await press_and_resize(pilot, wait_for_screen, "enter")
-        assert isinstance(pilot.app.screen, ItemScreen), "as in any narrow terminal"
+        assert isinstance(pilot.app.screen, ItemScreen), "the key works as in any narrow terminal"
 
 
 @pytest.mark.sweep

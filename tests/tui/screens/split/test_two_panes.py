@@ -81,7 +81,7 @@ async def test_held_key_reads_few_items(open_two_panes: Any, wait_for_screen: An
             queue_screen(app).list.action_move(1)
         await wait_for_screen(pilot)
         assert header_item_id(app) == list_item_id(app) == "simple_30"
-        assert len(begun) <= 2, "the first move at once, then where the cursor rests"
+        assert len(begun) <= 2, "the first item, and the item at which the cursor stops"
 
 
 async def test_verdict_keys_do_nothing_in_the_list(open_two_panes: Any, wait_for_screen: Any, make_app: Any) -> None:
@@ -136,7 +136,7 @@ async def test_leaving_the_item_leads_to_the_list_only(open_two_panes: Any, wait
     async with open_two_panes() as pilot:
         await press(pilot, wait_for_screen, "j", "tab", "f", key)
         assert focused_pane(pilot.app) == "list" and pilot.app.is_running
-        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_2", "the item that was next"
+        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_2", "the next item is shown"
         lines = await press(pilot, wait_for_screen, "escape")
         assert "Already at the top level" in "\n".join(lines)
 
@@ -158,7 +158,7 @@ async def test_item_outside_the_list_is_replaced_by_the_list_item(
     async with open_two_panes() as pilot:
         await press(pilot, wait_for_screen, "f", *"error:odd", "enter", "tab", "{")
         assert (header_item_id(pilot.app), list_item_id(pilot.app)) == ("simple_0", "simple_1"), (
-            "of its group, not of the filter"
+            "the items belong to the group, not to the filter"
         )
         await press(pilot, wait_for_screen, "p")
         assert read_verdicts(make_app.stores[0]) == [("simple_0", True)]
@@ -172,8 +172,8 @@ async def test_filter_changes_the_item(open_two_panes: Any, wait_for_screen: Any
         await press(pilot, wait_for_screen, "f", *"error:odd", "enter")
         assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_1"
         await press(pilot, wait_for_screen, "j", "F")
-        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_3", "the item that the cursor was on"
-        assert " 4/60 " in "\n".join(await wait_for_screen(pilot)), "its place is the new list's"
+        assert header_item_id(pilot.app) == list_item_id(pilot.app) == "simple_3", "the item at the cursor is shown"
+        assert " 4/60 " in "\n".join(await wait_for_screen(pilot)), "its position is that of the new list"
 
 
 @pytest.mark.sweep

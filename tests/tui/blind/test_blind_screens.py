@@ -113,17 +113,17 @@ async def walk(workspace: Workspace, size: tuple[int, int], part: str) -> list[s
                     else:
                         await pilot.press(*(key[1:] if key.startswith("=") else (key,)))
                     await idle.wait_for_workers(app)
-                await settle()
+                await wait()
                 screens.append(f"{' '.join(keys)}\n" + "\n".join(screen_lines(app)))
                 if keys[:1] == ("y",):
                     screens.append(copied.read_text() if copied.exists() else "")
 
-        async def settle() -> None:
+        async def wait() -> None:
             for _ in range(4):  # rows, the item beside them and its position are loaded one after the other
                 await idle.wait_for_workers(app)
                 await pilot.pause()
 
-        await settle()
+        await wait()
         if part == "palette":
             await perform(*HISTORY_WALK, *palette_walk("fail", *PALETTE_WORDS), *HISTORY_WALK)
         if part == "queue":
@@ -177,9 +177,9 @@ def _result_or_error(question: Any, *arguments: Any) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def run_in_both(place: Path, of: Any) -> tuple[list[str], list[str]]:
+def run_in_both(place: Path, check: Any) -> tuple[list[str], list[str]]:
     def run_in(planted: PlantedWorkspace) -> list[str]:
-        found = of(build_workspace(planted, place))
+        found = check(build_workspace(planted, place))
         return asyncio.run(found) if asyncio.iscoroutine(found) else found
 
     return run_in(ONE), run_in(OTHER)
@@ -191,9 +191,9 @@ def check_same(one: list[str], other: list[str]) -> None:
         assert before == after
 
 
-def check_no_planted_word(of: list[str], planted: PlantedWorkspace) -> None:
+def check_no_planted_word(screens: list[str], planted: PlantedWorkspace) -> None:
     """What the annotator types has no name of a workspace, so it is no planted word."""
-    for each in of:
+    for each in screens:
         assert not [word for word in PLANTED if planted.word(word) in each], each
 
 

@@ -47,7 +47,7 @@ async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) ->
         await pilot.press("[")
         assert any("override: misread" in row for row in document_rows(app))
         await pilot.press("3")
-        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "other"), "given anew: the latest counts"
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "other"), "the latest reason counts"
         labels = [label for each in app.store.iter_labels(View()) for label in each if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
@@ -68,9 +68,7 @@ async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
 async def test_reason_belongs_to_the_target_of_its_verdict(workspace: Workspace) -> None:
     async with open_item_host(workspace, vocabulary=OWN) as (_, pilot):
         await pilot.press("p", "]", "full_stop", "T", "O", "4")
-        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "typo"), (
-            "not the part the cursor is on now"
-        )
+        assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "typo"), "not the part at the cursor"
         await pilot.press("O", "9", "escape")
         assert len(recorded_reviews(workspace)) == 2
 
@@ -135,4 +133,4 @@ def test_reason_is_recorded_with_its_verdict() -> None:
     (opinion,) = fold_events(reviews, set())
     assert (opinion.verdict, opinion.reason) == (True, "misread")
     again = Event(event="3", time="t3", annotator="a", key=key, verdict=False)
-    assert fold_events([*reviews, again], set())[0].reason == "", "another verdict, another reason"
+    assert fold_events([*reviews, again], set())[0].reason == "", "a new verdict needs a new reason"

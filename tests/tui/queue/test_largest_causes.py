@@ -59,7 +59,7 @@ async def check_three_causes(workspace: Workspace, wait_for_screen: Any) -> None
         keys = KeyCounter(pilot, wait_for_screen)
         await wait_for_screen(pilot)
         await keys.press("c")
-        seen = []
+        causes = []
         for at in range(3):
             before = keys.pressed
             if at:
@@ -72,9 +72,9 @@ async def check_three_causes(workspace: Workspace, wait_for_screen: Any) -> None
                 assert keys.pressed - before == NEXT + 1, "one key more than from the queue of the cluster"
             await keys.press("enter")
             assert isinstance(app.screen, ItemScreen)
-            seen.append(kinds[keys.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]])
+            causes.append(kinds[keys.lines[0].rpartition(" › ")[2].removeprefix(" fcreview").split()[0]])
             assert any(line.startswith(("▸", "!", "-", "+")) for line in keys.lines[2:-2])
-        assert seen == [kind for kind, _ in largest[:3]]
+        assert causes == [kind for kind, _ in largest[:3]]
         assert keys.pressed <= MOST
     print(f"{keys.pressed} keys, {len(rows)} failures")
 

@@ -276,15 +276,13 @@ def _is_utf8(path: Path) -> bool:
 
 def default_annotator() -> str:
     """Return FCREVIEW_ANNOTATOR, else git's user.name, else the login name, converted to a valid annotator name."""
-    for read_name in (_read_environment_name, _read_git_name, _read_login_name):
-        name = to_safe_annotator(read_name())
-        if name:
-            return name
-    return "annotator"
-
-
-def _read_environment_name() -> str:
-    return os.environ.get("FCREVIEW_ANNOTATOR", "")
+    login_name = os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
+    return (
+        to_safe_annotator(os.environ.get("FCREVIEW_ANNOTATOR", ""))
+        or to_safe_annotator(_read_git_name())
+        or to_safe_annotator(login_name)
+        or "annotator"
+    )
 
 
 def _read_git_name() -> str:
@@ -298,10 +296,6 @@ def _read_git_name() -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode("utf-8", "replace")
-
-
-def _read_login_name() -> str:
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or os.environ.get("USERNAME") or ""
 
 
 def _create(root: Path) -> Workspace:

@@ -115,8 +115,6 @@ class ReadJob:
 
 @dataclass(slots=True)
 class ReadOutcome:
-    """The result of reading a run."""
-
     job: ReadJob
     info: Run
     """The run, with the official metrics and the dataset that were found while reading."""

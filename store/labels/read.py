@@ -114,8 +114,6 @@ FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """Options for exporting training rows: the items to select and the format of the rows."""
-
     agreed: int = 1
     """Number of annotators who must agree. An adjudication always counts."""
     trust_rule: bool = False
@@ -130,8 +128,6 @@ class TrainingOptions:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelection:
-    """Options for reading labels: the labels to select and the fields to add."""
-
     subset: LabelSubset = "all"
     with_content: bool = False
     """Whether to add `CONTENT_FIELDS`."""

@@ -344,8 +344,6 @@ class _RunItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunSampleStatus:
-    """Reviews and samples of a run, for an estimate."""
-
     items: list[ItemStatus]
     """Status of every item, in dataset order."""
     content_keys: list[ContentKey]

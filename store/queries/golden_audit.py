@@ -151,9 +151,7 @@ def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     answers = [_with_most_frequent_golden(rows) for rows in rows_by_question.values()]
     del rows_by_question
     questions = _fetch_questions(connection, [rows[0].item for rows in answers])
-    contents = _fetch_contents(
-        connection, [(question, rows) for question, rows in zip(questions, answers, strict=True)]
-    )
+    contents = _fetch_contents(connection, list(zip(questions, answers, strict=True)))
     for question, rows in zip(questions, answers, strict=True):
         for row in rows:
             content = contents.get(row.item, _NO_DIFFERENCE)
@@ -203,12 +201,8 @@ def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> li
             rows[row[0]] = row
     docs = fetch_function_docs(connection, {name for row in rows.values() for name in row[5] or ()})
     docs = {name: doc for name, doc in docs.items() if isinstance(doc, dict)}
-    datasets = {
-        run: (benchmark, generation, language)
-        for run, benchmark, generation, language in connection.execute(
-            "SELECT run, benchmark, generation, language FROM runs"
-        ).fetchall()
-    }
+    dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
+    datasets = {run: (benchmark, generation, language) for run, benchmark, generation, language in dataset_rows}
     faults = _fetch_faults(connection)
     questions = []
     for item in items:

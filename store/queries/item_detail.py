@@ -169,7 +169,6 @@ def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence
 
 
 def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) -> list[int]:
-    """Return the numbers of the items with an id, in one run or in all runs."""
     rows = connection.execute(
         "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [item_id, run, run]
     ).fetchall()

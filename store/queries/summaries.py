@@ -79,11 +79,8 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
     ).fetchall():
         values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
         counts.setdefault(run, []).append({"category": category, **values})
-    issues_without_item = dict(
-        connection.execute(
-            "SELECT run, count(*) FROM import_issues WHERE run IS NULL OR item IS NULL GROUP BY run"
-        ).fetchall()
-    )
+    query = "SELECT run, count(*) FROM import_issues WHERE run IS NULL OR item IS NULL GROUP BY run"
+    issues_without_item = dict(connection.execute(query).fetchall())
     rows = []
     for run, info in fetch_run_infos(connection, workspace).items():
         categories = counts.get(run, [])

@@ -131,8 +131,6 @@ QueueMergeState = Literal["new", "known", "differs", "unreadable"]
 
 @dataclass(frozen=True, slots=True)
 class MergedQueue:
-    """Result of merging one queue of the other workspace."""
-
     queue: str
     state: QueueMergeState
     """`known`: this workspace has a queue with the same content, except perhaps the time of creation. `differs`: this

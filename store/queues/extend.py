@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExtensionRequest:
-    """Parameters of a queue that extends another queue."""
-
     sample: QueueSample
     row: RunRow
     target: str

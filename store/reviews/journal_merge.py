@@ -33,8 +33,6 @@ class MergeError(FcreviewError):
 
 @dataclass(slots=True)
 class MergedJournal:
-    """Result of merging one journal of the other workspace."""
-
     annotator: str
     new: int = 0
     """Number of events that this workspace did not have."""

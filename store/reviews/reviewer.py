@@ -76,14 +76,9 @@ class Reviewer:
             blind = self._store.blind and not reviews.has_seen_verdicts(number, self.annotator, presentation)
             if not blind and annotation.verdict is not None and annotation.overrules is None:
                 annotation = replace(annotation, overrules=self._store.find_overrides([(number, annotation)])[0])
-        circumstances = {
-            "key": key,
-            "prediction_hash": prediction_hash,
-            "golden_hash": golden_hash,
-            "blind": blind,
-            "presentation": presentation if presentation > 1 else None,
-        }
-        return circumstances, annotation
+        hashes = {"prediction_hash": prediction_hash, "golden_hash": golden_hash}
+        recorded_presentation = presentation if presentation > 1 else None
+        return {"key": key, **hashes, "blind": blind, "presentation": recorded_presentation}, annotation
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
         """Write one review for each item that this annotator has not reviewed, as one bulk review.

@@ -132,8 +132,6 @@ class MissingPackageError(TeamError):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Name and role of the user in the team."""
-
     project: str
     annotator: str
     role: str
@@ -161,8 +159,6 @@ class PulledLine:
 
 @dataclass(frozen=True, slots=True)
 class RunDigest:
-    """Digests of the items of one run."""
-
     annotator: str
     run: str
     n_items: int
@@ -245,9 +241,8 @@ class TeamServer:
 
     def fetch_holders(self) -> list[tuple[str, str, int]]:
         """Return (process, login, seconds) of transactions that hold back the delivery of newer lines."""
-        return [
-            (str(what), str(login), seconds) for what, login, seconds in self._fetch("SELECT * FROM fcreview.holders()")
-        ]
+        rows = self._fetch("SELECT * FROM fcreview.holders()")
+        return [(str(what), str(login), seconds) for what, login, seconds in rows]
 
     def assign_queue(self, name: str, body: bytes, shares: str) -> None:
         """Save a queue file. `shares` is the JSON that `fcreview.assign` expects."""

@@ -1,4 +1,4 @@
-"""Damage that any JSON file may have: values of wrong types, and bytes."""
+"""Damage of any JSON file: values of wrong types, and damaged bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ACEBench read with errata: the verdict is the one that the new golden answer gives, and nothing else changes."""
+"""Errata of ACEBench change the recomputed verdict of their item and nothing else."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def plan(samples: Path) -> RunPlan:
     return next(each for each in discover([samples / "acebench"]).plans if each.run.language == "en")
 
 
-def items(plan: RunPlan) -> dict[str, Item]:
+def read_run_items(plan: RunPlan) -> dict[str, Item]:
     return {one.id: one for one in read_items(plan) if isinstance(one, Item)}
 
 
-def truth(plan: RunPlan, name: str) -> Any:
-    """As the dataset's file has it."""
+def read_golden(plan: RunPlan, name: str) -> Any:
+    """Return the golden answer of the dataset."""
     for path in plan.data:
         if path.parent.name == "possible_answer":
             for record in map(json.loads, path.read_text("utf-8").splitlines()):
@@ -39,34 +39,36 @@ def truth(plan: RunPlan, name: str) -> Any:
     raise KeyError(name)
 
 
-def entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> ErrataEntry:
-    item = items(plan)[name]
-    given = {"question_hash": hash_question(item.messages), "old": truth(plan, name), "new": new}
-    said = {"reasons": ("so asked",), "settled_by": ("alice",)}
-    return ErrataEntry("acebench", plan.run.generation, "en", item.category, name, **(given | said | fields))
+def make_entry(plan: RunPlan, name: str, new: Any, **fields: Any) -> ErrataEntry:
+    item = read_run_items(plan)[name]
+    given = {"question_hash": hash_question(item.messages), "old": read_golden(plan, name), "new": new}
+    fields_of_review = {"reasons": ("so asked",), "settled_by": ("alice",)}
+    return ErrataEntry(
+        "acebench", plan.run.generation, "en", item.category, name, **(given | fields_of_review | fields)
+    )
 
 
-def errata(*entries: ErrataEntry, rules: tuple[str, ...] = ()) -> Errata:
+def make_errata(*entries: ErrataEntry, rules: tuple[str, ...] = ()) -> Errata:
     return parse_errata(
         serialize_errata(entries, [parse_rule(each) for each in rules], "2026-01-01", "alice"), "e.jsonl"
     )
 
 
-def mended(plan: RunPlan, found: Errata) -> tuple[dict[str, Item], list[ImportIssue]]:
+def read_with_errata(plan: RunPlan, found: Errata) -> tuple[dict[str, Item], list[ImportIssue]]:
     read = list(read_items(replace(plan, errata=found)))
     issues = [one for one in read if isinstance(one, ImportIssue) and one.file == "e.jsonl"]
     return {one.id: one for one in read if isinstance(one, Item)}, issues
 
 
-def answered(item: Item) -> dict[str, Any]:
-    """What the model said, as a golden answer."""
+def prediction_as_golden(item: Item) -> dict[str, Any]:
+    """Return the predicted calls as a golden answer."""
     return {call.name: call.arguments for call in item.predicted}
 
 
-def test_a_correction_rescores_its_item_and_no_other(plan: RunPlan) -> None:
-    plain = items(plan)
+def test_erratum_rescores_only_its_item(plan: RunPlan) -> None:
+    plain = read_run_items(plan)
     assert plain[FAILING].rule is False
-    found, issues = mended(plan, errata(entry(plan, FAILING, answered(plain[FAILING]))))
+    found, issues = read_with_errata(plan, make_errata(make_entry(plan, FAILING, prediction_as_golden(plain[FAILING]))))
     assert issues == []
     assert {name for name in plain if found[name] != plain[name]} == {FAILING}
     item = found[FAILING]
@@ -76,47 +78,47 @@ def test_a_correction_rescores_its_item_and_no_other(plan: RunPlan) -> None:
     assert all(pair.state in "=~" for pair in item.pairs) and item.golden != plain[FAILING].golden
     assert item.golden_hash == plain[FAILING].golden_hash, "reviews are no more stale than before"
     erratum = item.extra.erratum
-    assert erratum is not None and erratum.old == truth(plan, FAILING) and erratum.who == ["alice"]
+    assert erratum is not None and erratum.old == read_golden(plan, FAILING) and erratum.who == ["alice"]
 
 
-def test_a_passing_item_fails_by_another_golden_answer(plan: RunPlan) -> None:
+def test_erratum_can_fail_passing_item(plan: RunPlan) -> None:
     name = "normal_single_turn_single_function_0"
-    old = truth(plan, name)
+    old = read_golden(plan, name)
     new = {function: dict.fromkeys(given, "another") for function, given in old.items()}
-    item = mended(plan, errata(entry(plan, name, new)))[0][name]
+    item = read_with_errata(plan, make_errata(make_entry(plan, name, new)))[0][name]
     assert item.rule is False and item.extra.without_errata is not None and item.extra.without_errata.valid is True
 
 
-def test_special_items_are_rescored_by_what_must_be_said(plan: RunPlan) -> None:
+def test_special_items_are_rescored(plan: RunPlan) -> None:
     name = "special_incomplete_0"
-    item = mended(plan, errata(entry(plan, name, {"get": ["what nobody said"]})))[0][name]
+    item = read_with_errata(plan, make_errata(make_entry(plan, name, {"get": ["what nobody said"]})))[0][name]
     assert item.rule is False and "what nobody said" in (item.extra.golden_reply or "")
 
 
-def test_what_does_not_fit_is_told_on_the_item_too_and_changes_nothing(plan: RunPlan) -> None:
-    new = answered(items(plan)[FAILING])
+def test_stale_erratum_is_reported_and_changes_nothing(plan: RunPlan) -> None:
+    new = prediction_as_golden(read_run_items(plan)[FAILING])
     wrong = [
-        (entry(plan, FAILING, new, question_hash="0" * 16), "the question has changed"),
-        (entry(plan, FAILING, new, old={"f": {}}), "neither the old nor the new one"),
-        (entry(plan, FAILING, ["no", "calls"]), "the new golden answer is not valid"),
-        (entry(plan, AGENT, []), "errata do not apply to agent items"),
+        (make_entry(plan, FAILING, new, question_hash="0" * 16), "the question has changed"),
+        (make_entry(plan, FAILING, new, old={"f": {}}), "neither the old nor the new one"),
+        (make_entry(plan, FAILING, ["no", "calls"]), "the new golden answer is not valid"),
+        (make_entry(plan, AGENT, []), "errata do not apply to agent items"),
     ]
     for one, why in wrong:
-        found, issues = mended(plan, errata(one))
+        found, issues = read_with_errata(plan, make_errata(one))
         assert [(issue.item, issue.line, issue.severity) for issue in issues] == [(one.id, 2, "warning")]
         assert why in issues[0].what
         erratum = found[one.id].extra.erratum
         assert erratum is not None and why in erratum.stale and erratum.old is None
         found[one.id].extra.erratum = None
-        assert found == items(plan)
+        assert found == read_run_items(plan)
 
 
-def test_what_is_not_needed_or_not_there_is_told(plan: RunPlan) -> None:
-    known = entry(plan, FAILING, truth(plan, FAILING), old={"f": {}})
-    absent = replace(entry(plan, FAILING, {}), id="normal_single_turn_single_function_99")
-    found, issues = mended(plan, errata(known, absent))
+def test_unneeded_and_unknown_errata_are_reported(plan: RunPlan) -> None:
+    known = make_entry(plan, FAILING, read_golden(plan, FAILING), old={"f": {}})
+    absent = replace(make_entry(plan, FAILING, {}), id="normal_single_turn_single_function_99")
+    found, issues = read_with_errata(plan, make_errata(known, absent))
     assert [(issue.severity, issue.what.partition(":")[0]) for issue in issues] == [
         ("notice", "erratum not needed"),
         ("warning", "stale erratum, not applied"),
     ]
-    assert found == items(plan)
+    assert found == read_run_items(plan)

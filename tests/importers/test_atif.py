@@ -1,4 +1,4 @@
-"""ATIF trajectories and Harbor jobs: figures as Harbor's own models read them, and structural damage."""
+"""ATIF trajectories and Harbor jobs have the figures of Harbor, and damaged files lose no verdict."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(folder: Path) -> tuple[list[Item], list[ImportIssue], list[Run]]:
     return items, issues, [plan.run for plan in found.plans]
 
 
-def scored(item: Item, override: bool | None = None) -> ScoredItem:
+def score_item(item: Item, override: bool | None = None) -> ScoredItem:
     values = {v.criterion: v.value for v in item.verdicts if v.source == "official" and v.target == "item"}
     valid = item.official if override is None else override
     overrides = {ITEM_CORRECT: override} if override is not None else {}
@@ -44,12 +44,12 @@ def scored(item: Item, override: bool | None = None) -> ScoredItem:
     )  # fmt: skip
 
 
-def figures(items: list[Item], **overrides: bool) -> dict[tuple[str, str], float | None]:
-    rows = [scored(item, overrides.get(item.id)) for item in items]
+def compute_figures(items: list[Item], **overrides: bool) -> dict[tuple[str, str], float | None]:
+    rows = [score_item(item, overrides.get(item.id)) for item in items]
     return {(each.table, each.name): each.value for each in compute_metrics(rows, Run("atif", "", "", "m", ""))}
 
 
-def test_a_job_has_the_figures_of_harbor(bench: Path) -> None:
+def test_job_has_figures_of_harbor(bench: Path) -> None:
     job = bench / "harbor_job" / "2026-11-23__demo"
     truth = json.loads((bench / "harbor_job" / "2026-11-23__demo.truth.json").read_text())
     items, issues, (run,) = read(job)
@@ -69,7 +69,7 @@ def test_a_job_has_the_figures_of_harbor(bench: Path) -> None:
     stats = truth["job"]["stats"]
     ((key, recorded),) = stats["evals"].items()
     assert list(run.official_metrics) == [key]
-    values = figures(items)
+    values = compute_figures(items)
     assert values["reward", "mean"] == pytest.approx(recorded["metrics"][0]["mean"], abs=1e-9)
     for k, value in recorded["pass_at_k"].items():
         assert values["reward", f"pass@{k}"] == pytest.approx(value, abs=1e-9)
@@ -79,7 +79,7 @@ def test_a_job_has_the_figures_of_harbor(bench: Path) -> None:
     assert values["usage", "cost"] == pytest.approx(stats["cost_usd"], abs=1e-9)
 
 
-def test_single_trajectories_have_the_numbers_of_their_files(bench: Path) -> None:
+def test_single_trajectories_have_numbers_of_files(bench: Path) -> None:
     items, _, _ = read(bench / "atif")
     by_file = {Path(item.file).name: item for item in items}
     for path in sorted((bench / "atif").glob("*.json")):
@@ -110,8 +110,8 @@ def sample(samples: Path) -> Path:
     return samples / "atif"
 
 
-def test_overrides_change_the_figures_as_the_raw_files_say(sample: Path) -> None:
-    """The oracle reads `result.json` itself: mean over all trials, pass@k by binomial coefficients."""
+def test_overrides_change_figures(sample: Path) -> None:
+    """The test computes the mean and pass@k from `result.json`."""
     items, _, _ = read(sample / "jobs")
     results = {path.parent.name: json.loads(path.read_text()) for path in (sample / "jobs").glob("*/*/result.json")}
     for name in [None, *results]:
@@ -122,7 +122,7 @@ def test_overrides_change_the_figures_as_the_raw_files_say(sample: Path) -> None
                 else ((result["verifier_result"] or {}).get("rewards") or {"reward": 0.0})["reward"]
                 for trial, result in results.items()
             }
-            values = figures(items, **({name: override} if name else {}))
+            values = compute_figures(items, **({name: override} if name else {}))
             assert values["reward", "mean"] == pytest.approx(sum(rewards.values()) / len(rewards), abs=1e-12)
             tasks: dict[str, list[float]] = {}
             for trial, reward in rewards.items():
@@ -132,11 +132,11 @@ def test_overrides_change_the_figures_as_the_raw_files_say(sample: Path) -> None
 
 
 @pytest.mark.parametrize(("n", "passed", "k"), [(5, 2, 2), (10, 1, 5), (4, 4, 2), (4, 0, 4), (8, 3, 8)])
-def test_pass_at_k_is_the_binomial_formula(n: int, passed: int, k: int) -> None:
+def test_pass_at_k_is_binomial_formula(n: int, passed: int, k: int) -> None:
     assert pass_at_k(n, passed, k) == pytest.approx(1 - comb(n - passed, k) / comb(n, k), abs=1e-12)
 
 
-def test_what_a_trajectory_shows(sample: Path) -> None:
+def test_trajectory_items_are_complete(sample: Path) -> None:
     items = {item.id: item for item in read(sample)[0]}
     helper = items["tidy-logs__bbbbbb1"]
     assert [call.name for call in helper.predicted] == ["delegate"]
@@ -152,7 +152,7 @@ def test_what_a_trajectory_shows(sample: Path) -> None:
     assert ended.official is None and ended.error_type == "TimeoutError"
 
 
-def test_results_stay_with_their_calls(tmp_path: Path) -> None:
+def test_results_belong_to_their_calls(tmp_path: Path) -> None:
     step = {
         "step_id": 1, "source": "agent", "message": "",
         "tool_calls": [{"tool_call_id": x, "function_name": x, "arguments": {}} for x in "abc"],
@@ -180,7 +180,7 @@ def write(path: Path, value: Json) -> None:
 
 
 def put(*keys: str | int, value: Json = None, drop: bool = False) -> Callable[[Json], Json]:
-    """A change of the value at a path of keys."""
+    """Return a function that changes the value at a path of keys."""
 
     def change(document: Json) -> Json:
         at = document
@@ -290,8 +290,8 @@ def trial(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("file", "damage"), DAMAGES, ids=[f"{file} {name}" for file, name in DAMAGES])
-def test_structural_damage_never_crashes_or_flips_a_verdict(trial: Path, file: str, damage: str) -> None:
-    """The trial passes: with damage it passes, or its verdict is unknown. What is lost has an issue."""
+def test_structural_damage_never_crashes_or_flips_verdict(trial: Path, file: str, damage: str) -> None:
+    """The trial passes. With damage it passes or its verdict is unknown, and lost data has an issue."""
     path = trial / file
     raw = path.read_bytes()
     try:
@@ -310,7 +310,7 @@ def test_structural_damage_never_crashes_or_flips_a_verdict(trial: Path, file: s
         assert issues, "calls were lost silently"
 
 
-def test_a_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
+def test_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
     """A path from a file is compared with the files that were found, and never opened."""
     outside = trial.parent.parent / "outside.json"
     write(outside, {"steps": [{"source": "user", "message": "secret"}]})
@@ -319,7 +319,8 @@ def test_a_trajectory_refers_only_to_files_of_its_run(trial: Path) -> None:
     try:
         reference = [{"trajectory_path": "../../../outside.json"}]
         write(
-            path, put(*STEP, "observation", "results", 0, "subagent_trajectory_ref", value=reference)(json.loads(raw))
+            path,
+            put(*STEP, "observation", "results", 0, "subagent_trajectory_ref", value=reference)(json.loads(raw)),
         )
         ((item,), _, _) = read(trial.parent)
     finally:

@@ -1,4 +1,4 @@
-"""ComplexFuncBench against the oracle of a second evaluation and the official printed figures."""
+"""ComplexFuncBench verdicts and figures equal a second evaluation and the official output."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from fcreview.model.metric import ScoredItem
 TIERS = {"rule": "rule", "exact_params": "exact", "response": "response", "llm": "judge", "format": "format"}
 
 
-def lines(path: Path) -> list[dict]:
+def read_lines(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().split("\n") if line]
 
 
@@ -41,13 +41,13 @@ def run(bench: Path) -> list[Item]:
     return [item for item in read_items(plan) if isinstance(item, Item)]
 
 
-def test_every_record_and_every_sample_that_only_left_a_log_is_an_item(run: list[Item]) -> None:
+def test_records_and_samples_with_only_log_are_items(run: list[Item]) -> None:
     assert len(run) == 13
     assert [item.id for item in run if item.official is None] == ["Hotels-9"]
 
 
-def test_official_is_the_records_own_outcome(run: list[Item], bench: Path) -> None:
-    records = {r["id"]: r for r in lines(bench / "complexfuncbench/result/gpt-4o-2024-08-06/shared-13.jsonl")}
+def test_official_verdict_is_outcome_of_record(run: list[Item], bench: Path) -> None:
+    records = {r["id"]: r for r in read_lines(bench / "complexfuncbench/result/gpt-4o-2024-08-06/shared-13.jsonl")}
     for item in run:
         if item.id in records:
             message = records[item.id]["message"]
@@ -56,12 +56,12 @@ def test_official_is_the_records_own_outcome(run: list[Item], bench: Path) -> No
             assert item.error_type == (None if item.official else first["error_type"])
 
 
-def test_every_call_has_the_oracles_verdict_and_tier(bench: Path) -> None:
+def test_every_call_has_verdict_and_tier_of_oracle(bench: Path) -> None:
     root = bench / "complexfuncbench"
-    data = {r["id"]: r for r in lines(root / "data/ComplexFuncBench.jsonl")}
-    records = {r["id"]: r for r in lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl")}
+    data = {r["id"]: r for r in read_lines(root / "data/ComplexFuncBench.jsonl")}
+    records = {r["id"]: r for r in read_lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl")}
     checked = 0
-    for sample in lines(root / "oracle/call_verdicts.jsonl"):
+    for sample in read_lines(root / "oracle/call_verdicts.jsonl"):
         name = sample["id"]
         if name not in records:
             continue
@@ -86,16 +86,16 @@ def test_every_call_has_the_oracles_verdict_and_tier(bench: Path) -> None:
     assert checked > 55
 
 
-def test_without_logs_accepted_and_refused_calls_are_still_told_apart(bench: Path) -> None:
+def test_calls_without_logs_have_verdicts(bench: Path) -> None:
     root = bench / "complexfuncbench"
-    data = {r["id"]: r for r in lines(root / "data/ComplexFuncBench.jsonl")}
-    for record in lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl"):
+    data = {r["id"]: r for r in read_lines(root / "data/ComplexFuncBench.jsonl")}
+    for record in read_lines(root / "result/gpt-4o-2024-08-06/shared-13.jsonl"):
         known = data[record["id"]]
         ours = derive_call_verdicts(read_predicted_path(record), read_golden_path(known), known["functions"], None)
         assert sum(bool(verdict.ok) for verdict in ours) == record["count_dict"]["correct_call_num"], record["id"]
 
 
-def test_printed_figures_equal_the_official_output(run: list[Item], bench: Path) -> None:
+def test_printed_figures_equal_official_output(run: list[Item], bench: Path) -> None:
     text = (bench / "complexfuncbench/result/gpt-4o-2024-08-06/shared-13.print_results.txt").read_text()
     rows = [
         ScoredItem(
@@ -131,7 +131,7 @@ def test_rules_for_calls() -> None:
     )
 
 
-def test_format_errors_in_the_evaluators_order() -> None:
+def test_format_errors_have_order_of_evaluator() -> None:
     documents = [{"name": "f", "parameters": {"properties": {"n": {"type": "number"}}, "required": ["n"]}}]
     assert "not an available" in str(find_format_error({"name": "g"}, documents))
     assert "missing required parameters: n" in str(find_format_error({"name": "f", "arguments": {"x": 1}}, documents))
@@ -140,11 +140,11 @@ def test_format_errors_in_the_evaluators_order() -> None:
     assert find_format_error({"name": "f", "arguments": {"n": True}}, documents) is None
 
 
-def test_domains_split_at_the_last_hyphen() -> None:
+def test_domains_split_at_last_hyphen() -> None:
     assert sample_domain("Car-Rental-12") == "Car-Rental"
 
 
 @given(st.text(max_size=400))
-def test_any_text_is_read_as_a_log(text: str) -> None:
+def test_any_text_is_read_as_log(text: str) -> None:
     parse_log(text)
     parse_log("2025-01-01 10:00:00,000 - evaluation_logger_x - INFO - Function Calls: \n" + text)

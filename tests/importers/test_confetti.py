@@ -1,4 +1,4 @@
-"""CONFETTI against the score files of a whole run: binary verdict, soft scores, chains, figures."""
+"""CONFETTI verdicts, soft scores, chains and figures equal the score files of a published run."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def run(bench: Path) -> list[Item]:
     return [item for item in read_items(plan) if isinstance(item, Item)]
 
 
-def test_every_record_is_an_item_and_rule_equals_official(run: list[Item]) -> None:
+def test_every_record_is_item_with_official_verdict(run: list[Item]) -> None:
     assert [sum(item.category == c for item in run) for c in ("conversationsclean", "dialogacts")] == [506, 463]
     wrong = [(i.id, i.official, i.rule) for i in run if (i.official, i.error_type) != (i.rule, i.rule_error_type)]
     assert wrong == []
 
 
-def test_soft_scores_equal_the_soft_file_call_by_call(run: list[Item]) -> None:
+def test_soft_scores_equal_soft_file(run: list[Item]) -> None:
     for item in run:
-        said = {v.source: v.value for v in item.verdicts if v.criterion == "soft_score" and v.target == "item"}
-        if said:
-            assert said["rule"] == said["official"], item.id
+        scores = {v.source: v.value for v in item.verdicts if v.criterion == "soft_score" and v.target == "item"}
+        if scores:
+            assert scores["rule"] == scores["official"], item.id
 
 
 def test_chains_are_recovered(run: list[Item]) -> None:
@@ -87,7 +87,7 @@ def test_small_rules() -> None:
     )
 
 
-def test_a_reply_that_is_no_list_links_nothing() -> None:
+def test_reply_without_list_links_nothing() -> None:
     call = {"id": "c_0", "dialog_id": "d_0", "ground_truth": [{"Garden_order": {}}]}
     act = {"id": "a_0", "dialog_id": "d_1", "ground_truth_content": ["Garden.order(plant='fern')"]}
     assert find_chain_positions([call], [act])["c_0"].length == 1

@@ -1,4 +1,4 @@
-"""What every importer must do, over its own sample run and over damage of it: no traceback, no silent loss, no hang."""
+"""Every importer reads its sample run completely, and reports damage without a crash or a hang."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DAMAGES = ("cut", "reorder", "duplicate", "retype", "huge", "bytes", "drop", "em
 ODD = [None, True, -1, 1e300, "", "x" * 100_000, [], {}, [[[]]], {"id": 5}, "\x1b[2J", 10**40]
 
 
-def read(folder: Path, name: str) -> tuple[list[Item], list[ImportIssue]]:
+def read_run(folder: Path, name: str) -> tuple[list[Item], list[ImportIssue]]:
     found = discover([folder], format=name)
     issues = list(found.issues)
     items = []
@@ -43,8 +43,8 @@ def read(folder: Path, name: str) -> tuple[list[Item], list[ImportIssue]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_sample_run_is_read_whole_and_without_complaint(samples: Path, name: str) -> None:
-    items, issues = read(samples / name, name)
+def test_sample_run_is_read_completely_without_issues(samples: Path, name: str) -> None:
+    items, issues = read_run(samples / name, name)
     assert len(items) >= 3
     assert [issue for issue in issues if issue.severity != "notice"] == []
     for item in items:
@@ -57,24 +57,24 @@ def test_the_sample_run_is_read_whole_and_without_complaint(samples: Path, name:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_sample_run_is_recognised_without_being_told(samples: Path, name: str) -> None:
+def test_sample_run_is_recognized(samples: Path, name: str) -> None:
     found = discover([samples])
     own = [plan for plan in found.plans if Path(plan.run.path).is_relative_to(samples / name)]
     assert own and {plan.importer for plan in own} == {name}
-    told = discover([samples / name], format=name)
-    assert sorted(plan.run.path for plan in own) == sorted(plan.run.path for plan in told.plans)
+    explicit = discover([samples / name], format=name)
+    assert sorted(plan.run.path for plan in own) == sorted(plan.run.path for plan in explicit.plans)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_sample_run_shows_right_and_wrong_items(samples: Path, name: str) -> None:
-    items, _ = read(samples / name, name)
+def test_sample_run_has_right_and_wrong_items(samples: Path, name: str) -> None:
+    items, _ = read_run(samples / name, name)
     verdicts = {item.official if item.official is not None else item.rule for item in items}
     assert {True, False} <= verdicts
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_reading_twice_gives_the_same(samples: Path, name: str) -> None:
-    first, second = read(samples / name, name)[0], read(samples / name, name)[0]
+def test_reading_is_deterministic(samples: Path, name: str) -> None:
+    first, second = read_run(samples / name, name)[0], read_run(samples / name, name)[0]
     assert [(i.id, i.official, i.rule, i.prediction_hash, i.golden_hash) for i in first] == [
         (i.id, i.official, i.rule, i.prediction_hash, i.golden_hash) for i in second
     ]
@@ -93,7 +93,7 @@ def test_figures_are_numbers_from_any_rows(samples: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> None:
+def test_plan_survives_pickling(samples: Path, name: str) -> None:
     for plan in discover([samples / name], format=name).plans:
         sent = pickle.loads(pickle.dumps(plan))  # noqa: S301
         assert (sent.importer_data, sent.files, sent.run) == (plan.importer_data, plan.files, plan.run)
@@ -101,14 +101,14 @@ def test_a_plan_reads_the_same_in_another_process(samples: Path, name: str) -> N
 
 
 @pytest.fixture(scope="module")
-def whole(samples: Path) -> dict[str, int]:
-    """How many items each sample run has."""
-    return {name: len(read(samples / name, name)[0]) for name in NAMES}
+def item_counts(samples: Path) -> dict[str, int]:
+    """The number of items of each sample run."""
+    return {name: len(read_run(samples / name, name)[0]) for name in NAMES}
 
 
 @pytest.fixture(scope="module")
 def copies(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Copies of the sample runs, to be damaged."""
+    """Copies of the sample runs that tests may damage."""
     place = tmp_path_factory.mktemp("damaged")
     return {name: shutil.copytree(samples / name, place / name) for name in NAMES}
 
@@ -120,24 +120,24 @@ def copies(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 @pytest.mark.parametrize("name", NAMES)
 @examples(0.2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chance=st.randoms(use_true_random=False))
-def test_damage_is_survived_and_said(
-    copies: dict[str, Path], whole: dict[str, int], name: str, damage: str, chance: random.Random
+def test_damage_is_survived_and_reported(
+    copies: dict[str, Path], item_counts: dict[str, int], name: str, damage: str, chance: random.Random
 ) -> None:
-    with harmed(copies[name], damage, chance) as file:
-        items, issues = read(copies[name], name)
-    lost = whole[name] - len(items)
-    assert lost <= 0 or issues, f"{file}: {lost} items are gone and nothing says so"
+    with damage_file(copies[name], damage, chance) as file:
+        items, issues = read_run(copies[name], name)
+    lost = item_counts[name] - len(items)
+    assert lost <= 0 or issues, f"{file}: {lost} items are lost without an issue"
     for item in items:
         orjson.dumps(to_plain_json(item.extra.as_json()))
 
 
 @contextmanager
-def harmed(folder: Path, damage: str, chance: random.Random) -> Iterator[str]:
-    """Damages one data file of the folder in place, and makes it whole again; its name."""
+def damage_file(folder: Path, damage: str, chance: random.Random) -> Iterator[str]:
+    """Damage one data file of the folder, yield its name, and restore it on exit."""
     files = [p for p in sorted(folder.rglob("*")) if p.suffix in (".json", ".jsonl", ".log", ".csv", ".txt")]
     path = chance.choice(files)
     raw, times = path.read_bytes(), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
-    path.write_bytes(damaged(raw, path.suffix, damage, chance))
+    path.write_bytes(damage_bytes(raw, path.suffix, damage, chance))
     try:
         yield path.name
     finally:
@@ -145,8 +145,8 @@ def harmed(folder: Path, damage: str, chance: random.Random) -> Iterator[str]:
         os.utime(path, ns=times)
 
 
-def damaged(raw: bytes, suffix: str, damage: str, chance: random.Random) -> bytes:
-    if damage == "cut":  # within a line: whoever reads what ends with one cannot know that more was there
+def damage_bytes(raw: bytes, suffix: str, damage: str, chance: random.Random) -> bytes:
+    if damage == "cut":  # within a line, because a cut between lines cannot be detected
         inside = [at for at in range(1, len(raw)) if not {raw[at - 1], raw[at]} & {10, 13}]
         return raw[: chance.choice(inside)] if inside else raw[:0]
     if damage == "bytes":
@@ -154,11 +154,11 @@ def damaged(raw: bytes, suffix: str, damage: str, chance: random.Random) -> byte
         return raw[:place] + chance.choice([b"\xff\xfe", b"\x00", b"\xed\xa0\x80"]) + raw[place + 1 :]
     if damage == "empty":
         return b""
-    return structural(raw.decode(), damage, chance).encode() if suffix in (".json", ".jsonl") else raw
+    return damage_records(raw.decode(), damage, chance).encode() if suffix in (".json", ".jsonl") else raw
 
 
-def structural(text: str, damage: str, chance: random.Random) -> str:
-    """Damage that keeps the file JSON: lines of a JSON Lines file, or elements of an array, moved, doubled, changed."""
+def damage_records(text: str, damage: str, chance: random.Random) -> str:
+    """Reorder, duplicate or change lines of a JSON Lines file or elements of an array. The result is valid JSON."""
     try:
         rows, array = json.loads(text), True
         rows = rows if isinstance(rows, list) else [rows]
@@ -172,20 +172,20 @@ def structural(text: str, damage: str, chance: random.Random) -> str:
         row = chance.choice([row for row in rows if isinstance(row, dict) and row] or [{"x": 1}])
         row.pop(chance.choice(list(row)))
     elif damage in ("retype", "huge"):
-        change(rows, chance, 0, "y" * 2_000_000 if damage == "huge" else chance.choice(ODD))
+        replace_random_part(rows, chance, 0, "y" * 2_000_000 if damage == "huge" else chance.choice(ODD))
     if array:
         return json.dumps(rows)
     return "\n".join(json.dumps(row) for row in rows) + "\n"
 
 
-def change(value: object, chance: random.Random, depth: int, new: object) -> None:
-    """Replaces something inside `value`, at a random place, by `new`."""
+def replace_random_part(value: object, chance: random.Random, depth: int, new: object) -> None:
+    """Replace a random part of `value` by `new`."""
     keys: list = list(value) if isinstance(value, dict) else list(range(len(value))) if isinstance(value, list) else []
     if not keys:
         return
     key = chance.choice(keys)
     inner = value[key]  # type: ignore[index]
     if isinstance(inner, (dict, list)) and inner and chance.random() < 0.75 and depth < 6:
-        change(inner, chance, depth + 1, new)
+        replace_random_part(inner, chance, depth + 1, new)
     else:
         value[key] = new  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Datasets that are emptied, cut, in another format or contradictory: every lost verdict has an issue with counts."""
+"""Empty, truncated, reformatted or contradictory datasets: every lost verdict has an issue with counts."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Run:
     questions: Path
     answers: Path
     other_answer: Any
-    """A golden answer that no item has."""
+    """A golden answer of no item."""
 
 
-def write(path: Path, records: Sequence[Any]) -> Path:
+def write_lines(path: Path, records: Sequence[Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
     return path
@@ -38,11 +38,11 @@ def bfcl(root: Path) -> Run:
     name, ids = "BFCL_v4_simple_python", [f"simple_python_{n}" for n in range(N_ITEMS)]
     function = FUNCTION | {"parameters": PARAMETERS | {"type": "dict"}}
     question = {"question": [[{"role": "user", "content": "How many?"}]], "function": [function]}
-    write(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    write_lines(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
     answers = [{"id": each, "ground_truth": [{"f": {"a": [1]}}]} for each in ids]
     return Run(
-        write(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
-        write(root / f"data/possible_answer/{name}.json", answers),
+        write_lines(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
+        write_lines(root / f"data/possible_answer/{name}.json", answers),
         [{"f": {"a": [2]}}],
     )
 
@@ -50,11 +50,11 @@ def bfcl(root: Path) -> Run:
 def confetti(root: Path) -> Run:
     name, ids = "BFCL_v2_conversationsclean", [f"conversationsclean_{n}" for n in range(N_ITEMS)]
     question = {"question": [{"role": "user", "content": "How many?"}], "function": [FUNCTION]}
-    write(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    write_lines(root / f"result/m/{name}_result.json", [{"id": each, "result": "[f(a=1)]"} for each in ids])
     answers = [{"id": each, "dialog_id": f"d_{n}", "ground_truth": [{"f": {"a": [1]}}]} for n, each in enumerate(ids)]
     return Run(
-        write(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
-        write(root / f"data/possible_answer/{name}.json", answers),
+        write_lines(root / f"data/{name}.json", [{"id": each} | question for each in ids]),
+        write_lines(root / f"data/possible_answer/{name}.json", answers),
         [{"f": {"a": [2]}}],
     )
 
@@ -63,11 +63,11 @@ def acebench(root: Path) -> Run:
     category = "normal_atom_number"
     name, ids = f"data_{category}.json", [f"{category}_{n}" for n in range(N_ITEMS)]
     results = root / f"result_all/result_en/m/data_{category}_result.json"
-    write(results, [{"id": each, "result": "[f(a=1)]"} for each in ids])
+    write_lines(results, [{"id": each, "result": "[f(a=1)]"} for each in ids])
     question = {"question": "user: How many?", "function": [FUNCTION]}
     return Run(
-        write(root / f"data_all/data_en/{name}", [{"id": each} | question for each in ids]),
-        write(
+        write_lines(root / f"data_all/data_en/{name}", [{"id": each} | question for each in ids]),
+        write_lines(
             root / f"data_all/data_en/possible_answer/{name}",
             [{"id": each, "ground_truth": {"f": {"a": 1}}} for each in ids],
         ),
@@ -79,7 +79,7 @@ BENCHMARKS = [bfcl, confetti, acebench]
 each_benchmark = pytest.mark.parametrize("make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__)
 
 
-def lines(content: bytes) -> list[bytes]:
+def split_lines(content: bytes) -> list[bytes]:
     return content.splitlines()
 
 
@@ -87,7 +87,9 @@ UNREADABLE: dict[str, Callable[[bytes], bytes]] = {
     "utf-16": lambda content: content.decode().encode("utf-16"),
     "gzip": gzip.compress,
     "cr": lambda content: content.replace(b"\n", b"\r"),
-    "pretty": lambda content: b"\n".join(json.dumps(json.loads(line), indent=2).encode() for line in lines(content)),
+    "pretty": lambda content: b"\n".join(
+        json.dumps(json.loads(line), indent=2).encode() for line in split_lines(content)
+    ),
 }
 
 
@@ -100,7 +102,7 @@ def read(root: Path) -> tuple[list[Item], list[ImportIssue]]:
 
 
 @each_benchmark
-def test_an_undamaged_dataset_has_no_issue(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+def test_undamaged_dataset_has_no_issue(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
     make_run(tmp_path)
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [True] * N_ITEMS
@@ -112,7 +114,7 @@ def test_an_undamaged_dataset_has_no_issue(make_run: Callable[[Path], Run], tmp_
 @pytest.mark.parametrize("n_left", [0, 2])
 def test_lost_records_are_counted(make_run: Callable[[Path], Run], side: str, n_left: int, tmp_path: Path) -> None:
     path: Path = getattr(make_run(tmp_path), side)
-    path.write_bytes(b"\n".join(lines(path.read_bytes())[:n_left]))
+    path.write_bytes(b"\n".join(split_lines(path.read_bytes())[:n_left]))
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [True] * n_left + [None] * (N_ITEMS - n_left)
     what = "question" if side == "questions" else "golden answer"
@@ -124,7 +126,7 @@ def test_lost_records_are_counted(make_run: Callable[[Path], Run], side: str, n_
 @each_benchmark
 @pytest.mark.parametrize("side", ["questions", "answers"])
 @pytest.mark.parametrize("damage", UNREADABLE)
-def test_an_unreadable_file_is_not_a_missing_dataset(
+def test_unreadable_file_is_not_missing_dataset(
     make_run: Callable[[Path], Run], side: str, damage: str, tmp_path: Path
 ) -> None:
     path: Path = getattr(make_run(tmp_path), side)
@@ -137,12 +139,12 @@ def test_an_unreadable_file_is_not_a_missing_dataset(
 
 
 @each_benchmark
-def test_two_golden_answers_of_one_id_are_told_if_they_differ(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+def test_different_golden_answers_of_one_id_are_reported(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
     run = make_run(tmp_path)
-    answers = [json.loads(line) for line in lines(run.answers.read_bytes())]
-    write(run.answers, [*answers, answers[1]])
+    answers = [json.loads(line) for line in split_lines(run.answers.read_bytes())]
+    write_lines(run.answers, [*answers, answers[1]])
     assert [issue for issue in read(tmp_path)[1] if issue.severity != "notice"] == []
-    write(run.answers, [*answers, answers[1] | {"ground_truth": run.other_answer}])
+    write_lines(run.answers, [*answers, answers[1] | {"ground_truth": run.other_answer}])
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [True] * N_ITEMS
     (told,) = [issue for issue in issues if issue.severity != "notice"]
@@ -150,7 +152,7 @@ def test_two_golden_answers_of_one_id_are_told_if_they_differ(make_run: Callable
     assert "different content" in told.what
 
 
-def test_a_readable_dataset_is_used_instead_of_an_unreadable_one(tmp_path: Path) -> None:
+def test_readable_dataset_replaces_unreadable_one(tmp_path: Path) -> None:
     good, bad = bfcl(tmp_path / "good"), bfcl(tmp_path / "bad")
     bad.questions.write_bytes(gzip.compress(bad.questions.read_bytes()))
     (plan,) = discover([tmp_path / "good/result"], data=[tmp_path / "bad", tmp_path / "good"]).plans
@@ -159,9 +161,9 @@ def test_a_readable_dataset_is_used_instead_of_an_unreadable_one(tmp_path: Path)
     assert [item.rule for item in items] == [True] * N_ITEMS
 
 
-def test_an_empty_complexfuncbench_dataset_is_counted(tmp_path: Path) -> None:
+def test_empty_complexfuncbench_dataset_is_counted(tmp_path: Path) -> None:
     record = {"id": "Hotels-0", "gen_convs": [], "message": "Success.", "count_dict": {}}
-    write(tmp_path / "result/m/full.jsonl", [record])
+    write_lines(tmp_path / "result/m/full.jsonl", [record])
     dataset = tmp_path / "data/ComplexFuncBench.jsonl"
     for content, what in ((b"", "1 of 1 results have no sample in this file"), (gzip.compress(b"{}"), "unreadable: ")):
         dataset.parent.mkdir(exist_ok=True)
@@ -174,7 +176,7 @@ def test_an_empty_complexfuncbench_dataset_is_counted(tmp_path: Path) -> None:
 LONG = "7" * 6000
 
 
-def test_a_number_with_6000_digits_loses_only_its_value(tmp_path: Path) -> None:
+def test_number_with_6000_digits_loses_only_its_value(tmp_path: Path) -> None:
     path = tmp_path / "lines.jsonl"
     path.write_text(f'{{"id": "a", "n": {LONG}, "m": [1, -{LONG}]}}\n{{"id": "b", "n": {"8" * 4300}}}\n')
     first, second, record, other = read_records(path)
@@ -194,10 +196,10 @@ def test_a_number_with_6000_digits_loses_only_its_value(tmp_path: Path) -> None:
 
 
 @each_benchmark
-def test_a_result_with_a_long_number_is_an_item(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
+def test_result_with_long_number_is_item(make_run: Callable[[Path], Run], tmp_path: Path) -> None:
     make_run(tmp_path)
     (path,) = discover([tmp_path]).plans[0].results
-    records = lines(path.read_bytes())
+    records = split_lines(path.read_bytes())
     records[2] = records[2].rstrip(b"}") + b', "latency": ' + LONG.encode() + b"}"
     path.write_bytes(b"\n".join(records))
     items, issues = read(tmp_path)

@@ -1,4 +1,4 @@
-"""Score files that list failures only, damaged in every way: no failure becomes a pass, and each damage is an error."""
+"""Damaged score files that list only failures: no failure becomes a pass, and each damage is an error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAILING = (1, 3, 4, 6)
 Verdicts = dict[str, bool | None]
 
 
-def write(path: Path, records: Sequence[Any]) -> Path:
+def write_lines(path: Path, records: Sequence[Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
     return path
@@ -36,69 +36,71 @@ def failure(item_id: Any, **more: Any) -> dict[str, Any]:
 
 def bfcl(root: Path) -> Path:
     name = "BFCL_v4_simple_python"
-    write(
+    write_lines(
         root / f"result/m/{name}_result.json", [{"id": f"simple_python_{n}", "result": "f()"} for n in range(N_ITEMS)]
     )
     entries = [failure(f"simple_python_{n}", model_result_raw="f()") for n in FAILING]
-    return write(root / f"score/m/{name}_score.json", [header(len(FAILING)), *entries])
+    return write_lines(root / f"score/m/{name}_score.json", [header(len(FAILING)), *entries])
 
 
 def bfcl_v1(root: Path) -> Path:
     name = "gorilla_openfunctions_v1_test_simple"
-    write(root / f"result/m/{name}_result.json", [{"idx": n, "result": "f()"} for n in range(N_ITEMS)])
-    return write(root / "score/m/simple_score.json", [header(len(FAILING)), *(failure(n + 1) for n in FAILING)])
+    write_lines(root / f"result/m/{name}_result.json", [{"idx": n, "result": "f()"} for n in range(N_ITEMS)])
+    return write_lines(root / "score/m/simple_score.json", [header(len(FAILING)), *(failure(n + 1) for n in FAILING)])
 
 
 def confetti(root: Path) -> Path:
     name = "BFCL_v2_conversationsclean"
     results = [{"id": f"conversationsclean_{n}", "result": "[f()]"} for n in range(N_ITEMS)]
-    write(root / f"result/m/{name}_result.json", results)
+    write_lines(root / f"result/m/{name}_result.json", results)
     entries = [failure(n + 1, prompt={"id": f"conversationsclean_{n}"}) for n in FAILING]
-    return write(root / f"score/m/{name}_score.json", [header(len(FAILING)), *entries])
+    return write_lines(root / f"score/m/{name}_score.json", [header(len(FAILING)), *entries])
 
 
 def acebench(root: Path) -> Path:
     category = "normal_atom_bool"
     results = [{"id": f"{category}_{n}", "result": "[f()]"} for n in range(N_ITEMS)]
-    write(root / f"result_all/result_en/m/data_{category}_result.json", results)
+    write_lines(root / f"result_all/result_en/m/data_{category}_result.json", results)
     entries = [failure(f"{category}_{n}") for n in FAILING]
-    return write(root / f"score_all/score_en/m/data_{category}_score.json", [header(len(FAILING)), *entries])
+    return write_lines(root / f"score_all/score_en/m/data_{category}_score.json", [header(len(FAILING)), *entries])
 
 
 def acebench_agent(root: Path) -> Path:
     category = "agent_multi_step"
     results = [{"id": f"{category}_{n}", "result": [], "process": []} for n in range(N_ITEMS)]
-    write(root / f"result_all/result_en/m/data_{category}_result.json", results)
+    write_lines(root / f"result_all/result_en/m/data_{category}_result.json", results)
     entries = [failure(n) for n in FAILING]
     first = header(len(FAILING)) | {"process_accuracy": 0.875}
     folder = root / "score_all/score_en/m"
     process = [{f"{category}_{n}": {"process_accuracy": 0.5, "call_process": ["[f()]", "[g()]"]}} for n in (1, 3)]
-    write(folder / f"data_{category}_process.json", process)
-    return write(folder / f"data_{category}_score.json", [first, *entries])
+    write_lines(folder / f"data_{category}_process.json", process)
+    return write_lines(folder / f"data_{category}_score.json", [first, *entries])
 
 
 BENCHMARKS = [bfcl, bfcl_v1, confetti, acebench, acebench_agent]
 each_benchmark = pytest.mark.parametrize("make_run", BENCHMARKS, ids=lambda make_run: make_run.__name__)
 
 
-def split(content: bytes) -> list[bytes]:
+def split_lines(content: bytes) -> list[bytes]:
     return content.split(b"\n")
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
-    "header alone": lambda content: split(content)[0],
-    "no header": lambda content: b"\n".join(split(content)[1:]),
+    "header alone": lambda content: split_lines(content)[0],
+    "no header": lambda content: b"\n".join(split_lines(content)[1:]),
     "cut": lambda content: content[: len(content) // 2],
     "utf-16": lambda content: content.decode().encode("utf-16"),
     "utf-16 without mark": lambda content: content.decode().encode("utf-16-le"),
     "gzip": gzip.compress,
     "cr": lambda content: content.replace(b"\n", b"\r"),
-    "pretty": lambda content: b"\n".join(json.dumps(json.loads(line), indent=2).encode() for line in split(content)),
-    "array": lambda content: b"[" + b",\n".join(split(content)) + b"]",
-    "entry lost": lambda content: b"\n".join([*split(content)[:2], *split(content)[3:]]),
+    "pretty": lambda content: b"\n".join(
+        json.dumps(json.loads(line), indent=2).encode() for line in split_lines(content)
+    ),
+    "array": lambda content: b"[" + b",\n".join(split_lines(content)) + b"]",
+    "entry lost": lambda content: b"\n".join([*split_lines(content)[:2], *split_lines(content)[3:]]),
     "entry lost, another doubled": lambda content: b"\n".join(
-        [*split(content)[:2], *split(content)[3:], split(content)[3]]
+        [*split_lines(content)[:2], *split_lines(content)[3:], split_lines(content)[3]]
     ),
     "entry of another item": lambda content: (
         content.replace(b"_3", b"_99").replace(b'"id": 4,', b'"id": 100,').replace(b'"id": 3,', b'"id": 99,')
@@ -117,7 +119,7 @@ def read(root: Path) -> tuple[Verdicts, list[ImportIssue]]:
 
 
 @each_benchmark
-def test_an_undamaged_file_gives_every_verdict(make_run: Callable[[Path], Path], tmp_path: Path) -> None:
+def test_undamaged_file_gives_every_verdict(make_run: Callable[[Path], Path], tmp_path: Path) -> None:
     make_run(tmp_path)
     verdicts, issues = read(tmp_path)
     assert [n for n, verdict in enumerate(verdicts.values()) if verdict is False] == list(FAILING)
@@ -127,9 +129,7 @@ def test_an_undamaged_file_gives_every_verdict(make_run: Callable[[Path], Path],
 
 @each_benchmark
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_score_file_says_that_nothing_passed(
-    make_run: Callable[[Path], Path], damage: str, tmp_path: Path
-) -> None:
+def test_damaged_score_file_gives_no_pass(make_run: Callable[[Path], Path], damage: str, tmp_path: Path) -> None:
     path = make_run(tmp_path)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     verdicts, issues = read(tmp_path)
@@ -141,8 +141,8 @@ def test_a_damaged_score_file_says_that_nothing_passed(
 
 
 @each_benchmark
-def test_a_header_alone_is_right_where_it_counts_no_failure(make_run: Callable[[Path], Path], tmp_path: Path) -> None:
-    write(make_run(tmp_path), [header(0)])
+def test_header_without_failures_is_complete(make_run: Callable[[Path], Path], tmp_path: Path) -> None:
+    write_lines(make_run(tmp_path), [header(0)])
     verdicts, issues = read(tmp_path)
     assert list(verdicts.values()) == [True] * N_ITEMS
     assert [issue for issue in issues if issue.severity == "error" and "score" in issue.file.rpartition("/")[2]] == []
@@ -150,7 +150,7 @@ def test_a_header_alone_is_right_where_it_counts_no_failure(make_run: Callable[[
 
 @each_benchmark
 @pytest.mark.parametrize("damage", ["empty", "entry lost", "entry lost, another doubled"])
-def test_a_damaged_score_file_is_not_rewritten(make_run: Callable[[Path], Path], damage: str, tmp_path: Path) -> None:
+def test_damaged_score_file_is_not_rewritten(make_run: Callable[[Path], Path], damage: str, tmp_path: Path) -> None:
     path = make_run(tmp_path)
     path.write_bytes(DAMAGES[damage](path.read_bytes()))
     (plan,) = discover([tmp_path]).plans
@@ -160,10 +160,10 @@ def test_a_damaged_score_file_is_not_rewritten(make_run: Callable[[Path], Path],
     assert "whose score file is damaged" in told.description  # type: ignore[union-attr]
 
 
-def test_fewer_entries_in_the_process_file_than_its_mean_needs(tmp_path: Path) -> None:
+def test_incomplete_process_file_is_reported(tmp_path: Path) -> None:
     path = acebench_agent(tmp_path).with_name("data_agent_multi_step_process.json")
 
-    def accuracies() -> list[Any]:
+    def read_accuracies() -> list[Any]:
         (plan,) = discover([tmp_path]).plans
         items = [each for each in read_items(plan) if isinstance(each, Item)]
         return [
@@ -173,30 +173,30 @@ def test_fewer_entries_in_the_process_file_than_its_mean_needs(tmp_path: Path) -
             if (v.source, v.criterion) == ("official", "process_accuracy")
         ]
 
-    assert accuracies() == [1.0, 0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0]
-    for content in (b"", split(path.read_bytes())[0], path.read_bytes()[:-30], gzip.compress(path.read_bytes())):
+    assert read_accuracies() == [1.0, 0.5, 1.0, 0.5, 1.0, 1.0, 1.0, 1.0]
+    for content in (b"", split_lines(path.read_bytes())[0], path.read_bytes()[:-30], gzip.compress(path.read_bytes())):
         path.write_bytes(content)
-        assert accuracies() == []
+        assert read_accuracies() == []
         _, issues = read(tmp_path)
         assert any(issue.severity == "error" and "process accuracies are unknown" in issue.what for issue in issues)
 
 
-def test_an_item_that_passes_another_golden_answer_is_listed_and_counted_as_passed(tmp_path: Path) -> None:
+def test_item_passing_other_golden_answer_counts_as_passed(tmp_path: Path) -> None:
     """The evaluator lists an item that fails the first golden answer, but counts it as correct if it passes another."""
     scores = acebench(tmp_path)
     name, item_id = "data_normal_atom_bool.json", "normal_atom_bool_3"
     function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}, "required": []}}
     ids = [f"normal_atom_bool_{n}" for n in range(N_ITEMS)]
-    write(
+    write_lines(
         tmp_path / f"data_all/data_en/{name}",
         [{"id": each, "question": "user: q", "function": [function]} for each in ids],
     )
     golden = [{"id": each, "ground_truth": [{"f": {"a": "x"}}, {"f": {"a": "y"}}]} for each in ids]
-    write(tmp_path / f"data_all/data_en/possible_answer/{name}", golden)
+    write_lines(tmp_path / f"data_all/data_en/possible_answer/{name}", golden)
     results = [{"id": each, "result": "[f(a='y')]" if each == item_id else "[f(a='z')]"} for each in ids]
-    write(tmp_path / "result_all/result_en/m/data_normal_atom_bool_result.json", results)
-    lines = [json.loads(line) for line in split(scores.read_bytes())]
-    write(scores, [header(len(FAILING) - 1), *lines[1:]])
+    write_lines(tmp_path / "result_all/result_en/m/data_normal_atom_bool_result.json", results)
+    lines = [json.loads(line) for line in split_lines(scores.read_bytes())]
+    write_lines(scores, [header(len(FAILING) - 1), *lines[1:]])
     verdicts, issues = read(tmp_path)
     assert [each for each, verdict in verdicts.items() if verdict is False] == [
         f"normal_atom_bool_{n}" for n in (1, 4, 6)

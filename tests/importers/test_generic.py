@@ -1,4 +1,4 @@
-"""The generic format and chat logs: what is read, and errors that name line and field."""
+"""The generic format and chat logs are read, and errors name line and field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.model.item import ImportIssue, Item
 USER = {"role": "user", "content": "hi"}
 
 
-def made(**arguments: object) -> dict:
+def assistant_message(**arguments: object) -> dict:
     call = {"type": "function", "function": {"name": "f", "arguments": json.dumps(arguments)}}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
@@ -30,10 +30,10 @@ def test_golden_alternatives_and_optional_arguments(tmp_path: Path) -> None:
     golden = [{"name": "f", "arguments": {"x": {"any_of": [1, 2]}, "y": {"any_of": [3], "optional": True}}}]
     items, issues = read(
         tmp_path,
-        {"id": "a", "messages": [USER, made(x=2)], "golden": golden},
-        {"id": "b", "messages": [USER, made(x=5)], "golden": golden},
+        {"id": "a", "messages": [USER, assistant_message(x=2)], "golden": golden},
+        {"id": "b", "messages": [USER, assistant_message(x=5)], "golden": golden},
         {"id": "c", "messages": [USER], "golden": golden},
-        {"id": "d", "messages": [USER, made(x=1)]},
+        {"id": "d", "messages": [USER, assistant_message(x=1)]},
     )
     assert issues == []
     assert [(i.rule, i.rule_error_type) for i in items] == [
@@ -51,7 +51,7 @@ def test_errors_name_line_and_field(tmp_path: Path) -> None:
     assert issues[1].what.startswith("golden.0.name:")
 
 
-def test_given_verdicts_fill_the_columns(tmp_path: Path) -> None:
+def test_given_verdicts_fill_columns(tmp_path: Path) -> None:
     verdicts = [
         {"source": "official", "value": False, "error_type": "late"},
         {"source": "judge", "value": True, "by": "j", "rationale": "fine"},
@@ -62,14 +62,17 @@ def test_given_verdicts_fill_the_columns(tmp_path: Path) -> None:
     assert item.verdicts[2].value == 2
 
 
-def test_chat_logs_without_golden_answers_open(tmp_path: Path) -> None:
-    wrapped = {"request": {"messages": [USER], "tools": []}, "response": {"choices": [{"message": made(x=1)}]}}
-    items, issues = read(tmp_path, {"messages": [USER, made(x=1)]}, wrapped)
+def test_chat_logs_without_golden_answers_are_read(tmp_path: Path) -> None:
+    wrapped = {
+        "request": {"messages": [USER], "tools": []},
+        "response": {"choices": [{"message": assistant_message(x=1)}]},
+    }
+    items, issues = read(tmp_path, {"messages": [USER, assistant_message(x=1)]}, wrapped)
     assert issues == []
     assert [(item.category, item.predicted[0].arguments) for item in items] == [("chat", {"x": 1})] * 2
 
 
-def test_arguments_that_are_not_json_stay_visible(tmp_path: Path) -> None:
+def test_invalid_arguments_are_shown_raw(tmp_path: Path) -> None:
     call = {"type": "function", "function": {"name": "f", "arguments": "{oops"}}
     (item,), _ = read(
         tmp_path, {"id": "a", "messages": [USER, {"role": "assistant", "tool_calls": [call]}], "golden": []}
@@ -78,12 +81,12 @@ def test_arguments_that_are_not_json_stay_visible(tmp_path: Path) -> None:
     assert item.predicted[0].raw == "{oops"
 
 
-def test_schema_is_json_schema_and_names_the_fields() -> None:
+def test_schema_names_fields() -> None:
     schema = json_schema()
     assert schema["$schema"].startswith("https://json-schema.org/")
     assert {"Record", "Header", "ChatMessage", "GoldenCall"} <= schema["$defs"].keys()
     json.dumps(schema)
 
 
-def test_the_cheap_list_of_fields_is_the_schemas() -> None:
+def test_record_fields_equal_schema() -> None:
     assert Record.model_fields.keys() == RECORD_FIELDS

@@ -1,5 +1,4 @@
-"""HammerBench against the oracle verdicts of every snapshot, the official figures of both script generations, and the
-package that its evaluator computes the similarity of texts with."""
+"""HammerBench verdicts, figures and text similarity equal the results of the official scripts."""
 
 from __future__ import annotations
 
@@ -37,32 +36,32 @@ LOGS = [
 ]
 
 
-def items(plan: RunPlan) -> Iterator[Item]:
+def read_run_items(plan: RunPlan) -> Iterator[Item]:
     return (item for item in read_items(plan) if isinstance(item, Item))
 
 
-def scored(item: Item, source: str, valid: bool | None) -> ScoredItem:
+def score_item(item: Item, source: str, valid: bool | None) -> ScoredItem:
     values = {v.criterion: v.value for v in item.verdicts if v.source == source and v.target == "item"}
     return ScoredItem(item.id, item.category, item.group, valid, values=values, metadata=item.extra.metadata)
 
 
-def said(item: Item) -> dict[str, object]:
+def rule_verdicts(item: Item) -> dict[str, object]:
     return {v.criterion: v.value for v in item.verdicts if v.source == "rule"}
 
 
 @pytest.mark.parametrize(("language", "name"), LOGS)
-def test_every_snapshot_has_the_oracles_verdicts(bench: Path, language: str, name: str) -> None:
+def test_every_snapshot_has_verdicts_of_oracle(bench: Path, language: str, name: str) -> None:
     root = bench / "hammerbench"
     (plan,) = discover([root / "logs" / language / f"{name}.json"]).plans
     oracle_file = root / "metrics" / language / f"{name}.verdicts.jsonl"
     if not oracle_file.is_file():
         pytest.skip("no oracle for this log")
     oracle = [json.loads(line) for line in oracle_file.read_text().splitlines()]
-    found = list(items(plan))
+    found = list(read_run_items(plan))
     assert [item.id for item in found] == [row["id"] for row in oracle]
     wrong = []
     for item, row in zip(found, oracle, strict=True):
-        ours = said(item)
+        ours = rule_verdicts(item)
         pairs = [("rejected", ours["rejected"]), ("is_string", ours["is_text"])]
         if not row.get("label_is_text"):
             pairs += [("func_ok", ours["func_ok"]), ("args_ok", ours["args_ok"])]
@@ -72,11 +71,11 @@ def test_every_snapshot_has_the_oracles_verdicts(bench: Path, language: str, nam
 
 
 @pytest.mark.parametrize(("language", "name"), [("en", "gpt-4o_mQmA"), ("en", "synth-alpha"), ("zh", "synth-alpha")])
-def test_flat_figures_equal_the_official_output_to_the_last_digit(bench: Path, language: str, name: str) -> None:
+def test_flat_figures_equal_official_output(bench: Path, language: str, name: str) -> None:
     root = bench / "hammerbench"
     (plan,) = discover([root / "logs" / language / f"{name}.json"]).plans
     expected = json.loads((root / "metrics" / language / f"{name}.metrics.json").read_text())
-    found = compute_metrics([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
+    found = compute_metrics([score_item(item, "rule", item.rule) for item in read_run_items(plan)], plan.run)
     ours = {(figure.table, figure.name): figure.value for figure in found}
     for key, value in expected["overall"].items():
         assert ours["all types", key] == value, key
@@ -85,12 +84,12 @@ def test_flat_figures_equal_the_official_output_to_the_last_digit(bench: Path, l
             assert ours[kind, key] == values[key], (kind, key)
 
 
-def test_progress_and_ends_of_a_flat_log_are_the_earlier_scripts(bench: Path) -> None:
-    """The same answers as per-conversation files went through that script."""
+def test_progress_of_flat_log_equals_earlier_script(bench: Path) -> None:
+    """The expected values come from that script, run on per-conversation files with the same answers."""
     root = bench / "hammerbench"
     for language in ("en", "zh"):
         (plan,) = discover([root / "logs" / language / "synth-alpha.json"]).plans
-        found = compute_metrics([scored(item, "rule", item.rule) for item in items(plan)], plan.run)
+        found = compute_metrics([score_item(item, "rule", item.rule) for item in read_run_items(plan)], plan.run)
         ours = {(figure.table, figure.name): figure.value for figure in found}
         expected = json.loads((root / "metrics" / language / "synth-alpha.legacy_multi_turn.json").read_text())
         checked = 0
@@ -104,11 +103,11 @@ def test_progress_and_ends_of_a_flat_log_are_the_earlier_scripts(bench: Path) ->
 
 
 @pytest.mark.parametrize("which", ["all", "0", "-1"])
-def test_per_conversation_figures_equal_the_official_stdout(bench: Path, which: str) -> None:
+def test_per_conversation_figures_equal_official_output(bench: Path, which: str) -> None:
     folder = bench / "hammerbench/legacy/logs/en/GPT-4o/HammerBench_mQmA"
     (plan,) = discover([folder]).plans
     assert plan.run.model == "GPT-4o"
-    found = list(items(plan))
+    found = list(read_run_items(plan))
     assert len(found) == 948
     expected: dict[str, float] = {}
     for line in (folder / f"evaluate_stdout_{which}.txt").read_text().splitlines():
@@ -117,7 +116,7 @@ def test_per_conversation_figures_equal_the_official_stdout(bench: Path, which: 
             expected[name] = float(value)
     table = {"all": "mQmA, all snapshots", "0": "mQmA, first snapshot", "-1": "mQmA, last snapshot"}[which]
     for source in ("rule", "official"):
-        rows = [scored(item, source, item.rule if source == "rule" else item.official) for item in found]
+        rows = [score_item(item, source, item.rule if source == "rule" else item.official) for item in found]
         for row, item in zip(rows, found, strict=True):
             row.values = {v.criterion: v.value for v in item.verdicts if v.source == "judge"} | dict(row.values)
         ours = {f.name: f.value for f in compute_metrics(rows, plan.run) if f.table == table}
@@ -129,10 +128,14 @@ def test_per_conversation_figures_equal_the_official_stdout(bench: Path, which: 
 def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
     folder = bench / "hammerbench/legacy/logs/en/GPT-4o/HammerBench_mQmA"
     (plan,) = discover([folder]).plans
-    found = list(items(plan))
+    found = list(read_run_items(plan))
     assert sum(item.judge is not None for item in found) == 948
     replies = {item.id: v.value for item in found for v in item.verdicts if v.criterion == "equivalent"}
-    lenient = [item for item in found if replies[item.id] and said(item)["func_ok"] and not said(item)["args_ok"]]
+    lenient = [
+        item
+        for item in found
+        if replies[item.id] and rule_verdicts(item)["func_ok"] and not rule_verdicts(item)["args_ok"]
+    ]
     assert len(lenient) == 243
 
 
@@ -144,7 +147,7 @@ def test_recorded_judge_replies_become_judge_verdicts(bench: Path) -> None:
         ('{\n "name": "a", "parameters": {}}', "a"),
         ('prose {"name": "a", "arguments": {}}', "a"),
         ('{"name": "a", "arguments": {}} prose', None),
-        ('```\n{"name": "a"}\n```', "a"),  # the bare fence ends the text: a JSON line, then ```
+        ('```\n{"name": "a"}\n```', "a"),  # the text ends with a bare fence: a JSON line, then ```
         ('```json\n{"name": "a"}', "a"),
         ('```json\n{"name": "a"}\n{"name": "b"}\n```', "b"),
         ('```json\n{"name": "a"}\n```\n```json\n{"name": "b"}\n```', "a"),
@@ -159,7 +162,7 @@ def test_default_parser(text: str, name: str | None) -> None:
     assert (found["name"] if found else None) == name
 
 
-def test_blank_arguments_are_dropped_and_texts_of_arguments_give_none() -> None:
+def test_blank_arguments_are_dropped() -> None:
     assert parse_prediction('{"name": "a", "parameters": {"x": "", "y": "\\\\", "z": 1}}') == {
         "name": "a",
         "arguments": {"z": 1},
@@ -180,7 +183,7 @@ def test_parser_families_by_path() -> None:
 
 
 @given(st.text(max_size=300), st.sampled_from(["default", "xlam", "toolace", "ministral"]))
-def test_any_text_parses_or_stays_text(text: str, parser: str) -> None:
+def test_any_text_is_parsed_or_kept(text: str, parser: str) -> None:
     found = parse_prediction(text, parser)
     assert found is None or "name" in found
 
@@ -193,10 +196,10 @@ def test_args_ok_rules() -> None:
     assert not check_arguments({"x": "3pm today"}, {"x": "Today at 3pm"}, "en")[0]
     assert check_snapshot(
         {"name": "f", "arguments": {}}, "x", {"name": "g", "arguments": {}}, "en"
-    ).args_ok  # name plays no part
+    ).args_ok  # the name does not matter
 
 
-def test_ids_split_from_the_right_and_external_knowledge_is_marked() -> None:
+def test_ids_are_split_from_right() -> None:
     assert split_item_id("SO_case1_12_3") == ("SO_case1", "12", 3)
     parts = parse_user_message("Order what it says <EK>: two lamps", 0)
     assert [(m.content, m.name) for m in parts] == [("Order what it says", None), ("two lamps", QUOTED_MESSAGE_NAME)]
@@ -204,9 +207,9 @@ def test_ids_split_from_the_right_and_external_knowledge_is_marked() -> None:
     assert [(m.content, m.name) for m in parts] == [("A taxi then.", None), ("At 7.", QUOTED_MESSAGE_NAME)]
 
 
-def test_slots_have_three_states_and_overridden_ones_show_the_old_value(samples: Path) -> None:
+def test_overridden_slots_show_old_value(samples: Path) -> None:
     (plan,) = discover([samples / "hammerbench/logs/en/maple-8b.json"]).plans
-    found = {item.id: item for item in items(plan)}
+    found = {item.id: item for item in read_run_items(plan)}
     assert found["mSv_0_2"].extra.metadata["overridden slots, value before"] == {"time": "8"}
     assert found["Based_0_1"].extra.metadata["slot start"] == "golden absent, predicted empty"
     assert found["ST_Perfect_0_1"].extra.metadata["slots"] == "3 of 3 filled on both sides"
@@ -219,12 +222,12 @@ WORDS = ["a", "b", "Oslo", "5", "5.5", "v1.2.0", "...", ". ", "é", "ß", "İ", 
 PAIRS = 20_000
 
 
-def spoken(chance: random.Random) -> str:
+def make_text(chance: random.Random) -> str:
     return chance.choice(["", " ", " ", ". "]).join(chance.choice(WORDS) for _ in range(chance.randrange(9)))
 
 
-def altered(text: str, chance: random.Random) -> str:
-    """The text with a few characters moved, doubled or left out: pairs that have much in common are the hard ones."""
+def change_text(text: str, chance: random.Random) -> str:
+    """Move, duplicate or remove a few characters, because similar pairs are the hard ones."""
     parts = list(text)
     for _ in range(chance.randrange(4)):
         if parts:
@@ -234,15 +237,15 @@ def altered(text: str, chance: random.Random) -> str:
     return "".join(parts)
 
 
-def official(rouge: Any, prediction: str, label: str, language: str) -> float:
-    """As the released evaluator prepares the texts and takes the score; 0 where it fails."""
+def official_similarity(rouge: Any, prediction: str, label: str, language: str) -> float:
+    """Prepare the texts and compute the score like the released evaluator. Returns 0 if it fails."""
 
-    def prepared(text: str) -> str:
+    def prepare(text: str) -> str:
         if language == "zh":
             return re.sub("([\u4e00-\u9fff])", r" \1 ", text.strip("。！ "))
         return text.strip(".?! ").lower()
 
-    hypothesis, reference = prepared(prediction), prepared(label)
+    hypothesis, reference = prepare(prediction), prepare(label)
     if not hypothesis.strip() or not reference.strip():
         return 0.0
     try:
@@ -253,31 +256,34 @@ def official(rouge: Any, prediction: str, label: str, language: str) -> float:
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_similarity_is_the_packages_on_random_pairs() -> None:
+def test_similarity_equals_package_on_random_pairs() -> None:
     rouge = pytest.importorskip("rouge", reason="the package `rouge` is needed: pip install -e .[dev]")
     oracle = rouge.Rouge(metrics=["rouge-l"])
     chance = random.Random(7)
     different = []
     several = 0
     for at in range(PAIRS):
-        label, language = spoken(chance), ("en", "zh")[at % 2]
-        prediction = spoken(chance) if at % 3 else altered(label, chance)
-        ours, theirs = compute_rouge_l(prediction, label, language), official(oracle, prediction, label, language)
+        label, language = make_text(chance), ("en", "zh")[at % 2]
+        prediction = make_text(chance) if at % 3 else change_text(label, chance)
+        ours, theirs = (
+            compute_rouge_l(prediction, label, language),
+            official_similarity(oracle, prediction, label, language),
+        )
         several += 0 < theirs < 1 and "." in label.strip(". ") and "." in prediction.strip(". ")
         if ours != theirs:
             different.append((prediction, label, language, ours, theirs))
     assert different == []
-    assert several > PAIRS / 20  # pairs of several sentences, neither equal nor without a word in common
+    assert several > PAIRS / 20  # pairs of several sentences that share some words
 
 
-def test_similarity_as_it_is_used() -> None:
+def test_similarity_examples() -> None:
     assert compute_rouge_l("Oslo", "oslo.", "en") == pytest.approx(0.999999995)
     assert compute_rouge_l("24.0", "24", "en") == pytest.approx(2 / 3, abs=1e-6)
     assert compute_rouge_l("4月13日", "4月12日", "zh") == pytest.approx(0.75, abs=0.01)
     assert compute_rouge_l(" ", "x", "en") == 0.0
 
 
-def test_a_word_in_several_sentences_is_one_hit() -> None:
+def test_word_in_several_sentences_counts_once() -> None:
     assert compute_rouge_l("5", "5.5", "en") == pytest.approx(0.999999995)
     assert compute_rouge_l("a b. a c", "a. a", "en") == pytest.approx(0.5, abs=1e-6)
 

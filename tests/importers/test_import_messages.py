@@ -1,4 +1,4 @@
-"""What importers hand on so that a screen tells what happened: order, end states, golden replies, partners."""
+"""Importers read messages, end states, golden replies and pairs of calls for the item screen."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from fcreview.importers.acebench.agent import (
 from fcreview.importers.acebench.checker import find_met_milestones
 from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.read import fill_call_item as confetti_call
-from fcreview.importers.hammerbench.read import SnapshotSource
-from fcreview.importers.hammerbench.read import fill_snapshot_item as hammer
+from fcreview.importers.hammerbench.read import SnapshotSource, fill_snapshot_item
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ABSENT, Call, Item, Message, StateDifference
 
@@ -39,7 +38,7 @@ HISTORY = """\
 """
 
 
-def agent_item(tmp_path: Path, category: str, question: str) -> Item:
+def make_agent_item(tmp_path: Path, category: str, question: str) -> Item:
     history = tmp_path / "0_history.txt"
     history.write_text(HISTORY)
     item = Item(f"{category}_0", category)
@@ -52,10 +51,10 @@ def agent_item(tmp_path: Path, category: str, question: str) -> Item:
     return item
 
 
-def test_the_request_opens_the_turn_and_later_words_stand_where_they_were_said(tmp_path: Path) -> None:
-    item = agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
-    told = [(m.step, m.role, m.name) for m in item.messages]
-    assert told == [
+def test_request_opens_turn_and_messages_keep_order(tmp_path: Path) -> None:
+    item = make_agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
+    messages = [(m.step, m.role, m.name) for m in item.messages]
+    assert messages == [
         (-1, "system", agent.SIMULATED_USER_INSTRUCTION),
         (-1, "state", "at the start"),
         (-1, "user", None),
@@ -67,30 +66,30 @@ def test_the_request_opens_the_turn_and_later_words_stand_where_they_were_said(t
     assert [(call.name, call.step) for call in item.predicted] == [("order", 1), ("turn_on_wifi", 2)]
 
 
-def test_a_question_that_the_history_repeats_is_told_once(tmp_path: Path) -> None:
-    item = agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
+def test_question_repeated_in_history_is_shown_once(tmp_path: Path) -> None:
+    item = make_agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
     assert [m.content for m in item.messages if m.role == "user"] == ["I am Jack. I want a pizza", "The small one"]
 
 
-def test_milestones_are_met_as_the_scorer_counts_them(tmp_path: Path) -> None:
-    item = agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
+def test_milestones_are_counted_like_scorer(tmp_path: Path) -> None:
+    item = make_agent_item(tmp_path, "agent_multi_step", "I am Jack. I want a pizza")
     found = [(pair.name, pair.golden, pair.predicted, pair.state) for pair in item.pairs]
     assert found == [("turn_on_wifi", 0, 1, "="), ("order", 1, None, "-"), ("order", None, 0, "+")]
     assert item.extra.metadata["milestones"] == "1 of 2 met: turn_on_wifi; not order"
     assert item.extra.state_differences == {"Base.paid": StateDifference(9, 0)}
 
 
-def test_what_is_behind_the_last_milestone_met_is_held_against_the_rest() -> None:
+def test_calls_after_last_met_milestone_are_paired_with_rest() -> None:
     golden = [Call("golden", name, {}, index=at) for at, name in enumerate("abc")]
-    made = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
+    predicted = [Call("predicted", name, {}, index=at) for at, name in enumerate("cabc")]
     assert find_met_milestones(["c", "a", "b", "x"], ["a", "b", "c"]) == [1, 2]
-    pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, made, [1])]
+    pairs = [(pair.golden, pair.predicted) for pair in pair_milestones(golden, predicted, [1])]
     assert pairs == [(0, 1), (1, 2), (2, 3), (None, 0)]
     assert choose_milestone_sequence(["b"], [["a"], ["b", "c"]]) == (["b", "c"], [["a"]])
     assert describe_milestones(["[f(a=1)]"], 1) == "1 of 1 met: f"
 
 
-def test_states_are_compared_down_to_the_value_that_differs() -> None:
+def test_state_differences_name_values() -> None:
     golden = [{"Food": {"users": {"Eve": {"balance": 1, "id": 2}}, "orders": [{"n": 1}]}}, {"ReminderAPI": {}}]
     states = [
         {"Food": {"users": {"Eve": {"balance": 3, "id": 2}}, "orders": [{"n": 2}], "new": 1}},
@@ -111,7 +110,7 @@ def test_states_are_compared_down_to_the_value_that_differs() -> None:
     assert find_state_differences("nothing", golden) is None
 
 
-def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
+def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
@@ -120,30 +119,30 @@ def test_what_a_special_reply_must_say_is_its_golden_reply() -> None:
 
 
 @pytest.mark.parametrize("label", ["Sorry, no tool.", {"name": "x", "arguments": {}}])
-def test_a_golden_refusal_is_no_step_of_the_model(label: Any) -> None:
+def test_golden_refusal_is_not_model_message(label: Any) -> None:
     item = Item("IS_0_3", "IS" if isinstance(label, str) else "ir_ST_Perfect")
-    said = [Message(0, -1, "user", "The weather?"), Message(0, 1, "assistant", "Sorry, no tool.")]
-    hammer(item, SnapshotSource("I cannot do that.", label, said, []))
+    messages = [Message(0, -1, "user", "The weather?"), Message(0, 1, "assistant", "Sorry, no tool.")]
+    fill_snapshot_item(item, SnapshotSource("I cannot do that.", label, messages, []))
     assert [m.content for m in item.messages] == ["The weather?", "I cannot do that."]
     assert item.extra.golden_reply == "Sorry, no tool."
 
 
-def confetti(stars: int) -> Item:
+def make_confetti_item(stars: int) -> Item:
     item = Item("c_137", "conversationsclean", messages=[Message(0, -1, "user", "A hotel.")])
     item.functions = [{"name": "f", "parameters": {"type": "object", "properties": {"stars": {"type": "integer"}}}}]
     confetti_call(item, f"[f(stars={stars})]", {"ground_truth": [{"f": {"stars": [4, 5]}}]}, "c_137", RunRecords())
     return item
 
 
-def test_a_golden_list_is_told_as_it_is_stored() -> None:
-    (pair,) = confetti(4).pairs
+def test_golden_list_is_shown_as_stored() -> None:
+    (pair,) = make_confetti_item(4).pairs
     assert (pair.state, [(place.path, place.state) for place in pair.diff]) == ("~", [("stars", "~")])
     assert pair.diff[0].reason == "stored as the list [4, 5]; the rules accept each element"
-    (pair,) = confetti(3).pairs
+    (pair,) = make_confetti_item(3).pairs
     assert pair.state == "!" and pair.diff[0].reason.endswith("; stored as the list [4, 5]")
 
 
-def test_a_refused_call_keeps_the_golden_one_it_was_held_against(bench: Path) -> None:
+def test_refused_call_keeps_compared_golden_call(bench: Path) -> None:
     (plan,) = discover([bench / "complexfuncbench"]).plans
     item = next(each for each in read_items(plan) if isinstance(each, Item) and each.id == "Cross-0")
     assert item.extra.compared_with == {"turn:1/call:9": 5}

@@ -1,4 +1,4 @@
-"""The example of docs/new-benchmark.md, taken from the page as it stands, keeps the contract."""
+"""The example in docs/new-benchmark.md passes the tests of importers."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ BLOCK = re.compile(r"```(?:python)?\n(.*?)```", re.DOTALL)
 
 @pytest.fixture
 def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder with its sample run; its importer is registered meanwhile."""
+    """The folder with the sample run of the example. Its importer is registered during the test."""
     page = (ROOT / "docs" / "new-benchmark.md").read_text("utf-8")
     package = tmp_path / "importers" / NAME
     package.mkdir(parents=True)
     (package / "__init__.py").write_text('"""ToyBench."""\n')
     for part in ("discovery", "leaderboard", "read"):
-        (package / f"{part}.py").write_text(after(page, f"`importers/{NAME}/{part}.py`:"))
+        (package / f"{part}.py").write_text(find_code_block(page, f"`importers/{NAME}/{part}.py`:"))
     run = tmp_path / "samples" / NAME / "toybench_maple-8b.jsonl"
     run.parent.mkdir(parents=True)
-    run.write_text(after(page, f"`sample_runs/{NAME}/{run.name}`:"))
-    importer = registered(after(page, "in `IMPORTERS`:"))
+    run.write_text(find_code_block(page, f"`sample_runs/{NAME}/{run.name}`:"))
+    importer = parse_importer(find_code_block(page, "in `IMPORTERS`:"))
     monkeypatch.setattr(fcreview.importers, "__path__", [*fcreview.importers.__path__, str(package.parent)])
     monkeypatch.setitem(registry.IMPORTERS, NAME, importer)  # type: ignore[arg-type]
     importlib.invalidate_caches()
@@ -42,41 +42,43 @@ def samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         del sys.modules[module]
 
 
-def after(page: str, words: str) -> str:
-    """The first block of code behind these words."""
+def find_code_block(page: str, words: str) -> str:
+    """Return the first code block after these words."""
     found = BLOCK.search(page, page.index(words))
     assert found, words
     return found[1]
 
 
-def registered(line: str) -> Importer:
-    """The importer of a line as it stands in the registry."""
+def parse_importer(line: str) -> Importer:
+    """Return the importer of a line of the registry."""
     tree = ast.parse(line.strip(), mode="eval").body
     assert isinstance(tree, ast.Tuple) and isinstance(tree.elts[0], ast.Call)
     return Importer(*(ast.literal_eval(argument) for argument in tree.elts[0].args))
 
 
-def test_the_example_keeps_the_contract(samples: Path) -> None:
+def test_example_passes_importer_tests(samples: Path) -> None:
     for check in (
-        contract.test_the_sample_run_is_read_whole_and_without_complaint,
-        contract.test_the_sample_run_is_recognised_without_being_told,
-        contract.test_the_sample_run_shows_right_and_wrong_items,
-        contract.test_reading_twice_gives_the_same,
+        contract.test_sample_run_is_read_completely_without_issues,
+        contract.test_sample_run_is_recognized,
+        contract.test_sample_run_has_right_and_wrong_items,
+        contract.test_reading_is_deterministic,
         contract.test_figures_are_numbers_from_any_rows,
-        contract.test_a_plan_reads_the_same_in_another_process,
+        contract.test_plan_survives_pickling,
     ):
         check(samples, NAME)
 
 
 @pytest.mark.parametrize("damage", contract.DAMAGES)
-def test_the_example_survives_damage(samples: Path, damage: str) -> None:
-    whole = {NAME: len(contract.read(samples / NAME, NAME)[0])}
-    contract.test_damage_is_survived_and_said(copies={NAME: samples / NAME}, whole=whole, name=NAME, damage=damage)
+def test_example_survives_damage(samples: Path, damage: str) -> None:
+    item_counts = {NAME: len(contract.read_run(samples / NAME, NAME)[0])}
+    contract.test_damage_is_survived_and_reported(
+        copies={NAME: samples / NAME}, item_counts=item_counts, name=NAME, damage=damage
+    )
 
 
-def test_the_examples_tables_read_what_its_items_carry(samples: Path) -> None:
+def test_example_figures_use_item_metadata(samples: Path) -> None:
     (plan,) = registry.discover([samples], format=NAME).plans
-    items = contract.read(samples, NAME)[0]
+    items = contract.read_run(samples, NAME)[0]
     rows = [contract.ScoredItem(i.id, i.category, i.group, i.rule, metadata=i.extra.metadata) for i in items]
     levels = {f.name: f.value for f in registry.compute_metrics(rows, plan.run) if f.table == "by level"}
     assert levels == {"1": 1.0, "2": 0.0}

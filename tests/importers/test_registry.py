@@ -1,4 +1,4 @@
-"""Deciding whose files are whose."""
+"""The registry chooses the importer of each file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 
 
-class Other:
-    """A benchmark that takes every JSON file for a run of its own."""
+class OtherImporter:
+    """An importer that accepts every JSON file."""
 
     name, title, version = "other", "Other", 7
     combines_runs, tags = False, ()
@@ -46,32 +46,32 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def with_other(monkeypatch: pytest.MonkeyPatch, confidence: float) -> None:
-    table = {"bfcl": IMPORTERS["bfcl"], "other": Other(confidence)}
+def register_other(monkeypatch: pytest.MonkeyPatch, confidence: float) -> None:
+    table = {"bfcl": IMPORTERS["bfcl"], "other": OtherImporter(confidence)}
     monkeypatch.setattr(registry, "IMPORTERS", table)
 
 
 @pytest.mark.parametrize(("confidence", "winner"), [(0.5, "bfcl"), (2.0, "other")])
-def test_the_surer_benchmark_gets_the_file(
+def test_benchmark_with_higher_confidence_gets_file(
     run: Path, monkeypatch: pytest.MonkeyPatch, confidence: float, winner: str
 ) -> None:
-    with_other(monkeypatch, confidence)
+    register_other(monkeypatch, confidence)
     found = discover([run])
     assert [plan.run.benchmark for plan in found.plans] == [winner]
-    told = [issue.what for issue in found.issues if "Ambiguous input" in issue.what]
-    assert len(told) == 1
-    assert "bfcl" in told[0] and "other" in told[0] and "--format" in told[0]
+    issues = [issue.what for issue in found.issues if "Ambiguous input" in issue.what]
+    assert len(issues) == 1
+    assert "bfcl" in issues[0] and "other" in issues[0] and "--format" in issues[0]
 
 
-def test_format_asks_one_benchmark_only(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_other(monkeypatch, 0.1)
+def test_format_option_uses_one_importer(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    register_other(monkeypatch, 0.1)
     found = discover([run], format="other")
     assert [(plan.run.benchmark, plan.version) for plan in found.plans] == [("other", 7)]
     with pytest.raises(KeyError):
         discover([run], format="nothing")
 
 
-def test_nothing_found_names_what_was_looked_for(tmp_path: Path) -> None:
+def test_unrecognized_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     (tmp_path / "b.jsonl").write_text("{}")
     found = discover([tmp_path])
@@ -81,24 +81,24 @@ def test_nothing_found_names_what_was_looked_for(tmp_path: Path) -> None:
     assert "BFCL" in found.issues[1].what
 
 
-def test_a_missing_path_is_the_only_error(tmp_path: Path) -> None:
+def test_missing_path_is_only_error(tmp_path: Path) -> None:
     found = discover([tmp_path / "no"])
     assert [(issue.severity, issue.what) for issue in found.issues] == [("error", "no such file or folder")]
 
 
-def test_a_missing_data_folder_is_told(run: Path) -> None:
+def test_missing_dataset_folder_is_reported(run: Path) -> None:
     found = discover([run], data=[run / "no"])
     assert any(issue.what == "no such dataset folder" for issue in found.issues)
     assert len(found.plans) == 1
 
 
-def test_a_data_folder_whose_name_is_no_text_is_told(run: Path, tmp_path: Path) -> None:
+def test_undecodable_dataset_folder_is_reported(run: Path, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"d\xff")
     folder.mkdir()
     found = discover([run], data=[folder, Path("~no-such-user/data")])
-    told = [issue for issue in found.issues if issue.severity == "error"]
-    assert [issue.what for issue in told] == [NOT_UTF8, "no such dataset folder"]
-    assert told[0].file.encode()
+    issues = [issue for issue in found.issues if issue.severity == "error"]
+    assert [issue.what for issue in issues] == [NOT_UTF8, "no such dataset folder"]
+    assert issues[0].file.encode()
     assert [plan.data for plan in found.plans] == [plan.data for plan in discover([run]).plans]
 
 
@@ -109,7 +109,7 @@ def test_plans_can_be_sent_to_another_process(run: Path) -> None:
 
 
 @pytest.mark.parametrize("name", list(IMPORTERS))
-def test_every_importer_keeps_the_contract(name: str) -> None:
+def test_importers_have_required_attributes(name: str) -> None:
     importer = IMPORTERS[name]
     assert importer.name == name
     assert importer.title
@@ -117,7 +117,7 @@ def test_every_importer_keeps_the_contract(name: str) -> None:
     assert importer.find_runs([], []) == DiscoveredRuns()
 
 
-def test_values_of_another_form_cost_a_benchmark_its_figures_and_not_the_report() -> None:
+def test_odd_values_lose_only_figures_of_benchmark() -> None:
     rows = [
         ScoredItem("a", "dialogacts", None, True, values={"dialog_act": [{"not": "a label"}]}, metadata={"chain": 5})
     ]

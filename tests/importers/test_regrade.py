@@ -1,4 +1,4 @@
-"""Golden answers taken from stored items, and verdicts with others: over every sample item."""
+"""Golden templates of all sample items are valid, and verdicts are recomputed with other golden answers."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fcreview.model.item import Item, Run
 Sample = tuple[Run, Item, Any]
 
 
-def record_of(item: Item) -> Any:
-    if not item.length or item.file.endswith(".eval"):  # a record in an archive has no verdict to recompute
+def read_record(item: Item) -> Any:
+    if not item.length or item.file.endswith(".eval"):  # no verdict is recomputed for a record in an archive
         return None
     with Path(item.file).open("rb") as file:
         file.seek(item.offset)
@@ -25,22 +25,22 @@ def record_of(item: Item) -> Any:
 
 
 @pytest.fixture(scope="module")
-def sampled(samples: Path) -> list[Sample]:
+def sample_items(samples: Path) -> list[Sample]:
     return [
-        (plan.run, item, record_of(item))
+        (plan.run, item, read_record(item))
         for plan in discover([samples]).plans
         for item in read_items(plan)
         if isinstance(item, Item)
     ]
 
 
-def of(sampled: list[Sample], name: str, model: str = "maple-8b") -> Sample:
-    return next(each for each in sampled if each[1].id == name and each[0].model == model)
+def find_sample(sample_items: list[Sample], name: str, model: str = "maple-8b") -> Sample:
+    return next(each for each in sample_items if each[1].id == name and each[0].model == model)
 
 
-def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that_stands(sampled: list[Sample]) -> None:
+def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample]) -> None:
     known: Counter[str] = Counter()
-    for run, item, record in sampled:
+    for run, item, record in sample_items:
         draft = make_golden_template(run, item)
         if draft is None:
             has_no_dataset = run.benchmark == "tau"
@@ -56,8 +56,8 @@ def test_what_a_correction_starts_from_is_well_formed_and_gives_the_verdict_that
     assert {name for name, count in known.items() if count} == set(IMPORTERS) - without
 
 
-def test_the_prediction_as_golden_answer_passes(sampled: list[Sample]) -> None:
-    run, item, record = of(sampled, "simple_python_4")
+def test_prediction_as_golden_answer_passes(sample_items: list[Sample]) -> None:
+    run, item, record = find_sample(sample_items, "simple_python_4")
     assert item.rule is False
     fix = make_golden_template(run, item)
     assert fix is not None
@@ -65,16 +65,16 @@ def test_the_prediction_as_golden_answer_passes(sampled: list[Sample]) -> None:
     assert recheck(run, item, fix, record) is True
 
 
-def test_a_verdict_is_not_said_to_change_if_it_cannot_be_had_from_what_is_stored(sampled: list[Sample]) -> None:
-    run, item, record = of(sampled, "simple_python_4")
+def test_verdict_without_stored_data_is_unknown(sample_items: list[Sample]) -> None:
+    run, item, record = find_sample(sample_items, "simple_python_4")
     fix = make_golden_template(run, item)
     assert fix is not None
     assert recheck(run, item, fix, None) is None
     assert recheck(run, replace(item, rule=True), fix, record) is None
 
 
-def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
-    run, item, record = next(each for each in sampled if each[1].category == "multi_turn_base")
+def test_multi_turn_verdicts_are_not_recomputed(sample_items: list[Sample]) -> None:
+    run, item, record = next(each for each in sample_items if each[1].category == "multi_turn_base")
     fix = make_golden_template(run, item)
     assert fix is not None
     assert len(fix["ground_truth"]) == item.n_turns
@@ -84,14 +84,14 @@ def test_multi_turn_verdicts_are_not_recomputed(sampled: list[Sample]) -> None:
 @pytest.mark.parametrize(
     ("error", "expected"), [("wrong_value", True), ("wrong_first_function", False), ("text", None)]
 )
-def test_a_later_snapshot_keeps_what_the_first_one_decided(
-    sampled: list[Sample], error: str, expected: bool | None
+def test_later_snapshot_keeps_decision_of_first_one(
+    sample_items: list[Sample], error: str, expected: bool | None
 ) -> None:
     from fcreview.importers.hammerbench.writeback import recheck
 
     run, item, _ = next(
         (run, item, record)
-        for run, item, record in sampled
+        for run, item, record in sample_items
         if run.generation == "conversation" and item.predicted and not item.id.endswith("_1")
     )
     call = item.predicted[0]

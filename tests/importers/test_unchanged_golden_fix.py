@@ -26,7 +26,7 @@ BENCHMARKS = ("bfcl", "acebench", "confetti", "hammerbench", "generic", "complex
 
 
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
-def test_the_golden_answer_of_the_dataset_is_no_golden_fix(samples: Path, benchmark: str) -> None:
+def test_unchanged_golden_answer_is_no_golden_fix(samples: Path, benchmark: str) -> None:
     n_refused = 0
     for plan in discover([samples / benchmark]).plans:
         for item in [each for each in read_items(plan) if isinstance(each, Item)]:
@@ -43,7 +43,7 @@ def test_the_golden_answer_of_the_dataset_is_no_golden_fix(samples: Path, benchm
     assert n_refused
 
 
-def test_an_answer_from_errata_may_be_given_again(samples: Path) -> None:
+def test_answer_from_errata_is_accepted(samples: Path) -> None:
     """The review that led to the erratum contains it."""
     (plan, *_) = discover([samples / "bfcl"]).plans
     item = next(each for each in read_items(plan) if isinstance(each, Item) and each.category == "simple_python")

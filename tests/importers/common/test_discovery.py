@@ -1,4 +1,4 @@
-"""Walking folders: stable, bounded, and never round in circles."""
+"""Folders are searched in a stable order, with limits and without loops."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from fcreview.importers.common.discovery import gather_files
 
 
-def touch(*paths: Path) -> None:
+def create_file(*paths: Path) -> None:
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
 
 
-def test_files_come_sorted_and_each_once(tmp_path: Path) -> None:
-    touch(tmp_path / "b" / "2.json", tmp_path / "b" / "1.json", tmp_path / "a" / "3.json", tmp_path / "z.json")
+def test_files_are_sorted_and_unique(tmp_path: Path) -> None:
+    create_file(tmp_path / "b" / "2.json", tmp_path / "b" / "1.json", tmp_path / "a" / "3.json", tmp_path / "z.json")
     found = gather_files([tmp_path, tmp_path / "a", tmp_path / "z.json"])
     assert [path.relative_to(tmp_path).as_posix() for path in found.files] == [
         "z.json", "a/3.json", "b/1.json", "b/2.json",
@@ -25,14 +25,16 @@ def test_files_come_sorted_and_each_once(tmp_path: Path) -> None:
     assert found.issues == []
 
 
-def test_workspaces_repositories_and_hidden_files_are_left_out(tmp_path: Path) -> None:
-    touch(*(tmp_path / name / "x.json" for name in (".fcreview", ".git", "node_modules", ".venv", ".other", "kept")))
-    touch(tmp_path / ".DS_Store")
+def test_workspaces_repositories_and_hidden_files_are_skipped(tmp_path: Path) -> None:
+    create_file(
+        *(tmp_path / name / "x.json" for name in (".fcreview", ".git", "node_modules", ".venv", ".other", "kept"))
+    )
+    create_file(tmp_path / ".DS_Store")
     assert [path.parent.name for path in gather_files([tmp_path]).files] == ["kept"]
 
 
-def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
-    touch(tmp_path / "real" / "x.json")
+def test_links_are_followed_without_loops(tmp_path: Path) -> None:
+    create_file(tmp_path / "real" / "x.json")
     (tmp_path / "real" / "round").symlink_to(tmp_path, target_is_directory=True)
     (tmp_path / "self").symlink_to(tmp_path / "self")
     (tmp_path / "other").mkdir()
@@ -41,25 +43,25 @@ def test_links_are_followed_but_not_in_circles(tmp_path: Path) -> None:
     assert [path.name for path in gather_files([tmp_path / "other"]).files] == ["x.json"]
 
 
-def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_path_is_error(tmp_path: Path) -> None:
     found = gather_files([tmp_path / "nowhere"])
     assert found.files == []
     assert [issue.severity for issue in found.issues] == ["error"]
 
 
-def test_bounds_are_told(tmp_path: Path) -> None:
-    touch(*(tmp_path / f"{number}.json" for number in range(20)))
+def test_limits_are_reported(tmp_path: Path) -> None:
+    create_file(*(tmp_path / f"{number}.json" for number in range(20)))
     found = gather_files([tmp_path], max_files=5)
     assert len(found.files) == 5
     assert "more than 5" in found.issues[0].what
-    touch(tmp_path / "a" / "b" / "c" / "d" / "deep.json")
+    create_file(tmp_path / "a" / "b" / "c" / "d" / "deep.json")
     found = gather_files([tmp_path / "a"], max_depth=2)
     assert found.files == []
     assert "folders deep" in found.issues[0].what
 
 
-def test_what_is_named_like_data_and_is_no_file_is_told(tmp_path: Path) -> None:
-    touch(tmp_path / "x.json")
+def test_special_files_are_reported(tmp_path: Path) -> None:
+    create_file(tmp_path / "x.json")
     (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "round.jsonl").symlink_to(tmp_path / "round.jsonl")
     os.mkfifo(tmp_path / "pipe.json")
@@ -68,16 +70,16 @@ def test_what_is_named_like_data_and_is_no_file_is_told(tmp_path: Path) -> None:
     assert sorted(Path(issue.file).name for issue in found.issues) == ["gone.json", "pipe.json", "round.jsonl"]
 
 
-def test_names_that_are_no_text_are_told_and_not_read(tmp_path: Path) -> None:
-    touch(tmp_path / "x.json", tmp_path / os.fsdecode(b"\xff.json"), tmp_path / os.fsdecode(b"\xfe") / "y.json")
+def test_undecodable_names_are_reported_and_not_read(tmp_path: Path) -> None:
+    create_file(tmp_path / "x.json", tmp_path / os.fsdecode(b"\xff.json"), tmp_path / os.fsdecode(b"\xfe") / "y.json")
     found = gather_files([tmp_path, tmp_path / os.fsdecode(b"\xfe")])
     assert [path.name for path in found.files] == ["x.json"]
     assert ["UTF-8" in issue.what for issue in found.issues] == [True] * 3
     assert all(issue.file.encode() for issue in found.issues)
 
 
-def test_folders_without_files_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    touch(tmp_path / "a" / "x.json", tmp_path / "z" / "y.json")
+def test_empty_folders_count_for_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    create_file(tmp_path / "a" / "x.json", tmp_path / "z" / "y.json")
     for number in range(20):
         (tmp_path / "b" / str(number)).mkdir(parents=True)
     monkeypatch.setattr("fcreview.importers.common.discovery.MAX_FOLDERS", 10)

@@ -1,4 +1,4 @@
-"""JSON Lines: every record with its place, and for everything that cannot be read an issue that says where."""
+"""JSON Lines are read with the location of each record, and unreadable data is an issue with its location."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read(path: Path) -> tuple[list[JsonRecord], list[ImportIssue]]:
     )
 
 
-def written(folder: Path, data: bytes) -> Path:
+def write_file(folder: Path, data: bytes) -> Path:
     path = folder / "lines.json"
     path.write_bytes(data)
     return path
@@ -40,9 +40,9 @@ JSON = st.recursive(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @example(values=[-(2**63) - 1, [-(2**63) - 1], 2**64, 10**18], gap=b"\n", end=False)
 @given(values=st.lists(JSON, max_size=6), gap=st.sampled_from([b"\n", b"\r\n", b"\n\n", b"\n  \n"]), end=st.booleans())
-def test_what_json_wrote_is_read_with_its_place(tmp_path: Path, values: list[object], gap: bytes, end: bool) -> None:
+def test_written_json_is_read_with_location(tmp_path: Path, values: list[object], gap: bytes, end: bool) -> None:
     lines = [json.dumps(value, ensure_ascii=False).encode() for value in values]
-    path = written(tmp_path, gap.join(lines) + (gap if end else b""))
+    path = write_file(tmp_path, gap.join(lines) + (gap if end else b""))
     found, issues = read(path)
     assert issues == []
     assert [one.value for one in found] == values
@@ -53,9 +53,9 @@ def test_what_json_wrote_is_read_with_its_place(tmp_path: Path, values: list[obj
         assert reread_value(path, one) == one.value
 
 
-def test_only_the_line_feed_ends_a_line(tmp_path: Path) -> None:
+def test_only_line_feed_ends_line(tmp_path: Path) -> None:
     text = "a\u2028b\u0085c\u000cd"
-    found, issues = read(written(tmp_path, json.dumps({"t": text}, ensure_ascii=False).encode() + b"\n{}"))
+    found, issues = read(write_file(tmp_path, json.dumps({"t": text}, ensure_ascii=False).encode() + b"\n{}"))
     assert [one.value for one in found] == [{"t": text}, {}]
     assert issues == []
 
@@ -63,7 +63,7 @@ def test_only_the_line_feed_ends_a_line(tmp_path: Path) -> None:
 def test_numbers_that_orjson_refuses_or_rounds(tmp_path: Path) -> None:
     huge = 2**70
     data = f'{{"a": NaN, "b": -Infinity, "c": {huge}, "d": [-{huge}], "e": 18446744073709551615}}'.encode()
-    found, issues = read(written(tmp_path, data))
+    found, issues = read(write_file(tmp_path, data))
     value = found[0].value
     assert value["a"] != value["a"]
     assert value["b"] == float("-inf")
@@ -72,96 +72,96 @@ def test_numbers_that_orjson_refuses_or_rounds(tmp_path: Path) -> None:
 
 
 def test_long_fractions_stay_floats(tmp_path: Path) -> None:
-    found, issues = read(written(tmp_path, b'{"a": 0.123456789012345678901234}'))
+    found, issues = read(write_file(tmp_path, b'{"a": 0.123456789012345678901234}'))
     assert (found[0].value, issues) == ({"a": 0.123456789012345678901234}, [])
 
 
 def test_byte_order_mark(tmp_path: Path) -> None:
-    found, issues = read(written(tmp_path, b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n'))
+    found, issues = read(write_file(tmp_path, b'\xef\xbb\xbf{"a": 1}\n{"a": 2}\n'))
     assert [one.value for one in found] == [{"a": 1}, {"a": 2}]
     assert issues == []
 
 
 def test_empty_file_has_no_records(tmp_path: Path) -> None:
-    assert read(written(tmp_path, b"")) == ([], [])
+    assert read(write_file(tmp_path, b"")) == ([], [])
 
 
-def test_a_missing_file_is_an_issue(tmp_path: Path) -> None:
+def test_missing_file_is_issue(tmp_path: Path) -> None:
     found, issues = read(tmp_path / "none.json")
     assert found == []
     assert issues[0].severity == "error"
 
 
-def test_a_cut_last_line_is_told_with_its_line_and_text(tmp_path: Path) -> None:
-    found, issues = read(written(tmp_path, b'{"id": "a"}\n{"id": "b", "result": "hal'))
+def test_truncated_last_line_is_reported(tmp_path: Path) -> None:
+    found, issues = read(write_file(tmp_path, b'{"id": "a"}\n{"id": "b", "result": "hal'))
     assert [one.value for one in found] == [{"id": "a"}]
     assert issues[0].line == 2
     assert "cut off" in issues[0].what
     assert issues[0].raw == '{"id": "b", "result": "hal'
 
 
-def test_a_bad_line_in_the_middle_does_not_stop_reading(tmp_path: Path) -> None:
-    found, issues = read(written(tmp_path, b'{"a": 1}\n{"a": }\n{"a": 3}\n'))
+def test_invalid_line_does_not_stop_reading(tmp_path: Path) -> None:
+    found, issues = read(write_file(tmp_path, b'{"a": 1}\n{"a": }\n{"a": 3}\n'))
     assert [one.value["a"] for one in found] == [1, 3]
     assert [one.line for one in found] == [1, 3]
     assert (issues[0].line, issues[0].severity) == (2, "error")
 
 
-def test_bytes_that_are_not_utf8_are_replaced_and_told(tmp_path: Path) -> None:
-    found, issues = read(written(tmp_path, b'{"a": "caf\xe9"}\n'))
+def test_invalid_utf8_is_replaced_and_reported(tmp_path: Path) -> None:
+    found, issues = read(write_file(tmp_path, b'{"a": "caf\xe9"}\n'))
     assert found[0].value == {"a": "caf\ufffd"}
     assert "not UTF-8" in issues[0].what
     assert issues[0].line == 1
 
 
 def test_lone_surrogates_can_be_stored(tmp_path: Path) -> None:
-    found, _ = read(written(tmp_path, rb'{"a": "x\ud800y"}'))
+    found, _ = read(write_file(tmp_path, rb'{"a": "x\ud800y"}'))
     assert orjson.dumps(found[0].value)
     assert found[0].value["a"] == "x\\ud800y"
 
 
 @pytest.mark.parametrize("depth", [300, 2_000, 200_000])
-def test_deep_nesting_is_an_issue_or_a_value_never_an_exception(tmp_path: Path, depth: int) -> None:
-    found, issues = read(written(tmp_path, b"[" * depth + b"]" * depth + b"\n[1]\n"))
+def test_deep_nesting_never_raises(tmp_path: Path, depth: int) -> None:
+    found, issues = read(write_file(tmp_path, b"[" * depth + b"]" * depth + b"\n[1]\n"))
     assert found[-1].value == [1]
     assert len(found) + len(issues) == 2
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_a_large_line_keeps_the_beginning_of_its_texts(tmp_path: Path) -> None:
+def test_large_line_keeps_beginning_of_texts(tmp_path: Path) -> None:
     data = b'{"id": "big", "result": "' + b"x" * 50_000_000 + b'"}\n{"id": "next"}\n'
-    found, issues = read(written(tmp_path, data))
+    found, issues = read(write_file(tmp_path, data))
     assert [one.value["id"] for one in found] == ["big", "next"]
     assert len(found[0].value["result"]) < jsonl.MAX_STRING_LENGTH + 100
     assert found[1].offset == data.index(b'{"id": "next"')
     assert "50 MB" in issues[0].what
 
 
-def test_a_line_beyond_the_limit_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_above_limit_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
     data = b'{"a": "' + b"y" * 3_000_000 + b'"}\n{"a": 2}\n'
-    found, issues = read(written(tmp_path, data))
+    found, issues = read(write_file(tmp_path, data))
     assert [(one.line, one.offset, one.value) for one in found] == [(2, data.index(b'{"a": 2'), {"a": 2})]
     assert issues[0].severity == "error"
     assert len(issues[0].raw or "") <= 301
 
 
-def test_head_is_the_first_record(tmp_path: Path) -> None:
-    assert read_first_record(written(tmp_path, b'\xef\xbb\xbf\r\n\n{"a": 1}\n{')) == {"a": 1}
-    assert read_first_record(written(tmp_path, b"")) is None
-    assert read_first_record(written(tmp_path, b"{cut")) is None
+def test_first_record_is_read(tmp_path: Path) -> None:
+    assert read_first_record(write_file(tmp_path, b'\xef\xbb\xbf\r\n\n{"a": 1}\n{')) == {"a": 1}
+    assert read_first_record(write_file(tmp_path, b"")) is None
+    assert read_first_record(write_file(tmp_path, b"{cut")) is None
     assert read_first_record(tmp_path / "none") is None
 
 
-def test_head_passes_over_lines_that_cannot_be_read(tmp_path: Path) -> None:
-    assert read_first_record(written(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {"a": 2}
-    assert read_first_record(written(tmp_path, b'{"a": "caf\xe9"}\n')) == {"a": "caf\ufffd"}
-    assert read_first_record(written(tmp_path, b"[" * 100_000 + b'\n{"a": 1}\n')) == {"a": 1}
-    assert read_first_record(written(tmp_path, b"[1, 2]\n")) == [1, 2]
+def test_first_record_skips_invalid_lines(tmp_path: Path) -> None:
+    assert read_first_record(write_file(tmp_path, b'{"a": \xff}\n\x80\n[1]\n{"a": 2}\n')) == {"a": 2}
+    assert read_first_record(write_file(tmp_path, b'{"a": "caf\xe9"}\n')) == {"a": "caf\ufffd"}
+    assert read_first_record(write_file(tmp_path, b"[" * 100_000 + b'\n{"a": 1}\n')) == {"a": 1}
+    assert read_first_record(write_file(tmp_path, b"[1, 2]\n")) == [1, 2]
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_named_pipe_does_not_block(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
     found, issues = read(pipe)
@@ -169,11 +169,11 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert read_first_record(pipe) is None
 
 
-def test_a_large_line_of_too_many_values_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_line_with_many_values_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "LARGE_LINE_BYTES", 100)
     monkeypatch.setattr(jsonl, "MAX_VALUES", 50)
     many = json.dumps({"a": [[1]] * 30}).encode()
     text = json.dumps({"a": 'a, [b] {"c": "d"},\\ ' * 30}).encode()
-    found, issues = read(written(tmp_path, many + b"\n" + text + b"\n[1]\n"))
+    found, issues = read(write_file(tmp_path, many + b"\n" + text + b"\n[1]\n"))
     assert [one.line for one in found] == [2, 3]
     assert [(issue.line, issue.severity) for issue in issues if "values" in issue.what] == [(1, "error")]

@@ -1,4 +1,4 @@
-"""The task `bfcl`: recomputed verdicts by the official rules, and why they differ from the task's own verdict."""
+"""Verdicts of the task `bfcl` are recomputed by the official rules, and differences have a cause."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def doc(name: str, *parameters: str, required: int | None = None) -> dict[str, A
 def sample(
     item_id: str, kind: str, tools: list[Any], golden: Any, calls: list[Any], value: int, **more: Any
 ) -> dict[str, Any]:
-    """A sample as the task writes it. `calls` are (name, arguments), or (name, parse error as text)."""
+    """Make a sample of the task. `calls` are (name, arguments), or (name, parse error as text)."""
     tool_calls = [
         {"id": str(n), "function": name, "type": "function"}
         | ({"arguments": {}, "parse_error": given} if isinstance(given, str) else {"arguments": given})
@@ -214,7 +214,7 @@ def items(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Item]:
 @pytest.mark.parametrize(
     ("cause", "sample"), DISAGREEMENTS, ids=lambda each: each["id"] if isinstance(each, dict) else ""
 )
-def test_the_cause_of_a_disagreement_is_named(items: dict[str, Item], cause: Any, sample: dict[str, Any]) -> None:
+def test_cause_of_disagreement_is_named(items: dict[str, Item], cause: Any, sample: dict[str, Any]) -> None:
     item = items[sample["id"]]
     assert item.official is bool(sample["scores"]["bfcl_scorer"]["value"])
     assert item.rule is not item.official
@@ -227,9 +227,7 @@ def test_the_cause_of_a_disagreement_is_named(items: dict[str, Item], cause: Any
 @pytest.mark.parametrize(
     ("expected", "sample"), AGREEMENTS, ids=lambda each: each["id"] if isinstance(each, dict) else ""
 )
-def test_other_replies_have_the_same_verdict_or_none(
-    items: dict[str, Item], expected: Any, sample: dict[str, Any]
-) -> None:
+def test_other_replies_have_same_verdict_or_none(items: dict[str, Item], expected: Any, sample: dict[str, Any]) -> None:
     item = items[sample["id"]]
     assert item.rule is expected
     assert "cause" not in item.extra.metadata
@@ -241,7 +239,7 @@ def test_every_cause_is_explained() -> None:
     assert all(describe_error_type(cause.name) for cause in CAUSES)
 
 
-def test_the_types_of_java_parameters_are_restored() -> None:
+def test_types_of_java_parameters_are_restored() -> None:
     element = "The list elements are of type float; they are not in string representation."
     described = doc("f", "java_int", "text")
     described["parameters"]["properties"]["list"] = {
@@ -261,7 +259,7 @@ def test_the_types_of_java_parameters_are_restored() -> None:
     assert restore_types({"name": "odd", "parameters": 5}) == {"name": "odd", "parameters": 5}
 
 
-def test_a_dataset_with_another_golden_answer_is_not_joined(tmp_path: Path) -> None:
+def test_dataset_with_other_golden_answer_is_not_joined(tmp_path: Path) -> None:
     _, own = DISAGREEMENTS[6]
     log = write_log(tmp_path / "log.json", [own])
     data = tmp_path / "data"
@@ -278,7 +276,7 @@ def test_a_dataset_with_another_golden_answer_is_not_joined(tmp_path: Path) -> N
         assert (len(item.issues), item.rule) == (n_issues, expected)
 
 
-def test_turns_begin_at_user_messages_and_a_failing_turn_is_marked(tmp_path: Path) -> None:
+def test_turns_begin_at_user_messages(tmp_path: Path) -> None:
     turns = [[{"role": "user", "content": "one"}], [{"role": "user", "content": "two"}]]
     messages = [
         turns[0][0],
@@ -305,21 +303,21 @@ def test_turns_begin_at_user_messages_and_a_failing_turn_is_marked(tmp_path: Pat
     assert differences is not None and (differences["root"].golden, differences["root"].predicted) == ("{a}", "{b}")
 
 
-def test_an_agentic_answer_is_shown_beside_the_accepted_ones(tmp_path: Path) -> None:
+def test_agentic_answer_is_shown_with_accepted_ones(tmp_path: Path) -> None:
     value = sample("memory_kv_1", "agentic", [], ["11 PM", "eleven"], [], 0)
     value["messages"][-1] = {"role": "assistant", "content": "At ten."}
     (item,) = read(write_log(tmp_path / "log.json", [value])).values()
     assert (item.extra.accepted_answers, item.extra.final_answer, item.golden) == (["11 PM", "eleven"], "At ten.", [])
 
 
-def test_categories_are_those_of_the_sample_ids() -> None:
+def test_categories_follow_sample_ids() -> None:
     assert categories_of(["simple_java_14", "live_simple_1-1-0", "exec_simple_3", 5, "multi_turn_base_1"]) == [
         "simple_java", "live_simple", "multi_turn_base",
     ]  # fmt: skip
     assert categories_of(None) == []
 
 
-def test_a_log_and_a_bfcl_run_are_compared_item_by_item() -> None:
+def test_log_and_bfcl_run_are_compared_by_item() -> None:
     def outcome(item: int, benchmark: str, generation: str, item_id: str) -> ItemOutcome:
         key = QuestionKey(benchmark, generation, "en", "simple_python", item_id)
         return ItemOutcome(item, key, None, f"Question {item_id.partition('#')[0]}?", True, None, None, "", "")

@@ -1,4 +1,4 @@
-"""Structural damage of a log: no crash, no lost sample without an issue, and no verdict that the log does not give."""
+"""Damaged logs: no crash, no lost sample without an issue, and no invented verdict."""
 
 from __future__ import annotations
 
@@ -30,45 +30,47 @@ HEADER_FIELDS = ("version", "status", "plan", "results", "stats", "reductions")
 EVAL_FIELDS = ("task", "task_id", "model", "created", "config", "scorers", "dataset", "packages", "task_registry_name")
 
 
-def of_sample(name: str, value: Any) -> Callable[[Log], None]:
+def set_in_sample(name: str, value: Any) -> Callable[[Log], None]:
     return lambda log: log["samples"][0].__setitem__(name, value)
 
 
-def of_header(name: str, value: Any) -> Callable[[Log], None]:
+def set_in_header(name: str, value: Any) -> Callable[[Log], None]:
     return lambda log: log.__setitem__(name, value)
 
 
-def of_eval(name: str, value: Any) -> Callable[[Log], None]:
+def set_in_eval(name: str, value: Any) -> Callable[[Log], None]:
     return lambda log: log["eval"].__setitem__(name, value)
 
 
-def of_score(value: Any) -> Callable[[Log], None]:
+def set_score(value: Any) -> Callable[[Log], None]:
     return lambda log: log["samples"][0]["scores"].__setitem__("match", value)
 
 
 DAMAGES: dict[str, Callable[[Log], None]] = {
     **{
-        f"sample.{name} is {kind}": of_sample(name, ODD[kind])
+        f"sample.{name} is {kind}": set_in_sample(name, ODD[kind])
         for name in SAMPLE_FIELDS
         for kind in ("null", "a number", "an object")
     },
     **{
-        f"{name} is {kind}": of_header(name, ODD[kind]) for name in HEADER_FIELDS for kind in ("null", "text", "a list")
+        f"{name} is {kind}": set_in_header(name, ODD[kind])
+        for name in HEADER_FIELDS
+        for kind in ("null", "text", "a list")
     },
-    **{f"eval.{name} is {kind}": of_eval(name, ODD[kind]) for name in EVAL_FIELDS for kind in ("null", "a list")},
-    **{f"a score is {kind}": of_score(value) for kind, value in ODD.items()},
-    **{f"a score's value is {kind}": of_score({"value": value}) for kind, value in ODD.items()},
-    **{f"a score's history is {kind}": of_score({"value": "C", "history": value}) for kind, value in ODD.items()},
-    **{f"a message is {kind}": of_sample("messages", [value]) for kind, value in ODD.items()},
+    **{f"eval.{name} is {kind}": set_in_eval(name, ODD[kind]) for name in EVAL_FIELDS for kind in ("null", "a list")},
+    **{f"a score is {kind}": set_score(value) for kind, value in ODD.items()},
+    **{f"a score's value is {kind}": set_score({"value": value}) for kind, value in ODD.items()},
+    **{f"a score's history is {kind}": set_score({"value": "C", "history": value}) for kind, value in ODD.items()},
+    **{f"a message is {kind}": set_in_sample("messages", [value]) for kind, value in ODD.items()},
     **{
-        f"a message's content is {kind}": of_sample("messages", [{"role": "user", "content": v}])
+        f"a message's content is {kind}": set_in_sample("messages", [{"role": "user", "content": v}])
         for kind, v in ODD.items()
     },
     **{
-        f"tool_calls is {kind}": of_sample("messages", [{"role": "assistant", "tool_calls": v}])
+        f"tool_calls is {kind}": set_in_sample("messages", [{"role": "assistant", "tool_calls": v}])
         for kind, v in ODD.items()
     },
-    **{f"an event is {kind}": of_sample("events", [value]) for kind, value in ODD.items()},
+    **{f"an event is {kind}": set_in_sample("events", [value]) for kind, value in ODD.items()},
     "the samples are reversed": lambda log: log["samples"].reverse(),
     "a sample is doubled": lambda log: log["samples"].append(copy.deepcopy(log["samples"][0])),
     "a sample is not an object": lambda log: log["samples"].insert(0, 5),
@@ -77,8 +79,8 @@ DAMAGES: dict[str, Callable[[Log], None]] = {
     "samples is an object": lambda log: log.__setitem__("samples", {}),
     "eval is missing": lambda log: log.pop("eval"),
     "the header comes last": lambda log: log.__setitem__("eval", log.pop("eval")),
-    "an edit has no value": of_score({"value": "C", "history": [{"value": "I"}, {"provenance": {"author": "a"}}]}),
-    "an edit's author is missing": of_score(
+    "an edit has no value": set_score({"value": "C", "history": [{"value": "I"}, {"provenance": {"author": "a"}}]}),
+    "an edit's author is missing": set_score(
         {"value": "C", "history": [{"value": "I"}, {"value": "C", "provenance": {}}]}
     ),
 }
@@ -90,7 +92,7 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def healthy() -> Log:
+def make_log() -> Log:
     fields = {
         "task": "quiz", "task_id": "t", "model": "m", "created": "2026-09-01", "config": {"epochs": 1},
         "scorers": [{"name": "match", "metrics": [{"name": "inspect_ai/accuracy", "options": {}}]}],
@@ -146,11 +148,11 @@ def check(path: Path, *, n_samples: int = 3) -> list[Item]:
 
 
 @pytest.mark.parametrize("suffix", ["json", "eval"])
-def test_wrong_missing_and_doubled_parts_are_survived_and_said(tmp_path: Path, suffix: str) -> None:
+def test_wrong_missing_and_duplicate_parts_are_reported(tmp_path: Path, suffix: str) -> None:
     assert len(DAMAGES) + len(BYTES) >= 80
     path = tmp_path / f"log.{suffix}"
     for name, damage in DAMAGES.items():
-        log = healthy()
+        log = make_log()
         damage(log)
         path.write_bytes(json.dumps(log).encode() if suffix == "json" else pack(log))
         try:
@@ -158,17 +160,17 @@ def test_wrong_missing_and_doubled_parts_are_survived_and_said(tmp_path: Path, s
         except Exception as error:
             raise AssertionError(name) from error
         expected = {"s0": True, "s1": False, "s2": True}
-        for item in items:  # what the damage does not concern keeps its verdict
+        for item in items:  # undamaged samples keep their verdict
             if item.id in ("s1", "s2") and not name.startswith(("eval.", "results", "status")):
                 assert item.official is expected[item.id], name
 
 
 @pytest.mark.parametrize("suffix", ["json", "eval"])
-def test_damaged_bytes_are_survived_and_said(tmp_path: Path, suffix: str) -> None:
+def test_damaged_bytes_are_reported(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log.{suffix}"
-    raw = json.dumps(healthy()).encode()
+    raw = json.dumps(make_log()).encode()
     for name, damage in BYTES.items():
-        content = raw if suffix == "json" else pack(healthy())
+        content = raw if suffix == "json" else pack(make_log())
         path.write_bytes(
             damage(content) if suffix == "json" or "cut" in name or name == "empty" else content[:-7] + b"xxxxxxx"
         )
@@ -178,9 +180,9 @@ def test_damaged_bytes_are_survived_and_said(tmp_path: Path, suffix: str) -> Non
             raise AssertionError(name) from error
 
 
-def test_the_last_of_two_members_with_one_name_counts(tmp_path: Path) -> None:
+def test_last_of_two_members_with_same_name_counts(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
-    log = healthy()
+    log = make_log()
     path.write_bytes(pack(log))
     log["samples"][0]["scores"]["match"]["value"] = "I"
     with warnings.catch_warnings(), zip_library().ZipFile(path, "a") as archive:
@@ -190,8 +192,8 @@ def test_the_last_of_two_members_with_one_name_counts(tmp_path: Path) -> None:
     assert {item.id: item.official for item in items} == {"s0": False, "s1": False, "s2": True}
 
 
-def test_the_shards_of_a_log_are_one_run_unless_the_merged_log_is_there(tmp_path: Path) -> None:
-    parts = [healthy(), healthy()]
+def test_shards_of_log_are_one_run(tmp_path: Path) -> None:
+    parts = [make_log(), make_log()]
     parts[0]["samples"], parts[1]["samples"] = parts[0]["samples"][:1], parts[1]["samples"][1:]
     for number, part in enumerate(parts):
         folder = tmp_path / "log.shards" / str(number)
@@ -200,14 +202,14 @@ def test_the_shards_of_a_log_are_one_run_unless_the_merged_log_is_there(tmp_path
     (plan,) = discover([tmp_path]).plans
     assert len(plan.results) == 2
     assert [item.id for item in read_items(plan) if isinstance(item, Item)] == ["s0", "s1", "s2"]
-    (tmp_path / "log.eval").write_bytes(pack(healthy()))
+    (tmp_path / "log.eval").write_bytes(pack(make_log()))
     (plan,) = discover([tmp_path]).plans
     assert plan.results == [tmp_path / "log.eval"]
 
 
-def test_a_log_without_header_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_log_without_header_is_read_partially(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
-    log = healthy()
+    log = make_log()
     with zip_library().ZipFile(path, "w", 8) as archive:
         archive.writestr("_journal/start.json", json.dumps({name: log[name] for name in ("version", "eval")}))
         archive.writestr("samples/a_epoch_1.json", json.dumps(log["samples"][0]))
@@ -218,7 +220,7 @@ def test_a_log_without_header_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
 
 
 def test_attachments_are_resolved_in_small_and_large_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = healthy()
+    log = make_log()
     log["samples"] = log["samples"][:1]
     tools = [{"name": "f", "description": "attachment://d0", "parameters": {}}]
     log["samples"][0] |= {

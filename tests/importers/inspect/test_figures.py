@@ -1,4 +1,4 @@
-"""Reducers and metrics over epochs, by the table in the specification of the format."""
+"""Reducers and metrics over epochs follow the specification of the format."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from fcreview.importers.inspect.scores import to_number, to_verdict, value_for_v
         ("mean", [[1, 0], [0, 0]], [0.5, 0]),
     ],
 )
-def test_a_reducer_follows_its_rule(reducer: str | None, values: list[object], expected: object) -> None:
+def test_reducers(reducer: str | None, values: list[object], expected: object) -> None:
     assert reduce_epochs(values, reducer) == expected
 
 
-def test_an_unknown_reducer_is_not_recomputed() -> None:
+def test_unknown_reducer_is_not_recomputed() -> None:
     with pytest.raises(NotRecomputable, match="collect"):
         reduce_epochs([1], "collect")
 
@@ -55,12 +55,12 @@ def scores(*values: object) -> list[ReducedScore]:
         ("inspect_ai/accuracy", {}, 0.625),
     ],
 )
-def test_a_metric_leaves_unscored_samples_out(metric: str, params: dict[str, object], expected: float) -> None:
+def test_metrics_omit_unscored_samples(metric: str, params: dict[str, object], expected: float) -> None:
     found = compute_metric(MetricSpec("m", metric, params), scores("C", "I", "P", 1, None))
     assert found == pytest.approx(expected, abs=1e-15)
 
 
-def test_grouped_metrics_have_a_value_for_each_group_and_for_all() -> None:
+def test_grouped_metrics_have_value_per_group() -> None:
     params = {"metric": {"name": "accuracy"}, "group_key": "level", "name_template": "{group_name}_acc"}
     of = scores(1, 0, 1, 1, 1)
 
@@ -79,7 +79,7 @@ def test_other_metrics_are_not_recomputed(metric: str) -> None:
         compute_metric(MetricSpec("m", metric), scores(1))
 
 
-def test_a_value_keeps_its_form_when_a_verdict_replaces_it() -> None:
+def test_replaced_value_keeps_form() -> None:
     forms = [("C", "I"), ("P", "I"), (1, 0), (0.5, 0.0), (True, False), ("yes", "no"), (None, "I")]
     for old, failed in forms:
         new = value_for_verdict(old, False)
@@ -87,7 +87,7 @@ def test_a_value_keeps_its_form_when_a_verdict_replaces_it() -> None:
     assert [value_for_verdict(old, True) for old, _ in forms] == ["C", "C", 1, 1.0, True, "yes", "C"]
 
 
-def test_only_full_credit_passes_and_other_scales_give_no_verdict() -> None:
+def test_only_full_credit_passes() -> None:
     values = ["C", "I", "P", "N", 1, 0, 0.5, True, "yes", "0", 4, -1, "text", [1], {"a": 1}, None]
     verdicts = [True, False, False, False, True, False, False, True, True, False, *[None] * 6]
     assert [to_verdict(value) for value in values] == verdicts

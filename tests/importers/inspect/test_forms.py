@@ -1,4 +1,4 @@
-"""Forms of a log that the specification describes and that no published log at hand has."""
+"""Forms of a log that are specified, but missing in our published logs, are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.importers.inspect.leaderboard import compute_metrics
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem
-from tests.importers.inspect.test_damage import healthy, pack
+from tests.importers.inspect.test_damage import make_log, pack
 
 
 def read(path: Path, log: dict[str, Any]) -> tuple[Run, list[Item], list[ImportIssue]]:
@@ -29,9 +29,9 @@ def accuracy(run: Run, items: list[Item]) -> float | None:
 
 
 @pytest.mark.parametrize("suffix", ["json", "eval"])
-def test_a_cancelled_log_gives_the_figures_of_its_samples(tmp_path: Path, suffix: str) -> None:
+def test_cancelled_log_gives_figures_of_its_samples(tmp_path: Path, suffix: str) -> None:
     """Its results may be about fewer samples than it contains, so a difference is a notice only."""
-    log = healthy() | {"status": "cancelled"}
+    log = make_log() | {"status": "cancelled"}
     log["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 1.0
     run, items, issues = read(tmp_path / f"log.{suffix}", log)
     assert accuracy(run, items) == pytest.approx(2 / 3)
@@ -41,7 +41,7 @@ def test_a_cancelled_log_gives_the_figures_of_its_samples(tmp_path: Path, suffix
 
 
 def test_results_from_before_format_2_have_one_scorer(tmp_path: Path) -> None:
-    log = healthy()
+    log = make_log()
     metric = {"name": "accuracy", "value": 2 / 3, "options": {}}
     log["results"] = {"scorer": {"name": "match"}, "metrics": {"accuracy": metric}}
     run, items, issues = read(tmp_path / "log.json", log)
@@ -51,10 +51,10 @@ def test_results_from_before_format_2_have_one_scorer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [10, 1 << 20])
-def test_a_pooled_model_event_gives_the_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+def test_pooled_model_event_gives_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """Its input is a range of the pooled messages. The conversation is in `messages`, which are never pooled."""
     monkeypatch.setattr("fcreview.importers.inspect.log.MAX_WHOLE_BYTES", limit)
-    log = healthy()
+    log = make_log()
     pooled = [{"role": "system", "content": "only pooled"}]
     event = {"event": "model", "input": [], "input_refs": [[0, 1]], "tools": [{"name": "f", "parameters": {}}]}
     event["call"] = {"call_refs": [[0, 1]], "call_key": "messages", "request": {}}
@@ -66,8 +66,8 @@ def test_a_pooled_model_event_gives_the_functions(tmp_path: Path, monkeypatch: p
     assert not issues
 
 
-def test_the_ids_1_and_text_1_are_two_items_and_nan_is_not_scored(tmp_path: Path) -> None:
-    log = healthy()
+def test_number_and_text_ids_are_two_items(tmp_path: Path) -> None:
+    log = make_log()
     for sample, sample_id in zip(log["samples"], (1, "1", 2), strict=True):
         sample["id"] = sample_id
     log["samples"][2]["scores"]["match"]["value"] = float("nan")

@@ -1,4 +1,4 @@
-"""Reading of JSON as a stream, compared with a parser."""
+"""JSON is read as a stream with the same values as by a parser."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stream_of(text: bytes, step: int = 7) -> JsonStream:
     step=st.integers(1, 40),
     is_ascii=st.booleans(),
 )
-def test_members_are_those_of_the_parsed_object(value: dict, indent: int | None, step: int, is_ascii: bool) -> None:
+def test_members_equal_parsed_object(value: dict, indent: int | None, step: int, is_ascii: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
     stream = stream_of(text, step)
     assert {key: json.loads(stream.read_value(1 << 20) or b"") for key in stream.members()} == json.loads(text)
@@ -49,7 +49,7 @@ def test_brackets_and_quotes_in_strings_do_not_count() -> None:
     assert found["d"] == b"5"
 
 
-def test_positions_and_lines_are_those_of_the_elements() -> None:
+def test_elements_have_positions_and_lines() -> None:
     text = b'{"x": 1,\n "samples": [\n  {"id": 1},\n  {"id": 2}\n ]}'
     stream = stream_of(text, 3)
     places = []
@@ -63,7 +63,7 @@ def test_positions_and_lines_are_those_of_the_elements() -> None:
     assert places == [(3, text.index(b'{"id": 1')), (4, text.index(b'{"id": 2'))]
 
 
-def test_the_rest_of_an_array_is_skipped_after_its_first_element() -> None:
+def test_rest_of_array_is_skipped() -> None:
     stream = stream_of(b'{"events": [{"a": [1]}, {"b": "]"}, [2]], "after": "yes"}', 4)
     found = {}
     for key in stream.members():
@@ -80,14 +80,14 @@ def test_the_rest_of_an_array_is_skipped_after_its_first_element() -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"[", b'{"a"', b'{"a": ', b'{"a": [1, 2', b'{"a": "x', b'{"a": 1 "b"', b"{1: 2}", b'{"a": "\\']
 )
-def test_text_that_is_not_whole_is_an_error(text: bytes) -> None:
+def test_incomplete_text_is_error(text: bytes) -> None:
     stream = stream_of(text)
     with pytest.raises(JsonStreamError, match="at byte"):
         for _ in stream.members():
             stream.skip_value()
 
 
-def test_a_long_array_is_skipped_in_parts() -> None:
+def test_long_array_is_skipped_in_parts() -> None:
     text = json.dumps({"events": [{"text": 'a "quoted" \\ word', "n": [n]} for n in range(60_000)], "end": 1}).encode()
     assert len(text) > 2 * json_stream.CHUNK_BYTES
     source = io.BytesIO(text)

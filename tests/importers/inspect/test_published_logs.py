@@ -1,4 +1,4 @@
-"""Logs of ten versions of Inspect: scores and figures are those of the program's own reader (`truth.json`)."""
+"""Scores and figures of logs of ten Inspect versions equal those of its official reader (`truth.json`)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def read_log(path: Path) -> tuple[Run, list[Item], list[ImportIssue]]:
 
 
 @lru_cache(maxsize=8)
-def truth(folder: Path) -> dict[str, Any]:
+def read_truth(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "truth.json").read_text())
     return found.get("logs", found)
 
 
-def scored(items: list[Item]) -> list[ScoredItem]:
+def score_items(items: list[Item]) -> list[ScoredItem]:
     return [ScoredItem(i.id, i.category, i.group, i.official, metadata=i.extra.metadata) for i in items]
 
 
@@ -47,8 +47,8 @@ def true_scores(expected: dict[str, Any]) -> Iterator[tuple[Any, int, dict[str, 
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_every_sample_has_the_scores_of_the_official_reader(bench: Path, folder: str) -> None:
-    logs = truth(bench / folder)
+def test_samples_have_scores_of_official_reader(bench: Path, folder: str) -> None:
+    logs = read_truth(bench / folder)
     assert len(logs) == N_LOGS[folder]
     for name, expected in logs.items():
         _, items, _ = read_log(bench / folder / name)
@@ -68,10 +68,10 @@ def test_every_sample_has_the_scores_of_the_official_reader(bench: Path, folder:
 def test_every_recorded_figure_is_recomputed(bench: Path, folder: str) -> None:
     """Figures of a cancelled log may be about fewer samples than it contains. Recorded figures follow the edits."""
     n_equal = 0
-    for name, expected in truth(bench / folder).items():
+    for name, expected in read_truth(bench / folder).items():
         run, items, issues = read_log(bench / folder / name)
         assert not [issue for issue in issues if "differ" in issue.what], name
-        rows = scored(items)
+        rows = score_items(items)
         columns = load_figures(run).columns
         for column in columns:
             values = list(edited_values(rows, column.scorer))
@@ -84,7 +84,7 @@ def test_every_recorded_figure_is_recomputed(bench: Path, folder: str) -> None:
     assert n_equal >= {"inspect": 50, "inspect_bfcl": 400, "inspect_tau2": 4}[folder]
 
 
-def test_edits_are_reviews_in_the_file_and_the_first_entry_is_official(bench: Path) -> None:
+def test_edits_are_recorded_reviews(bench: Path) -> None:
     name = "2026-11-22T20-19-05-00-00_weather-calls_SZyyB9zQqQeN35SXRkUuQu"
     run, items, _ = read_log(bench / "inspect" / "generated" / f"{name}-edited.eval")
     _, originals, _ = read_log(bench / "inspect" / "generated" / f"{name}.eval")
@@ -94,7 +94,7 @@ def test_edits_are_reviews_in_the_file_and_the_first_entry_is_official(bench: Pa
     assert len(reviews) == 4
     assert {(r.source, r.author, r.criterion) for _, r in reviews} == {("inspect", "anna", "correct")}
     assert all(review.reason and review.time for _, review in reviews)
-    metrics = {(m.table, m.name): m.value for m in compute_metrics(scored(items), run)}
+    metrics = {(m.table, m.name): m.value for m in compute_metrics(score_items(items), run)}
     assert metrics["calls_match · mean", "accuracy"] == pytest.approx(0.4166666666666667)
     assert metrics["calls_match · mean · after the edits in the log", "accuracy"] == pytest.approx(0.5277777777777778)
 
@@ -109,7 +109,7 @@ def test_model_graded_scores_are_judge_verdicts(bench: Path) -> None:
     assert sum(item.judge is None for item in items) == 1  # the grader failed
 
 
-def test_only_the_latest_log_of_a_task_is_imported(bench: Path) -> None:
+def test_only_latest_log_of_task_is_imported(bench: Path) -> None:
     found = discover([bench / "inspect_bfcl"])
     names = {Path(plan.run.path).name for plan in found.plans}
     assert names >= {"bfcl_A_edited.eval", "bfcl_A_3epochs_edited.eval", "bfcl_A_graded.eval", "bfcl_B_xlam.eval"}
@@ -118,11 +118,11 @@ def test_only_the_latest_log_of_a_task_is_imported(bench: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_recomputed_bfcl_verdicts_are_the_official_ones(bench: Path) -> None:
+def test_recomputed_bfcl_verdicts_equal_official_ones(bench: Path) -> None:
     """All single-turn samples with a reply. Errors of the provider left nine samples without one."""
     n_equal = n_without_reply = 0
     causes: dict[str, str] = {}
-    for name, expected in truth(bench / "inspect_bfcl").items():
+    for name, expected in read_truth(bench / "inspect_bfcl").items():
         by_sample = {(sample["id"], sample["epoch"]): sample for sample in expected["samples"]}
         for item in read_log(bench / "inspect_bfcl" / name)[1]:
             metadata = item.extra.metadata
@@ -142,7 +142,7 @@ def test_recomputed_bfcl_verdicts_are_the_official_ones(bench: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_the_dataset_gives_the_same_verdicts_as_the_samples_own_metadata(bench: Path) -> None:
+def test_dataset_gives_same_verdicts_as_metadata(bench: Path) -> None:
     path = bench / "inspect_bfcl" / "bfcl_B_xlam.eval"
     (plan,) = discover([path], data=[bench / "bfcl_v4" / "data"]).plans
     assert plan.data and plan.run.dataset
@@ -164,9 +164,9 @@ CAUSES = {
 
 
 @pytest.mark.sweep
-def test_tau2_items_have_the_golden_actions_and_the_calls_of_both_sides(bench: Path) -> None:
+def test_tau2_items_have_golden_actions_and_calls(bench: Path) -> None:
     n_items = 0
-    for name, expected in truth(bench / "inspect_tau2").items():
+    for name, expected in read_truth(bench / "inspect_tau2").items():
         _, items, _ = read_log(bench / "inspect_tau2" / name)
         by_sample = {item.extra.metadata["sample"]: item for item in items}
         for sample in expected["samples"]:

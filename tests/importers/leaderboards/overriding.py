@@ -1,4 +1,4 @@
-"""A run in a real store with a real journal, to say something of its items and look at the corrected figures."""
+"""Review items of a run in a store and compare the corrected figures."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from fcreview.store.workspace import Workspace
 from tests.sharing import Imports
 
 Figures = dict[tuple[str, str], float | None]
-"""(table, name) -> value"""
+"""Value by (table, name)."""
 QUESTIONS = """
 SELECT i.item, v.target, v.criterion, v.source, CAST(v."value" AS VARCHAR)
 FROM items i JOIN verdicts v USING (item) WHERE i.run = {run} AND v."value" IS NOT NULL
 """
 
 
-class Reviewed:
-    """One run of a store, as one annotator reviews it."""
+class ReviewedRun:
+    """One run of a store and its annotator."""
 
     def __init__(self, store: Store, workspace: Workspace, annotator: str) -> None:
         self.store, self.workspace = store, workspace
@@ -37,31 +37,31 @@ class Reviewed:
         self.journal = Journal(workspace, annotator)
         self.reviewer = Reviewer(store, self.journal)
 
-    def say(self, name: str, verdict: Any, target: str = "item", criterion: str = "correct", who: str = "") -> None:
+    def review(self, name: str, verdict: Any, target: str = "item", criterion: str = "correct", who: str = "") -> None:
         (item,) = self.store.find_items(name)
         reviewer = Reviewer(self.store, Journal(self.workspace, who)) if who else self.reviewer
         reviewer.review(item, Annotation(target=target, criterion=criterion, verdict=verdict))
 
-    def figures(self, source: MetricSource = "corrected") -> Figures:
+    def read_figures(self, source: MetricSource = "corrected") -> Figures:
         found = compute_metrics(self.store.analysis.fetch_scored_items(self.row.run)[source], self.row.info)
-        made = {(each.table, each.name): each.value for each in found}
-        assert len(made) == len(found), "a figure's name stands twice in its table"
-        return made
+        values = {(each.table, each.name): each.value for each in found}
+        assert len(values) == len(found), "two figures of a table have the same name"
+        return values
 
-    def moved(self, before: Figures) -> Figures:
-        """The figures that are not as before, with their values now."""
-        after = self.figures()
+    def changed_figures(self, before: Figures) -> Figures:
+        """Return the figures that changed, with their new values."""
+        after = self.read_figures()
         return {key: after.get(key) for key in {**before, **after} if before.get(key) != after.get(key)}
 
     def confirm(self, seed: int, share: float) -> int:
-        """Confirms a random share of the automatic verdicts, as all that this annotator says. Returns how many."""
-        said: dict[tuple[int, str, str], dict[Any, Any]] = {}
+        """Replace the journal by confirmations of a random share of the automatic verdicts. Returns their number."""
+        automatic: dict[tuple[int, str, str], dict[Any, Any]] = {}
         _, rows = self.store.run_sql(QUESTIONS.format(run=self.row.run))
         for item, target, criterion, source, value in rows:
-            said.setdefault((item, target, criterion), {})[source] = _json(value)
-        keys = {item: self.store.reviews.key_and_hashes(item) for item in {item for item, _, _ in said}}
+            automatic.setdefault((item, target, criterion), {})[source] = _json(value)
+        keys = {item: self.store.reviews.key_and_hashes(item) for item in {item for item, _, _ in automatic}}
         draw, previous, lines = random.Random(seed), "", []
-        for number, ((item, target, criterion), values) in enumerate(said.items()):
+        for number, ((item, target, criterion), values) in enumerate(automatic.items()):
             value = automatic_verdict(values)
             if value is None or draw.random() >= share:
                 continue
@@ -80,13 +80,13 @@ class Reviewed:
             sealed, line = seal_event(event, previous)
             previous = sealed.hash
             lines.append(line)
-        self.journal.path.write_bytes(b"".join(lines))  # at once: thousands of acts, each on disk for itself, take long
+        self.journal.path.write_bytes(b"".join(lines))  # one write, because thousands of single reviews are slow
         self.store.refresh_reviews()
         assert self.store.reviews.warnings == []
         return len(lines)
 
-    def human(self, name: str) -> Any:
-        """What people say of the item itself, parts rolled up."""
+    def human_verdict(self, name: str) -> Any:
+        """Return the human verdict of the item."""
         (item,) = self.store.find_items(name)
         row = self.store.fetch_row(item)
         return None if row is None else row.human
@@ -97,8 +97,8 @@ def _json(text: Any) -> Any:
 
 
 @contextmanager
-def reviewing(imports: Imports, path: Path, folder: Path, annotator: str = "ann") -> Iterator[Reviewed]:
-    """The one run at `path`, in a workspace in `folder`."""
+def open_reviewed_run(imports: Imports, path: Path, folder: Path, annotator: str = "ann") -> Iterator[ReviewedRun]:
+    """Open the only run at `path` in a workspace in `folder`."""
     workspace = imports.copy([path], folder)
     with Store.open(workspace, annotator) as store:
-        yield Reviewed(store, workspace, annotator)
+        yield ReviewedRun(store, workspace, annotator)

@@ -1,5 +1,4 @@
-"""Structural damage of tau-bench files: no crash, no lost simulation without an issue, and no verdict that the file
-does not give."""
+"""Damaged tau-bench files: no crash, no lost simulation without an issue, and no invented verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ Damage = Callable[[Any], Any]
 SOME = ("null", "a number", "text", "an object")
 
 
-def simulation(number: int, task: str, reward: float, info: Result, text: str) -> Result:
+def make_simulation(number: int, task: str, reward: float, info: Result, text: str) -> Result:
     call = {"id": "c1", "name": "book", "arguments": {"room": 1, "hour": 9}, "requestor": "assistant"}
     messages = [
         {"role": "assistant", "content": "Hello, how can I help?", "turn_idx": 0},
@@ -40,17 +39,17 @@ def simulation(number: int, task: str, reward: float, info: Result, text: str) -
     }  # fmt: skip
 
 
-def healthy(*, is_said: bool = True) -> Result:
-    """Three tasks of other parts. `s0` passes if the price is said; `s1` fails by its action, `s2` by a judge."""
+def make_run(*, has_text: bool = True) -> Result:
+    """Make a run of three tasks. `s0` passes if it has the price, `s1` fails by its action and `s2` by a judge."""
     action = {"action_id": "a", "requestor": "assistant", "name": "book", "arguments": {"room": 1, "hour": 9}}
     wrong = {**action, "arguments": {"room": 2, "hour": 9}}
-    told = {"reward_basis": ["DB", "COMMUNICATE"], "actions": [action], "communicate_info": ["1250"]}
+    with_text = {"reward_basis": ["DB", "COMMUNICATE"], "actions": [action], "communicate_info": ["1250"]}
     acted = {"reward_basis": ["ACTION"], "actions": [wrong], "communicate_info": None}
     judged = {"reward_basis": ["ENV_ASSERTION", "NL_ASSERTION"], "actions": None, "nl_assertions": ["is polite"]}
     both = {
-        "reward_basis": told["reward_basis"], "reward_breakdown": {"DB": 1.0, "COMMUNICATE": float(is_said)},
+        "reward_basis": with_text["reward_basis"], "reward_breakdown": {"DB": 1.0, "COMMUNICATE": float(has_text)},
         "db_check": {"db_match": True, "db_reward": 1.0}, "info": {},
-        "communicate_checks": [{"info": "1250", "met": is_said, "justification": ""}],
+        "communicate_checks": [{"info": "1250", "met": has_text, "justification": ""}],
         "action_checks": [{"action": action, "action_match": True, "action_reward": 1.0, "tool_type": "write"}],
     }  # fmt: skip
     one = {
@@ -70,17 +69,17 @@ def healthy(*, is_said: bool = True) -> Result:
         },
         "tasks": [
             {"id": f"t{n}", "user_scenario": {"instructions": "A room."}, "evaluation_criteria": each}
-            for n, each in enumerate((told, acted, judged))
+            for n, each in enumerate((with_text, acted, judged))
         ],
         "simulations": [
-            simulation(0, "t0", float(is_said), both, "It costs 1,250 a night." if is_said else "Booked."),
-            simulation(1, "t1", 0.0, one, "Booked."),
-            simulation(2, "t2", 0.0, judge, "Booked."),
+            make_simulation(0, "t0", float(has_text), both, "It costs 1,250 a night." if has_text else "Booked."),
+            make_simulation(1, "t1", 0.0, one, "Booked."),
+            make_simulation(2, "t2", 0.0, judge, "Booked."),
         ],
     }  # fmt: skip
 
 
-def put(value: Any, *keys: Any) -> Damage:
+def set_value(value: Any, *keys: Any) -> Damage:
 
     def damage(result: Any) -> None:
         for key in keys[:-1]:
@@ -90,7 +89,7 @@ def put(value: Any, *keys: Any) -> Damage:
     return damage
 
 
-def drop(*keys: Any) -> Damage:
+def remove_value(*keys: Any) -> Damage:
     def damage(result: Any) -> None:
         for key in keys[:-1]:
             result = result[key]
@@ -131,7 +130,7 @@ WRONG: dict[str, tuple[Any, ...]] = {
     "check.met": (*R, "communicate_checks", 0, "met"),
     "a part": (*R, "reward_breakdown", "DB"),
 }  # fmt: skip
-"""Place in a result file -> its keys. Each place gets each odd value, and is removed."""
+"""Keys by name of a place in a result file. Each place gets each odd value, and is removed."""
 SILENT = ("a message is missing", "message.content is ", "the agent says nothing")
 """Damage that leaves a conversation without the expected text, so that the recomputed verdict of `s0` is a failure."""
 OTHERS: dict[str, Damage] = {
@@ -139,10 +138,10 @@ OTHERS: dict[str, Damage] = {
     "the tasks are reversed": lambda result: result["tasks"].reverse(),
     "a simulation is doubled": lambda result: result["simulations"].append(copy.deepcopy(result["simulations"][0])),
     "a task is doubled": lambda result: result["tasks"].append(copy.deepcopy(result["tasks"][0])),
-    "two tasks share an id": put("t0", "tasks", 1, "id"),
+    "two tasks share an id": set_value("t0", "tasks", 1, "id"),
     "an empty simulation": lambda result: result["simulations"].insert(0, {}),
-    "no simulations": drop("simulations"),
-    "simulations is an object": put({}, "simulations"),
+    "no simulations": remove_value("simulations"),
+    "simulations is an object": set_value({}, "simulations"),
     "the messages are reversed": lambda result: result["simulations"][0]["messages"].reverse(),
     "a message is doubled": lambda result: result["simulations"][0]["messages"].insert(
         2, result["simulations"][0]["messages"][2]
@@ -150,19 +149,19 @@ OTHERS: dict[str, Damage] = {
     "the first half of the messages": lambda result: result["simulations"][0].update(
         messages=result["simulations"][0]["messages"][:3] + result["simulations"][0]["messages"][4:]
     ),
-    "the agent says nothing": put("", *M, 4, "content"),
-    "messages is an empty list": put([], *M),
+    "the agent says nothing": set_value("", *M, 4, "content"),
+    "messages is an empty list": set_value([], *M),
     "a check is doubled": lambda result: result["simulations"][0]["reward_info"]["communicate_checks"].append(
         {"info": "1250", "met": True}
     ),
-    "a part nobody knows": put(1.0, *R, "reward_breakdown", "STYLE"),
-    "a basis nobody knows": put(["STYLE"], *C, "reward_basis"),
-    "a part outside 0 and 1": put(7.0, *R, "reward_breakdown", "DB"),
-    "reward not a number": put(float("nan"), *R, "reward"),
-    "reward as text": put("1.0", *R, "reward"),
-    "an ending nobody knows": put("alien", *S, "termination_reason"),
-    "arguments as text": put('{"room": 1, "hour": 9}', *M, 2, "tool_calls", 0, "arguments"),
-    "arguments as damaged text": put('{"room": 1,', *M, 2, "tool_calls", 0, "arguments"),
+    "a part nobody knows": set_value(1.0, *R, "reward_breakdown", "STYLE"),
+    "a basis nobody knows": set_value(["STYLE"], *C, "reward_basis"),
+    "a part outside 0 and 1": set_value(7.0, *R, "reward_breakdown", "DB"),
+    "reward not a number": set_value(float("nan"), *R, "reward"),
+    "reward as text": set_value("1.0", *R, "reward"),
+    "an ending nobody knows": set_value("alien", *S, "termination_reason"),
+    "arguments as text": set_value('{"room": 1, "hour": 9}', *M, 2, "tool_calls", 0, "arguments"),
+    "arguments as damaged text": set_value('{"room": 1,', *M, 2, "tool_calls", 0, "arguments"),
 }
 BYTES: dict[str, Callable[[bytes], bytes]] = {
     **ENCODINGS,
@@ -176,10 +175,10 @@ BYTES: dict[str, Callable[[bytes], bytes]] = {
 }
 EXPECTED = {"s0": True, "s1": False, "s2": False}
 ALL: dict[str, Damage] = {
-    **{f"{place} is {kind}": put(ODD[kind], *keys) for place, keys in WRONG.items() for kind in SOME},
-    **{f"{place} is missing": drop(*keys) for place, keys in WRONG.items()},
-    **{f"reward is {kind}": put(value, *R, "reward") for kind, value in ODD.items()},
-    **{f"a tool call is {kind}": put([value], *M, 2, "tool_calls") for kind, value in ODD.items()},
+    **{f"{place} is {kind}": set_value(ODD[kind], *keys) for place, keys in WRONG.items() for kind in SOME},
+    **{f"{place} is missing": remove_value(*keys) for place, keys in WRONG.items()},
+    **{f"reward is {kind}": set_value(value, *R, "reward") for kind, value in ODD.items()},
+    **{f"a tool call is {kind}": set_value([value], *M, 2, "tool_calls") for kind, value in ODD.items()},
     **OTHERS,
 }
 
@@ -238,42 +237,42 @@ def recorded_verdict(one: Any) -> bool | None:
     return abs(reward - 1) <= 1e-6
 
 
-def test_a_folder_of_simulations_is_no_chat_log(tmp_path: Path) -> None:
-    found = discover([write_folder(tmp_path, healthy())])
+def test_folder_of_simulations_is_no_chat_log(tmp_path: Path) -> None:
+    found = discover([write_folder(tmp_path, make_run())])
     assert [(plan.run.full_title, len(plan.results)) for plan in found.plans] == [("tau2-bench", 3)]
     assert not found.issues
 
 
 @pytest.mark.parametrize(
-    ("write", "is_said"),
+    ("write", "has_text"),
     [(write_file, True), (write_file, False), pytest.param(write_folder, True, marks=pytest.mark.sweep)],
 )
-def test_wrong_missing_and_doubled_parts_are_survived_and_reported(tmp_path: Path, write: Any, is_said: bool) -> None:
+def test_wrong_missing_and_duplicate_parts_are_reported(tmp_path: Path, write: Any, has_text: bool) -> None:
     assert len(ALL) + len(BYTES) >= 200
-    _, issues = check(write(tmp_path, healthy()), 3)
+    _, issues = check(write(tmp_path, make_run()), 3)
     assert not issues
     for name, damage in ALL.items():
-        result = healthy(is_said=is_said)
+        result = make_run(has_text=has_text)
         damage(result)
         raw = result.get("simulations")
         raw = raw if isinstance(raw, list) else []
         try:
             items, issues = check(write(tmp_path, result), len(raw))
-            verify(name, items, issues, raw, is_said=is_said)
+            verify(name, items, issues, raw, has_text=has_text)
         except Exception as error:
             raise AssertionError(name) from error
 
 
-@pytest.mark.parametrize("tasks", [[], healthy()["tasks"][2:]])
-def test_a_missing_task_is_reported_instead_of_contradictions(tmp_path: Path, tasks: list[Any]) -> None:
-    items, issues = check(write_file(tmp_path, healthy() | {"tasks": tasks}), 3)
+@pytest.mark.parametrize("tasks", [[], make_run()["tasks"][2:]])
+def test_missing_task_is_reported(tmp_path: Path, tasks: list[Any]) -> None:
+    items, issues = check(write_file(tmp_path, make_run() | {"tasks": tasks}), 3)
     assert [(item.official, item.rule) for item in items] == [(True, True), (False, False), (False, False)]
     assert issues and all("missing" in issue.what for issue in issues)
 
 
-def verify(name: str, items: list[Item], issues: list[ImportIssue], raw: list[Any], *, is_said: bool) -> None:
+def verify(name: str, items: list[Item], issues: list[ImportIssue], raw: list[Any], *, has_text: bool) -> None:
     by_id = {str(each.get("id")): each for each in raw if isinstance(each, dict)}
-    expected = {"task t0": is_said and not name.startswith(SILENT), "task t1": False, "task t2": False}
+    expected = {"task t0": has_text and not name.startswith(SILENT), "task t1": False, "task t2": False}
     for item in items:
         simulation_id = str(item.extra.metadata.get("simulation"))
         if simulation_id in by_id:
@@ -285,13 +284,13 @@ def verify(name: str, items: list[Item], issues: list[ImportIssue], raw: list[An
         assert item.rule in (known, None) or issues, f"{simulation_id} is recomputed as {item.rule}"
 
 
-def test_damaged_bytes_are_survived_and_reported(tmp_path: Path) -> None:
-    raw = json.dumps(healthy()).encode()
+def test_damaged_bytes_are_reported(tmp_path: Path) -> None:
+    raw = json.dumps(make_run()).encode()
     for name, damage in BYTES.items():
         path = tmp_path / "run.json"
         path.write_bytes(damage(raw))
         (tmp_path / "NAME").mkdir(exist_ok=True)
-        write_folder(tmp_path / "NAME", healthy())
+        write_folder(tmp_path / "NAME", make_run())
         one = tmp_path / "NAME" / "simulations" / "0.json"
         one.write_bytes(damage(one.read_bytes()) if "tasks" not in name else damage(raw))
         try:
@@ -303,8 +302,8 @@ def test_damaged_bytes_are_survived_and_reported(tmp_path: Path) -> None:
             raise AssertionError(name) from error
 
 
-def old_entries() -> list[Result]:
-    """Entries of v1: a text is said, the database differs, a text is not said."""
+def make_old_entries() -> list[Result]:
+    """Make v1 entries: the text is present, the database differs, the text is missing."""
     call = {"id": "c", "type": "function", "function": {"name": "book_reservation", "arguments": '{"room": 1}'}}
 
     def entry(task: int, reward: float, outputs: list[str], checks: Result, text: str) -> Result:
@@ -319,9 +318,9 @@ def old_entries() -> list[Result]:
         info = {"task": golden, "user_cost": 0.1, "reward_info": {"reward": reward, "info": checks, "actions": actions}}
         return {"task_id": task, "trial": 0, "reward": reward, "info": info, "traj": messages}
 
-    said = {"r_outputs": 1.0, "outputs": {"1250": True}}
+    checks = {"r_outputs": 1.0, "outputs": {"1250": True}}
     return [
-        entry(0, 1.0, ["1250"], said, "It costs 1,250."),
+        entry(0, 1.0, ["1250"], checks, "It costs 1,250."),
         entry(1, 0.0, [], {"r_actions": 0.0, "gt_data_hash": "h"}, "Done."),
         entry(2, 0.0, ["7"], {"r_outputs": 0.0, "outputs": {"7": False}}, "Done."),
     ]
@@ -342,12 +341,12 @@ OLD_WRONG: dict[str, tuple[Any, ...]] = {
 }
 
 
-def test_damaged_entries_of_the_old_version_are_survived_and_reported(tmp_path: Path) -> None:
-    damages = {f"{name} is {kind}": put(ODD[kind], *keys) for name, keys in OLD_WRONG.items() for kind in SOME}
-    damages |= {f"{name} is missing": drop(*keys) for name, keys in OLD_WRONG.items()}
+def test_damaged_v1_entries_are_reported(tmp_path: Path) -> None:
+    damages = {f"{name} is {kind}": set_value(ODD[kind], *keys) for name, keys in OLD_WRONG.items() for kind in SOME}
+    damages |= {f"{name} is missing": remove_value(*keys) for name, keys in OLD_WRONG.items()}
     path = tmp_path / "tool-calling-m-0.0_range_0-3_user-u-llm_1.json"
     for name, damage in damages.items():
-        entries = old_entries()
+        entries = make_old_entries()
         damage(entries)
         path.write_text(json.dumps(entries))
         try:

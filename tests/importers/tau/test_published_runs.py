@@ -1,4 +1,4 @@
-"""tau-bench against its published figures and the official metric code: rewards, pass^k, checks and verdicts."""
+"""tau-bench rewards, pass^k, checks and verdicts equal the published figures and the official metric code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def read(path: Path) -> tuple[RunPlan, list[Item]]:
     return plan, [item for item in read_items(plan) if isinstance(item, Item)]
 
 
-def figures(plan: RunPlan, items: list[Item], source: SourceName) -> dict[tuple[str, str], Metric]:
+def compute_figures(plan: RunPlan, items: list[Item], source: SourceName) -> dict[tuple[str, str], Metric]:
     scored = [
         ScoredItem(
             item.id,
@@ -40,8 +40,8 @@ def airline(bench: Path) -> tuple[RunPlan, list[Item]]:
 
 
 @pytest.mark.parametrize("source", ["official", "rule"])
-def test_version1_figures_equal_the_published_ones(airline: tuple[RunPlan, list[Item]], source: SourceName) -> None:
-    found = figures(*airline, source)
+def test_version1_figures_equal_published_ones(airline: tuple[RunPlan, list[Item]], source: SourceName) -> None:
+    found = compute_figures(*airline, source)
     assert found["reward", "average reward"].value == pytest.approx(0.42, abs=1e-12)
     expected = [0.42, 0.8200 / 3, 0.22, 0.20]
     assert [found["pass^k", f"pass^{k}"].value for k in (1, 2, 3, 4)] == pytest.approx(expected, abs=1e-12)
@@ -74,7 +74,7 @@ FIGURES = {
     "sims_with_unresponsive_period": ("responsiveness", "with an unresponsive period"),
     "sims_with_responsiveness_info": ("responsiveness", "recorded"),
 }  # fmt: skip
-"""Number of the official metric code -> table and name of the metric. A metric of 0 may be missing."""
+"""Table and name of a metric by its name in the official code. A metric of 0 may be missing."""
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def runs(bench: Path) -> dict[str, tuple[RunPlan, list[Item]]]:
 
 
 @pytest.mark.parametrize("source", ["official", "rule"])
-def test_version2_figures_equal_the_official_metric_code(
+def test_version2_figures_equal_official_code(
     bench: Path, runs: dict[str, tuple[RunPlan, list[Item]]], source: SourceName
 ) -> None:
     truth = json.loads((bench / "tau2" / "truth.json").read_text())
@@ -100,7 +100,7 @@ def test_version2_figures_equal_the_official_metric_code(
         if "error" in expected:
             assert len(items) == 3
             continue
-        found = figures(plan, items, source)
+        found = compute_figures(plan, items, source)
         for number, key in FIGURES.items():
             value = found[key].value if key in found else 0
             assert value == pytest.approx(expected[number], abs=1e-9), (name, number)
@@ -117,7 +117,7 @@ def test_version2_figures_equal_the_official_metric_code(
     assert n_graded == 168
 
 
-def test_recomputed_checks_equal_the_recorded_ones(bench: Path, runs: dict[str, tuple[RunPlan, list[Item]]]) -> None:
+def test_recomputed_checks_equal_recorded_ones(bench: Path, runs: dict[str, tuple[RunPlan, list[Item]]]) -> None:
     n_actions = n_texts = 0
     files = [path for path in (bench / "tau2").rglob("*.json") if path.name != "truth.json"]
     simulations = [each for path in files for each in json.loads(path.read_text()).get("simulations") or ()]
@@ -136,7 +136,7 @@ def test_recomputed_checks_equal_the_recorded_ones(bench: Path, runs: dict[str, 
     )
 
 
-def test_voice_runs_have_messages_and_a_turn_for_each_utterance(runs: dict[str, tuple[RunPlan, list[Item]]]) -> None:
+def test_voice_runs_have_turn_for_each_utterance(runs: dict[str, tuple[RunPlan, list[Item]]]) -> None:
     plan, items = runs["voice/results.json"]
     assert plan.run.model == "openai:gpt-realtime-2"
     for item in items:

@@ -1,4 +1,4 @@
-"""The strategies `act` and `react` of tau-bench v1, whose actions are text."""
+"""Text actions of the tau-bench v1 strategies `act` and `react` are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CALL = (
 )
 
 
-def say(text: str) -> str:
+def respond_action(text: str) -> str:
     return "Thought:\nI answer.\nAction:\n" + json.dumps({"name": "respond", "arguments": {"content": text}})
 
 
@@ -38,7 +38,11 @@ def run(tmp_path: Path) -> Path:
         return {"task_id": task, "trial": 0, "reward": reward, "info": info, "traj": messages}
 
     path = tmp_path / "react-m-0.0_range_0-2_user-u-llm_0102030405.json"
-    entries = [entry(0, say("It costs 1,250."), 1.0), entry(1, say("I do not know."), 0.0), entry(2, "1,250", 1.0)]
+    entries = [
+        entry(0, respond_action("It costs 1,250."), 1.0),
+        entry(1, respond_action("I do not know."), 0.0),
+        entry(2, "1,250", 1.0),
+    ]
     path.write_text(json.dumps(entries))
     return path
 

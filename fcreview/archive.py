@@ -73,11 +73,11 @@ def read_first_member(file: BinaryIO, name: bytes, limit: int) -> bytes | None:
     size = int.from_bytes(header[18:22], "little")
     name_length, extra_length = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
     if file.read(name_length) != name or header[6] & 0x09 or not 0 < size <= limit:
-        return None  # encrypted, or the size follows the content
+        return None  # The member is encrypted, or its size is written after its content.
     file.seek(extra_length, 1)
     try:
         return _decompress(file.read(size), method, limit)
-    except Exception:  # `open_archive` reports the error
+    except Exception:  # `open_archive` reports the error.
         return None
 
 

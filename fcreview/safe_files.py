@@ -94,7 +94,7 @@ class WorkspaceFiles:
         temporary = f"{path.stem}.{os.getpid()}.tmp"
         with self._open_folder(path.parent) as folder:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)  # the entry could be a link or a pipe
+                os.unlink(temporary, dir_fd=folder)  # The entry could be a link or a pipe.
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE_FLAGS, 0o600, dir_fd=folder)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
@@ -234,7 +234,7 @@ def _not_regular(path: Path) -> UnsafeFileError:
 
 
 def _sync_folder(descriptor: int) -> None:
-    with contextlib.suppress(OSError):  # some file systems cannot sync a folder
+    with contextlib.suppress(OSError):  # Some file systems cannot sync a folder.
         os.fsync(descriptor)
 
 

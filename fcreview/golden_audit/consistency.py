@@ -101,7 +101,7 @@ def explain_difference(
 
 
 def list_accepted_values(golden: Any) -> list[Any]:
-    """Return the values that a golden argument accepts: the accepted values, or a single plain value."""
+    """Return the accepted values of a golden argument. A plain value is returned as a list of one value."""
     return golden.any_of if isinstance(golden, AcceptedValues) else [golden]
 
 
@@ -313,7 +313,8 @@ MAJORITY = 0.75
 
 @dataclass(slots=True)
 class ArgumentUsage:
-    """How golden answers use one argument of one function. An item is counted once for each value."""
+    """How golden answers use one argument of one function. Each counter counts an item at most once for each of its
+    keys."""
 
     optional: Counter[bool] = field(default_factory=Counter)
     """Whether the argument may be omitted -> number of items."""

@@ -76,7 +76,7 @@ _MONTH_NAME_DATE = re.compile(
 _FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
-"""Maximum number of nested lists whose elements are compared one by one."""
+"""Maximum depth of nested lists whose elements are compared."""
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
 """Maximum length, in characters, of texts that are compared by all of `_TEXT_FORMS`. In longer texts, fcreview ignores
@@ -197,8 +197,8 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""(description, function) pairs. If the function returns the same result for two texts, the description explains how
-the texts differ."""
+"""(description, function) pairs. If the function returns the same result for two texts, the description states why the
+texts may have the same meaning."""
 
 
 def is_short_for(short: str, long: str) -> bool:

@@ -52,7 +52,8 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Return the reason that runs fail. Its strength is the share of the failing runs in the weight of all runs."""
+    """Suspect the question because runs fail. The strength of the reason is the share of the failing runs in the weight
+    of all runs."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
     share = evidence.run_weights.compute_share(failing)
     if not share:
@@ -67,8 +68,8 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
-    """Return the reason that at least `MIN_FAMILIES` model families have the same difference from the golden answer. If
-    there are several such differences, the one with the largest weight is used."""
+    """Suspect the question because at least `MIN_FAMILIES` model families have the same difference from the golden
+    answer. If there are several such differences, the one with the largest weight is used."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -88,9 +89,10 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Return the reason that failing runs are better than passing runs. A run is better than another if it has a higher
-    pass rate. The strength is 2 p - 1, where p is the probability that a failing run is better than a passing run. The
-    strength is reduced if one side has fewer than three model families. Each model family has the same weight."""
+    """Suspect the question because failing runs are better than passing runs. A run is better than another if it has a
+    higher pass rate. The strength of the reason is 2 p - 1, where p is the probability that a failing run is better
+    than a passing run. The strength is reduced if one side has fewer than three model families. Each model family has
+    the same weight."""
     weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed
@@ -125,8 +127,8 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Return the reason that official and recomputed verdicts differ. Only runs in which this is rare are
-    considered."""
+    """Suspect the question because official and recomputed verdicts differ. Runs in which they often differ are
+    ignored."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
     profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]

@@ -160,7 +160,8 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
 
 def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
     """Count the items of clusters that have the same name in `grouping`. Returns the count and a text. The text
-    contains this name, and the clusters' name in the grouping `other` or, if there are several, their number."""
+    contains this name, followed by the clusters' only name in the grouping `other`, or by the number of names in that
+    grouping."""
     name = clusters[0].names[grouping]
     others = {cluster.names[other] for cluster in clusters}
     parts = [sanitize(name) if name else ""]

@@ -240,7 +240,8 @@ def is_refused(result: str) -> bool:
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text in lower case, without the plural s."""
+    """Return the words of a text in lower case. The s at the end of longer words is removed, because it may be a
+    plural."""
     return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())}
 
 

@@ -157,7 +157,8 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def describe_ids(self, before: int | None = None) -> Descriptions:
-        """Describe the objects in the tool results before a message (number from 1), or in all tool results."""
+        """Collect the names and options of objects from the tool results before the message with this number (from 1),
+        or from all tool results."""
         found = Descriptions()
         found.add_results(text for number, text in self._numbered_results if before is None or number < before)
         return found
@@ -320,7 +321,8 @@ class _Facts:
 
     def _forgotten_action(self, name: str) -> DecisiveStep:
         """Return a step at the reply after the user last stated a value that the action needs. If the user stated no
-        such value, return a step at the user's last message."""
+        such value, return a step at the user's last message if tool results describe a needed object, else at the last
+        reply."""
         user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
         wanted = [each for index in self.missing for each in _identifiers(_first_accepted_values(self.golden[index]))]
         known = [each for each in wanted if user.descriptions.is_known(each)]

@@ -36,7 +36,7 @@ def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
 
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none of 2 accepted
-    values`. The text states it if only the type, the case, white space or quotation marks differ."""
+    values`. If only the type, the case, white space or quotation marks differ, the text states this."""
     if type_name(value) not in {type_name(one) for one in accepted}:
         return describe_type_difference(accepted, value)
     if len(accepted) > 1:
@@ -122,7 +122,7 @@ def is_same_value(expected: Any, value: Any, depth: int = 0) -> bool:
 
 
 def is_equivalent_scalar(expected: Any, value: Any, rules: ComparisonRules) -> bool:
-    """Whether a benchmark's rules treat two strings or numbers as equal. They must not be exactly equal."""
+    """Whether a benchmark's rules treat two strings or numbers as equal, although they are not exactly equal."""
     if isinstance(value, str):
         return isinstance(expected, str) and rules.normalise(value) == rules.normalise(expected)
     return rules.int_is_float and type(expected) is float and type(value) is int and expected == value
@@ -144,8 +144,8 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 MAX_DIFFERENCES = 50
 """Maximum number of differences that are listed inside one argument."""
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of values that are compared in one call. For all further values, the difference is that they were not
-compared."""
+"""Maximum number of values that are compared in one call. Further values are reported as too large to compare in
+full."""
 MAX_COMPARED_CONTAINERS = 50
 """Maximum number of accepted objects or lists that are compared to find the closest one."""
 NORMALISED_WEIGHT = 0.1

@@ -290,8 +290,8 @@ class Decision:
     adjudicated fault, the fault on which the annotators agree, or "disputed". After a majority decision, only the
     annotators of the majority and unsure annotators are considered."""
     golden_fix: dict[str, Any] | None = None
-    """Golden fix by the adjudicator. Without one, the golden fix on which all annotators agree who gave one. None if
-    there is no such fix."""
+    """Golden fix by the adjudicator. If there is none, the golden fix of the annotators, or None if they gave different
+    ones."""
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
@@ -437,8 +437,8 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Decide on an item with a single opinion, which is true of most reviewed items. The result is the same as that of
-    `_decide_item`, but faster."""
+    """Decide on an item with a single opinion. This is faster than `_decide_item` and has the same result. Most
+    reviewed items have only one opinion."""
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(

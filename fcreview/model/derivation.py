@@ -170,8 +170,8 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
 
 
 def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria that are not in `reviewed`, but whose verdict can be derived from several that
-    are."""
+    """Return the targets and criteria outside `reviewed` whose verdict can be derived from at least two targets and
+    criteria in `reviewed`."""
     given = set(reviewed)
     return [
         each

@@ -143,7 +143,7 @@ class Extra:
         """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. Most items have
         none. Names in JSON are the field names, except for `_JSON_KEYS`."""
         found: dict[str, Any] = {}
-        for name in type(self).__slots__:  # in field order; calling `dataclasses.fields` is slow
+        for name in type(self).__slots__:  # Calling `dataclasses.fields` would be slow.
             value = getattr(self, name)
             if value is None or value is False or (name in _OMITTED_IF_EMPTY and not value):
                 continue

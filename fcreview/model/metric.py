@@ -138,7 +138,6 @@ class Metric:
 
     @property
     def key(self) -> MetricKey:
-        """Identity of a metric: (table, level, name)."""
         return self.table, self.level, self.name
 
 

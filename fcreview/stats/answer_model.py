@@ -145,7 +145,7 @@ class AnswerModel:
         from_scale = _draw_from_scale(automatic, scale, n_atoms, generator)
         chosen = generator.integers(
             len(other_kinds) + 1, size=n_atoms
-        ).tolist()  # The last number stands for an answer from the scale.
+        ).tolist()  # The last number means an answer from the scale.
         atoms = [
             other_kinds[number] if number < len(other_kinds) else answer
             for number, answer in zip(chosen, from_scale, strict=True)
@@ -259,7 +259,6 @@ def _scale_values(scale: Scale) -> list[Any]:
 
 
 MetricFunction = Callable[[Sequence[ScoredItem]], Sequence[Metric]]
-"""Function that computes the metrics of a benchmark from its items."""
 MetricValues = Mapping[MetricKey, float]
 
 

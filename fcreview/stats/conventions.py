@@ -272,7 +272,7 @@ def _find_differently_counted(table: TrialTable, convention: Convention, figure:
 
 
 def _division(convention: Convention, figure: str) -> tuple[bool, str]:
-    """Return whether a figure is a mean over tasks, and which number of trials it is divided by (see
+    """Return whether a figure is a mean over tasks, and the number of trials by which it is divided (see
     `Convention.trials`)."""
     if figure == "accuracy":
         return convention.by_task, "planned" if convention.trials == "planned" else "run"

@@ -302,8 +302,8 @@ def choose_n_draws(n_items: int) -> int:
 
 
 MAX_UNDECIDED_SHARE = 0.05
-"""Minimum share of undecided items, among the sampled items to which annotators came, for which the bounds replace the
-interval."""
+"""Minimum share of undecided items for which the bounds replace the interval. The share is computed among the sampled
+items that are decided or undecided."""
 
 
 def is_mostly_decided(statuses: Sequence[ItemStatus]) -> bool:

@@ -100,7 +100,7 @@ class Cells:
 
     @property
     def not_drawn(self) -> IntArray:
-        """Number of items outside the sample. The posterior estimates how many of them pass."""
+        """Number of items whose verdict is not known from the sample. The posterior estimates how many of them pass."""
         return self.unreviewed if self.known_outside_sample is None else self.unreviewed + self.known_outside_sample
 
     def __len__(self) -> int:
@@ -229,9 +229,9 @@ AutomaticOutcome = bool | str | None
 RunCategory = tuple[int, str]
 
 SampleOutcome = Literal["decided", "unsure", "skipped", "in disagreement", "not reviewed"]
-"""Result of the reviews of a drawn item. `not reviewed` means that no annotator has come to the item yet."""
+"""Result of the reviews of a drawn item. `not reviewed` means that the review has not reached the item yet."""
 UNDECIDED: tuple[SampleOutcome, ...] = ("unsure", "skipped", "in disagreement")
-"""Outcomes of drawn items to which annotators came without deciding on a verdict."""
+"""Outcomes of drawn items that the review has reached, but for which no verdict was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class ItemStatus:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the item is in a sample, and annotators came to the item without deciding on it."""
+        """Whether the item is in a sample and the review has reached it, but no verdict was decided."""
         return self.sample_outcome in UNDECIDED
 
     @property

@@ -182,7 +182,7 @@ _BISECTION_STEPS = 60
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """Numbers of items by the verdicts of A and B. Items without a verdict of both are excluded."""
+    """Numbers of items by the verdicts of A and B. Items on which A or B has no verdict are excluded."""
 
     both_pass: int = 0
     both_fail: int = 0
@@ -382,8 +382,8 @@ COMPLETE_CATEGORIES = "complete categories"
 def combine_complete_categories(
     comparison: RunComparison, a: VerdictSource, b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the categories whose pass rates can be compared. Returns None if this is true of all categories or of
-    none."""
+    """Combine the categories whose pass rates can be compared. Returns None if all categories can be compared, or none
+    can."""
     groups = [group for group in comparison.categories if group.is_comparable(a, b)]
     if not groups or len(groups) == len(comparison.categories):
         return None
@@ -514,8 +514,9 @@ def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: di
 
 def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
     """Compute how much stronger the failing runs of an item are than its passing runs. `passing` contains the sorted
-    pass rates of the passing runs, `failing` those of the failing runs. The score is the Mann-Whitney U statistic as a
-    standard score (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all runs fail."""
+    pass rates of the passing runs, and `failing` the pass rates of the failing runs. The score is the Mann-Whitney U
+    statistic as a standard score (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all
+    runs fail."""
     n, m = len(passing), len(failing)
     if not n or not m:
         return 0.0

@@ -1,4 +1,4 @@
-"""Parse and apply equivalence rules, by which argument values are accepted that the benchmark itself rejects.
+"""Parse and apply equivalence rules. Such a rule accepts argument values that the benchmark itself rejects.
 
 A rule has the form `KIND [in ARGUMENT] [of FUNCTION] [on BENCHMARK]`. A value in a rule is JSON, or a word without
 quotation marks, which is a string. The kinds are:
@@ -154,7 +154,7 @@ def _is_json(word: str) -> bool:
 _MAX_DEPTH = 50
 _POWER_OPERATOR = re.compile(r"[ ]*(?:\*\*|\^)[ ]*")
 _OMITTED = ""
-"""Value in a list of accepted values that means that the field may be omitted."""
+"""Value that means, in a list of accepted values, that the field may be omitted."""
 
 
 def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, depth: int = 0) -> bool:
@@ -196,7 +196,7 @@ _NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
 def _accepts(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
-    """Whether a rule itself accepts a predicted value for a golden value. Nested values are not examined."""
+    """Whether one rule accepts a predicted value for a golden value. Nested values are not examined."""
     are_strings = isinstance(wanted, str) and isinstance(given, str)
     match rule.kind:
         case "number-equal":

@@ -153,8 +153,7 @@ def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
 
 def parse_errata(raw: bytes, name: str = "") -> Errata:
     """Parse the content of an errata file. `name` is the name of the file in messages. Raises ErrataError if the
-    content has a different format, was changed, or contains an item twice. The message has the line number if one line
-    is at fault."""
+    content has a different format, was changed, or contains an item twice."""
     first, _, body = raw.partition(b"\n")
     header = _parse_object(first, f"{name}:1")
     if header.get("format") != FORMAT or header.get("version") != VERSION:

@@ -199,7 +199,7 @@ def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _is_variable_name(value: Any, parameter: Parameter) -> bool:
-    """Whether a value is an identifier in place of a list or an object. Questions about code contain such values."""
+    """Whether a value is an identifier in place of a list or an object, as in questions about code."""
     return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 

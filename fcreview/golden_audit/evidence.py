@@ -89,8 +89,8 @@ SINGLE_VALUE = "same value, with or without a list around it"
 
 
 def describe_equivalence(golden: Any, predicted: Any, depth: int = 0) -> str | None:
-    """Describe why two different values may have the same meaning. Returns None if they probably have not. `depth` is
-    the number of lists that contain the values."""
+    """Describe why two different values may have the same meaning. Returns None if there is no indication that they
+    have. `depth` is the number of lists that contain the values."""
     if isinstance(golden, str) and isinstance(predicted, str):
         return _describe_text_equivalence(golden, predicted)
     if isinstance(golden, list) or isinstance(predicted, (list, tuple)):

@@ -69,7 +69,7 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
     """Suspect the question because at least `MIN_FAMILIES` model families have the same difference from the golden
-    answer. If there are several such differences, the one with the largest weight is used."""
+    answer. If this applies to several differences, the one with the largest weight is used."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -114,8 +114,9 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
-    """Return the total weight of the pairs (one, other) in which the first run has the higher rate. Each run is given
-    as (rate, weight). The weight of a pair is the product of the two weights, and half of it if the rates are equal."""
+    """Return the total weight of all pairs (one, other) in which `one` has the higher rate. Each run is given as (rate,
+    weight). The weight of a pair is the product of the weights of both runs. A pair with equal rates has half this
+    weight."""
     ordered = sorted(others)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]

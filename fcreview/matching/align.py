@@ -1,13 +1,12 @@
 """Pair predicted calls with golden calls so that the total cost of the pairs is lowest.
 
-A pair costs most if its calls are of different functions, less for each argument that is not accepted, and least for
-the distance between the positions of the calls. Each call is in exactly one pair; a missing or extra call has a pair
-without a partner.
+The cost of a pair depends on three properties of its calls. In order of importance, these are different functions,
+arguments that are not accepted, and the distance between the positions of the calls. Each call is in exactly one pair.
+A missing or extra call has a pair without a partner.
 
-Calls of different functions are paired only if the predicted call replaces the golden call. This is so if the names are
-similar, or if there are as many golden as predicted calls and neither function occurs on the other side. Therefore, if
-the model repeats one golden call instead of making another one, the repeated call is extra and the other golden call is
-missing.
+Calls of different functions are paired only if the predicted call replaces the golden call. This requires similar
+names, or as many golden as predicted calls, with neither function on the other side. Therefore, if the model repeats
+one golden call instead of making another one, the repeated call is extra and the other golden call is missing.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
 """Factor for the argument cost of a pair of different functions. It makes this cost too small to change how other calls
 are paired."""
 DISTANCE_COST = 1e-5
-"""Cost of a pair for each position by which its calls are apart."""
+"""Cost of a pair for each position of distance between its two calls."""
 MAX_COMPARED_PAIRS = 3600
 """Maximum number of possible pairs (60 by 60 calls) whose costs are compared. Above it, calls are paired by function
 and position."""
@@ -263,7 +262,7 @@ def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
 
 
 def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
-    """Return the pairs with the lowest total cost among those that do not cross. A call without a partner costs
+    """Return the pairs with the lowest total cost. Pairs may not cross. A call without a partner costs
     `UNPAIRED_COST`."""
     rows, columns = len(costs), len(costs[0])
     best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]

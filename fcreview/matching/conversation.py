@@ -27,8 +27,8 @@ _Position = tuple[int, int, int]
 
 def parse_quoted_calls(text: str) -> list[Call]:
     """Parse the calls in a message named `GOLDEN_CALL`. The text contains `{"name": "f", "arguments": {}}`, `{"f": {}}`
-    or a list of such objects. Returns an empty list for any other text. Like those of a predicted call, the arguments
-    are plain JSON values."""
+    or a list of these objects. Returns an empty list for any other text. The arguments are plain JSON values, as in a
+    predicted call."""
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
@@ -299,8 +299,8 @@ class Descriptions:
 
 
 def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the id of an object: the value of `item_id`, or else the value of `id` or a field such as `user_id` if
-    there is only one such field."""
+    """Yield the id of an object: the value of `item_id`, or else the value of `id` or of a field such as `user_id`, if
+    the object has only one id field."""
     names = [name for name in value if name == "id" or name.endswith("_id")]
     chosen = ["item_id"] if "item_id" in names else names if len(names) == 1 else []
     yield from (value[name] for name in chosen if isinstance(value[name], str))

@@ -153,8 +153,8 @@ NORMALISED_WEIGHT = 0.1
 
 
 def diff_call(golden: Call, predicted: Call, rules: ComparisonRules = EXACT_RULES) -> list[ArgumentDiff]:
-    """Return the differences between two calls: first those of golden arguments in golden order, then the unexpected
-    arguments. A difference of the call as a whole, such as another function, has an empty path."""
+    """Return the differences between two calls: first the differences in golden arguments in golden order, then the
+    unexpected arguments. A difference of the call as a whole, such as another function, has an empty path."""
     found: list[ArgumentDiff] = []
     if not is_same_function(golden, predicted, rules):
         found.append(ArgumentDiff("", "!", f"function differs: {predicted.name}, golden {golden.name}"))

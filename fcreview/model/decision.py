@@ -241,7 +241,7 @@ def shuffle_opinions(key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]
 
 
 def answer_letter(index: int) -> str:
-    """Return the letters for the answer at an index, from 0: A, B ... Z, AA, AB ..."""
+    """Return the name of the answer at an index, from 0: A, B ... Z, AA, AB ..."""
     quotient, last = divmod(index, 26)
     return (answer_letter(quotient - 1) if quotient else "") + chr(ord("A") + last)
 

@@ -99,8 +99,8 @@ class Extra:
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen opens at this turn, marks it and unfolds it."""
     state_differences: dict[str, StateDifference] | None = None
-    """Attribute -> difference. The item screen shows a table at the end of the failing turn, or of the last turn if no
-    turn failed."""
+    """Name of an environment attribute -> its difference. The item screen shows a table at the end of the failing turn,
+    or of the last turn if no turn failed."""
     golden_reply: str | None = None
     """Golden reply or its required content, if the benchmark judges a reply. The item screen shows it in blind review
     too."""

@@ -85,8 +85,8 @@ def compute_column_widths(
 
 
 def align_row(texts: Sequence[str], sizes: Sequence[int], right: Container[int] = ()) -> list[str]:
-    """Shorten or fill the sanitized texts of a row to the column widths. All texts but the first begin with the column
-    gap. `right` contains the indices of columns that are aligned to the right, such as numbers."""
+    """Shorten the sanitized texts of a row to the column widths or fill them with spaces. All texts but the first begin
+    with the column gap. `right` contains the indices of columns that are aligned to the right, such as numbers."""
     cells = enumerate(zip(texts, sizes, strict=True))
     return [" " * (COLUMN_GAP * (at > 0)) + pad(text, size, right=at in right) for at, (text, size) in cells]
 

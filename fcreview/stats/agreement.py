@@ -268,7 +268,7 @@ def compute_agreement(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
     """Compute the coefficients of all groups. In each group, the coefficients of all annotators come first, followed by
-    those of each pair."""
+    the coefficients of each pair."""
     for group in build_rating_groups(ratings, scopes, given):
         yield from compute_coefficients(group)
 
@@ -292,7 +292,7 @@ class _CoefficientRequest:
 
 
 def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all annotators of a group, then those of each pair of annotators."""
+    """Compute the coefficients of all annotators of a group, then the coefficients of each pair of annotators."""
     table = build_rating_table(group.criterion, group.ratings)
     requests = [*_request_for_all(table), *_request_for_pairs(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)

@@ -164,8 +164,8 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
     """Return the ratings without "unsure". If an annotator passes a target and records a fault, also add every rating
-    on this criterion under the name `<criterion>+fault`, with a value such as `pass:golden`. On that name, two
-    annotators who pass a target with different faults disagree."""
+    on this criterion under the name `<criterion>+fault`, with a value such as `pass:golden`. Passes with different
+    faults then count as disagreement."""
     labels = [rating for rating in ratings if decides(rating.value)]
     with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
     return labels + [

@@ -179,7 +179,7 @@ NO_PAIRS_MESSAGE = "nothing to compare: no item has both an automatic and a huma
 
 
 def describe_selection(pairs: Iterable[VerdictPair]) -> list[str]:
-    """Return a line with the number of reviewed items and the number of those in a random sample. If none is in a
+    """Return a line with the number of reviewed items and the number of items in a random sample. If no item is in a
     random sample, a second line contains a warning."""
     is_random = {pair.item: pair.is_random for pair in pairs}
     n_random = sum(is_random.values())

@@ -10,7 +10,7 @@ from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
-from tests.exporters.exported import DIALOGUES, NOTE, QUESTIONS, ROWS
+from tests.exporters.export_fixtures import DIALOGUES, NOTE, QUESTIONS, ROWS
 from tests.scores.conftest import open_runs
 from tests.store.factory import Imported
 
@@ -19,7 +19,7 @@ __all__ = ["open_runs"]
 
 @pytest.fixture
 def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
-    """One run of four items; two annotators spoke of three of them."""
+    """A store with one run of four items, of which two annotators reviewed three."""
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
     with Store.open(workspace, "alice") as opened:
         alice, bob = (Reviewer(opened, Journal(workspace, name)) for name in ("alice", "bob"))
@@ -33,7 +33,7 @@ def store(tmp_path: Path, imported: Imported) -> Iterator[Store]:
 
 @pytest.fixture
 def two_runs(tmp_path: Path, imported: Imported) -> Iterator[Store]:
-    """The same items by two models, with a note on one of them."""
+    """A store with the same items of two models, and a note on one item."""
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS, "birch-3b": ROWS})
     with Store.open(workspace, "alice") as opened:
         Reviewer(opened, Journal(workspace, "alice")).review(
@@ -44,6 +44,6 @@ def two_runs(tmp_path: Path, imported: Imported) -> Iterator[Store]:
 
 @pytest.fixture
 def formats(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The formats of these tests, registered as ours are."""
+    """Register the test formats."""
     for each in (DIALOGUES, QUESTIONS):
         monkeypatch.setitem(EXPORTERS, each.name, each)

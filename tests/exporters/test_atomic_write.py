@@ -1,4 +1,4 @@
-"""An export is there whole or not at all, and nothing that was there is lost or mixed with it."""
+"""An export is written completely or not at all, and existing files are not lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fcreview.exporters.export import export as export_items
 from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from tests.exporters.exported import rows_of
+from tests.exporters.export_fixtures import read_labels
 
 KILLED = """
 import os, signal, sys
@@ -51,7 +51,7 @@ def export(store: Store, name: str, out: str | Path, view: View | None = None) -
     return export_items(store, name, out, view, ExportOutput(force=True))
 
 
-def half_a_file(problem: BaseException) -> Callable[[ExportSource, Sink], None]:
+def fail_in_file(problem: BaseException) -> Callable[[ExportSource, Sink], None]:
     def write(source: ExportSource, out: Sink) -> None:
         out.write(b"half")
         raise problem
@@ -59,7 +59,7 @@ def half_a_file(problem: BaseException) -> Callable[[ExportSource, Sink], None]:
     return write
 
 
-def half_a_folder(problem: BaseException) -> Callable[[ExportSource, Path], None]:
+def fail_in_folder(problem: BaseException) -> Callable[[ExportSource, Path], None]:
     def write(source: ExportSource, folder: Path) -> None:
         (folder / "inner").mkdir()
         (folder / "inner" / "file").write_text("half")
@@ -68,11 +68,11 @@ def half_a_folder(problem: BaseException) -> Callable[[ExportSource, Path], None
     return write
 
 
-def names(folder: Path) -> list[str]:
+def list_names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_failed_export_leaves_what_was_there(store: Store, tmp_path: Path) -> None:
+def test_failed_export_keeps_the_existing_file(store: Store, tmp_path: Path) -> None:
     out = tmp_path / "labels.csv"
     out.write_text("precious")
     for format_, where, error in (("xlsx", "", ExportError), ("csv", "official:perhaps", FilterError)):
@@ -82,15 +82,15 @@ def test_a_failed_export_leaves_what_was_there(store: Store, tmp_path: Path) -> 
     with pytest.raises(Exception, match="fault"):
         export(store, "csv", out)
     assert out.read_text() == "precious"
-    assert names(tmp_path) == ["labels.csv", "runs"]
+    assert list_names(tmp_path) == ["labels.csv", "runs"]
 
 
 @pytest.mark.parametrize("problem", [KeyboardInterrupt(), RuntimeError("bad"), OSError(28, "No space left on device")])
-def test_an_export_that_breaks_off_leaves_what_was_there(
+def test_interrupted_export_keeps_existing_files(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException
 ) -> None:
-    monkeypatch.setitem(EXPORTERS, "file", FileFormat("file", "", "text", lambda: half_a_file(problem)))
-    monkeypatch.setitem(EXPORTERS, "folder", FolderFormat("folder", "", lambda: half_a_folder(problem)))
+    monkeypatch.setitem(EXPORTERS, "file", FileFormat("file", "", "text", lambda: fail_in_file(problem)))
+    monkeypatch.setitem(EXPORTERS, "folder", FolderFormat("folder", "", lambda: fail_in_folder(problem)))
     (tmp_path / "old.txt").write_text("precious")
     (tmp_path / "empty").mkdir()
     expected = ExportError if isinstance(problem, OSError) else type(problem)
@@ -98,15 +98,15 @@ def test_an_export_that_breaks_off_leaves_what_was_there(
         with pytest.raises(expected):
             export(store, name, tmp_path / out)
     assert (tmp_path / "old.txt").read_text() == "precious"
-    assert names(tmp_path) == ["empty", "old.txt", "runs"]
-    assert names(tmp_path / "empty") == []
+    assert list_names(tmp_path) == ["empty", "old.txt", "runs"]
+    assert list_names(tmp_path / "empty") == []
 
 
 @pytest.mark.sweep
 @pytest.mark.process
 @pytest.mark.usefixtures("formats")
 @pytest.mark.parametrize("name", ["file", "folder"])
-def test_a_killed_export_leaves_what_was_there(store: Store, tmp_path: Path, name: str) -> None:
+def test_killed_export_keeps_existing_files(store: Store, tmp_path: Path, name: str) -> None:
     out = tmp_path / "out"
     if name == "file":
         out.write_text("precious")
@@ -116,11 +116,11 @@ def test_a_killed_export_leaves_what_was_there(store: Store, tmp_path: Path, nam
     left = [path for path in tmp_path.iterdir() if path.name not in ("out", "runs")]
     assert all(path.name.startswith(".out.") for path in left)
     export(store, "csv" if name == "file" else "dialogues", out)
-    assert names(tmp_path) == ["out", "runs"], "the next export takes away what is left"
+    assert list_names(tmp_path) == ["out", "runs"], "the next export deletes temporary files"
 
 
-def test_only_what_is_left_of_our_own_is_taken_away(store: Store, tmp_path: Path) -> None:
-    """Not what a living process writes, nor what another machine or program left."""
+def test_only_own_abandoned_temporary_files_are_deleted(store: Store, tmp_path: Path) -> None:
+    """Files of running processes, other machines and other programs are kept."""
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     host = placing._temporary_prefix(Path("out"), "").split(".")[3]
@@ -133,11 +133,11 @@ def test_only_what_is_left_of_our_own_is_taken_away(store: Store, tmp_path: Path
         (tmp_path / name).write_text("half")
     (tmp_path / f".out.fcreview.{host}.{gone.pid}.b.part").symlink_to(tmp_path / ".out.swp")
     export(store, "csv", tmp_path / "out")
-    assert names(tmp_path) == sorted([*kept, "out", "runs"])
+    assert list_names(tmp_path) == sorted([*kept, "out", "runs"])
 
 
 @pytest.mark.usefixtures("formats")
-def test_a_folder_takes_the_place_of_nothing_but_an_empty_folder(store: Store, tmp_path: Path) -> None:
+def test_folder_export_replaces_only_an_empty_folder(store: Store, tmp_path: Path) -> None:
     full = tmp_path / "full"
     full.mkdir()
     (full / "precious").write_text("precious")
@@ -145,24 +145,24 @@ def test_a_folder_takes_the_place_of_nothing_but_an_empty_folder(store: Store, t
         export(store, "dialogues", full)
     with pytest.raises(ExportError, match="writes a folder"):
         export(store, "dialogues", full / "precious")
-    assert names(full) == ["precious"]
+    assert list_names(full) == ["precious"]
     assert (full / "precious").read_text() == "precious"
     empty, link = tmp_path / "empty", tmp_path / "link"
     empty.mkdir(mode=0o750)
     link.symlink_to(empty)
     export(store, "dialogues", link)
     assert link.is_symlink()
-    assert names(empty) == ["maple-8b"]
+    assert list_names(empty) == ["maple-8b"]
     assert stat.S_IMODE(empty.stat().st_mode) == 0o750
     with pytest.raises(ExportError, match="not empty"):
         export(store, "dialogues", empty)
     export(store, "dialogues", tmp_path / "fresh")
     assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == stat.S_IMODE((tmp_path / "runs").stat().st_mode)
-    assert names(tmp_path) == ["empty", "fresh", "full", "link", "runs"]
+    assert list_names(tmp_path) == ["empty", "fresh", "full", "link", "runs"]
 
 
 @pytest.mark.usefixtures("formats")
-def test_what_somebody_puts_there_meanwhile_stays(
+def test_folder_created_during_the_export_is_kept(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
@@ -174,24 +174,24 @@ def test_what_somebody_puts_there_meanwhile_stays(
     monkeypatch.setitem(EXPORTERS, "slow", FolderFormat("slow", "", lambda: write))
     with pytest.raises(ExportError):
         export(store, "slow", out)
-    assert names(out) == ["precious"]
-    assert names(tmp_path) == ["out", "runs"]
+    assert list_names(out) == ["precious"]
+    assert list_names(tmp_path) == ["out", "runs"]
 
 
-def test_a_place_that_cannot_be_written_is_an_export_error(store: Store, tmp_path: Path) -> None:
+def test_unwritable_path_is_an_export_error(store: Store, tmp_path: Path) -> None:
     for out in (tmp_path / "no" / "such" / "folder.csv", tmp_path):
         with pytest.raises(ExportError):
             export(store, "csv", out)
 
 
-def test_an_unknown_format_is_wrong_usage_wherever_it_should_go(store: Store, tmp_path: Path) -> None:
+def test_unknown_format_is_a_usage_error(store: Store, tmp_path: Path) -> None:
     for out in ("-", tmp_path / "labels"):
-        with pytest.raises(ExportError, match="csv, golden-patch, hf, inspect, jsonl") as told:
+        with pytest.raises(ExportError, match="csv, golden-patch, hf, inspect, jsonl") as error:
             export(store, "xlsx", out)
-        assert told.value.exit_code == EXIT_USAGE_ERROR
+        assert error.value.exit_code == EXIT_USAGE_ERROR
 
 
-def test_the_file_gets_ordinary_rights_and_links_are_followed(store: Store, tmp_path: Path) -> None:
+def test_permissions_are_kept_and_links_followed(store: Store, tmp_path: Path) -> None:
     target, link = tmp_path / "real.jsonl", tmp_path / "link.jsonl"
     target.write_text("old")
     target.chmod(0o640)
@@ -199,11 +199,11 @@ def test_the_file_gets_ordinary_rights_and_links_are_followed(store: Store, tmp_
     export(store, "jsonl", link)
     assert link.is_symlink()
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
-    assert len(rows_of("jsonl", target)) == 5
+    assert len(read_labels("jsonl", target)) == 5
 
 
 @pytest.mark.process
-def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
+def test_export_to_a_pipe(store: Store, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
@@ -212,7 +212,7 @@ def test_a_pipe_is_written_as_it_is(store: Store, tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_a_link_that_leads_to_itself_is_replaced(tmp_path: Path) -> None:
+def test_link_to_itself_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").symlink_to("out")
     with new_file(tmp_path / "out", OverwriteRules()) as file:
         file.write(b"whole")

@@ -1,4 +1,4 @@
-"""A format is one function and one line in the registry; what it is given is enough for files and folders."""
+"""A new format needs one function and one registry line, for files and for folders."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from fcreview.exporters.export import export
 from fcreview.store.database import StoreError
 from fcreview.store.rows import View
 from fcreview.store.store import Store
-from tests.exporters.exported import NOTE, ROWS
+from tests.exporters.export_fixtures import NOTE, ROWS
 
 
-def dialogues(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The lines of each run's file."""
+def read_dialogues(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Return the lines of the file of each run."""
     files = sorted(folder.rglob("*.jsonl"))
     return {file.parent.name: [json.loads(line) for line in file.read_text().splitlines()] for file in files}
 
 
 @pytest.mark.usefixtures("formats")
-def test_a_folder_is_made_of_runs_and_items(two_runs: Store, tmp_path: Path) -> None:
+def test_folder_format_gets_runs_and_items(two_runs: Store, tmp_path: Path) -> None:
     out = tmp_path / "dialogues"
     assert export(two_runs, "dialogues", out) == {"item": 8}
-    written = dialogues(out)
+    written = read_dialogues(out)
     assert {name: [line["id"] for line in lines] for name, lines in written.items()} == {
         "maple-8b": [row["id"] for row in ROWS], "birch-3b": [row["id"] for row in ROWS],
     }  # fmt: skip
@@ -44,16 +44,16 @@ def test_a_folder_is_made_of_runs_and_items(two_runs: Store, tmp_path: Path) -> 
         "functions": ["get_weather"],
         "golden": ["get_weather"],
         "predicted": [{"city": "Hangzhou, CN"}],
-        "said": {"official": False, "rule": False},
+        "verdicts": {"official": False, "rule": False},
         "notes": [NOTE],
     }
 
 
 @pytest.mark.usefixtures("formats")
-def test_runs_and_items_are_those_of_the_view(two_runs: Store, tmp_path: Path) -> None:
+def test_format_gets_runs_and_items_of_the_view(two_runs: Store, tmp_path: Path) -> None:
     (run,) = (row.run for row in two_runs.fetch_runs() if row.info.model == "birch-3b")
     assert export(two_runs, "dialogues", tmp_path / "one", View("official:fail", runs=(run,))) == {"item": 2}
-    assert {name: [line["id"] for line in lines] for name, lines in dialogues(tmp_path / "one").items()} == {
+    assert {name: [line["id"] for line in lines] for name, lines in read_dialogues(tmp_path / "one").items()} == {
         "birch-3b": ["-1", "@bad"]
     }
     assert [path.name for path in (tmp_path / "one").iterdir()] == ["birch-3b"]
@@ -62,7 +62,7 @@ def test_runs_and_items_are_those_of_the_view(two_runs: Store, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("formats")
-def test_a_file_may_be_made_of_items_and_labels(store: Store, tmp_path: Path) -> None:
+def test_file_format_gets_items_and_labels(store: Store, tmp_path: Path) -> None:
     assert export(store, "questions", tmp_path / "questions") == {"item": 4, "label": 5}
     header, *questions, labels = (tmp_path / "questions").read_bytes().splitlines()
     assert header == b"\x00\x1b[2J"
@@ -71,18 +71,18 @@ def test_a_file_may_be_made_of_items_and_labels(store: Store, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("formats")
-def test_standard_output_takes_files_and_no_folders(
+def test_standard_output_accepts_only_file_formats(
     store: Store, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    with pytest.raises(ExportError, match="writes a folder") as told:
+    with pytest.raises(ExportError, match="writes a folder") as error:
         export(store, "dialogues", "-")
-    assert told.value.exit_code == EXIT_USAGE_ERROR
+    assert error.value.exit_code == EXIT_USAGE_ERROR
     assert export(store, "questions", "-") == {"item": 4, "label": 5}
     assert capfdbinary.readouterr().out.endswith(b"city 3?\n5\n")
 
 
 @pytest.mark.sweep
-def test_lists_are_the_whole_item_whatever_their_length(two_runs: Store) -> None:
+def test_long_lists_are_not_truncated(two_runs: Store) -> None:
     for view in (View(queue="dataset"), View("id:ok*", "dataset")):
         rows = two_runs.fetch_page(view, 0, 100)
         for size in (1, 3, 100):
@@ -91,20 +91,20 @@ def test_lists_are_the_whole_item_whatever_their_length(two_runs: Store) -> None
             assert [detail for chunk in chunks for detail in chunk] == [two_runs.read_detail(row.item) for row in rows]
 
 
-def test_nothing_is_handed_out_in_blind_mode(store: Store) -> None:
+def test_blind_store_exports_nothing(store: Store) -> None:
     with Store.open(store.workspace, "alice", blind=True) as blind, pytest.raises(StoreError, match="blind"):
         blind.iter_details(View())
 
 
 @pytest.mark.process
-def test_help_names_every_format_without_loading_one() -> None:
+def test_help_lists_formats_without_loading_them() -> None:
     text = (
         "import sys, fcreview.cli.commands.export as command\n"
         "print(command.FORMAT_HELP)\n"
         "print(sorted(name for name in sys.modules if name.startswith('fcreview.exporters.') or name == 'duckdb'))\n"
     )
-    told = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60).stdout
+    output = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True, timeout=60).stdout
     for each in FORMATS:
-        assert f"{each.name} " in told
-        assert each.help in told
-    assert "['fcreview.exporters.base']" in told
+        assert f"{each.name} " in output
+        assert each.help in output
+    assert "['fcreview.exporters.base']" in output

@@ -1,4 +1,4 @@
-"""Inspect logs with reviews as score edits: equal without reviews, and with reviews equal to the corrected figures."""
+"""Exported Inspect logs have reviews as score edits, and results that equal the corrected metrics."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ REVIEWS = [
     ("light_1", "fail", "bob"),
     ("heat_2", "pass", "bob"),
 ]
-"""The second one confirms the official verdict."""
+"""Reviews of the log. The second one confirms the official verdict."""
 TURN = ("light_1#2", "turn:1")
 """Reviewed as fail by alice, so that the item fails."""
 N_EDITS = len(REVIEWS) + 2
-"""Edits of scores in the log: also the one by the review of a turn, and one of the model-graded score."""
+"""Number of score edits in the log, including those for the review of a turn and for the model-graded score."""
 
 
 @pytest.fixture(scope="module", params=["json", "eval"])
 def log(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample log as it is, and as an archive; without dana's edit."""
+    """The sample log as JSON and as an archive, without dana's edit."""
     (source,) = (samples / "inspect").glob("*.json")
     content = json.loads(source.read_text())
     for sample in content["samples"]:
@@ -61,8 +61,8 @@ def log(request: pytest.FixtureRequest, samples: Path, tmp_path_factory: pytest.
 
 
 @pytest.fixture(scope="module")
-def exported(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
-    """(original, copy without reviews, copy with reviews)."""
+def exported_logs(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """Return paths of the original, a copy without reviews and a copy with reviews."""
     place = tmp_path_factory.mktemp("export")
     original = Path(shutil.copy(log, place / log.name))
 
@@ -83,19 +83,19 @@ def exported(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return original, before, after
 
 
-def samples_of(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
+def read_samples(path: Path) -> dict[tuple[str, int], dict[str, Any]]:
     with open_log(path) as log:
         return {(s.value["id"], s.value["epoch"]): s.value for s in log.read_samples() if isinstance(s, LogSample)}
 
 
-def test_a_log_without_reviews_is_copied_byte_for_byte(exported: tuple[Path, Path, Path], log: Path) -> None:
-    original, before, _ = exported
+def test_log_without_reviews_is_copied_byte_for_byte(exported_logs: tuple[Path, Path, Path], log: Path) -> None:
+    original, before, _ = exported_logs
     assert original.read_bytes() == before.read_bytes() == log.read_bytes()
 
 
-def test_every_reviewed_item_has_one_edit_with_author_reason_and_events(exported: tuple[Path, Path, Path]) -> None:
-    original, _, after = exported
-    unchanged, edited = samples_of(original), samples_of(after)
+def test_each_reviewed_item_has_one_edit(exported_logs: tuple[Path, Path, Path]) -> None:
+    original, _, after = exported_logs
+    unchanged, edited = read_samples(original), read_samples(after)
     expected = {("light_2", 1): "C", ("heat_2", 2): "I", ("light_1", 1): "I", ("heat_2", 1): "C", ("light_1", 2): "I"}
     for key, sample in edited.items():
         score = sample["scores"]["device_state"]
@@ -116,10 +116,10 @@ def test_every_reviewed_item_has_one_edit_with_author_reason_and_events(exported
             assert judged == unchanged[key]["scores"]["model_graded_qa"]
 
 
-def test_the_verdict_on_a_part_is_a_score_of_its_own(exported: tuple[Path, Path, Path]) -> None:
+def test_verdict_on_a_part_has_its_own_score(exported_logs: tuple[Path, Path, Path]) -> None:
     added = {
         (key, name): score["history"]
-        for key, sample in samples_of(exported[2]).items()
+        for key, sample in read_samples(exported_logs[2]).items()
         for name, score in sample["scores"].items()
         if name.startswith("fcreview")
     }
@@ -128,9 +128,9 @@ def test_the_verdict_on_a_part_is_a_score_of_its_own(exported: tuple[Path, Path,
     assert entry["value"] is False and entry["provenance"]["author"] == "alice"
 
 
-def test_a_copy_is_not_edited_twice_by_the_same_reviews(exported: tuple[Path, Path, Path], tmp_path: Path) -> None:
-    """The workspace of the original is used for the copy, which has the same items."""
-    original, _, after = exported
+def test_export_of_a_copy_adds_no_edits(exported_logs: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """The copy has the same items, so it can use the workspace of the original."""
+    original, _, after = exported_logs
     (tmp_path / "copy").mkdir()
     shutil.copytree(original.parent / ".fcreview" / "reviews", tmp_path / "copy" / ".fcreview" / "reviews")
     copy = Path(shutil.copy(after, tmp_path / "copy"))
@@ -139,11 +139,11 @@ def test_a_copy_is_not_edited_twice_by_the_same_reviews(exported: tuple[Path, Pa
     )
     assert done.code == 0, done.err
     (again,) = (tmp_path / "out").iterdir()
-    assert samples_of(again) == samples_of(copy)
+    assert read_samples(again) == read_samples(copy)
 
 
-def test_the_event_of_an_edit_is_in_the_last_span_of_scorers(exported: tuple[Path, Path, Path]) -> None:
-    after = exported[2]
+def test_edit_event_is_in_the_last_scorer_span(exported_logs: tuple[Path, Path, Path]) -> None:
+    after = exported_logs[2]
     if after.suffix == ".json":
         events = next(s for s in json.loads(after.read_text())["samples"] if s["id"] == "light_2")["events"]
     else:
@@ -155,11 +155,11 @@ def test_the_event_of_an_edit_is_in_the_last_span_of_scorers(exported: tuple[Pat
     assert events[-2]["span_id"] == events[-1]["id"]
 
 
-def test_the_written_values_give_the_corrected_figures(exported: tuple[Path, Path, Path]) -> None:
-    """The expected figures are computed here, from the values of the copy."""
-    original, _, after = exported
+def test_written_values_give_the_corrected_metrics(exported_logs: tuple[Path, Path, Path]) -> None:
+    """The expected metrics are computed here from the values of the copy."""
+    original, _, after = exported_logs
     values: dict[str, list[float]] = {}
-    for (name, _), sample in samples_of(after).items():
+    for (name, _), sample in read_samples(after).items():
         values.setdefault(name, []).append({"C": 1.0, "I": 0.0}[sample["scores"]["device_state"]["value"]])
     means = [sum(each) / len(each) for each in values.values()]
     rows = map(json.loads, (original.parent / "report.jsonl").read_text().splitlines())
@@ -172,8 +172,8 @@ def test_the_written_values_give_the_corrected_figures(exported: tuple[Path, Pat
                 assert metric["value"] == pytest.approx(corrected[table, key], abs=1e-12), (table, key)
 
 
-def test_the_copy_is_imported_with_the_edits_as_reviews_in_the_file(exported: tuple[Path, Path, Path]) -> None:
-    original, _, after = exported
+def test_import_of_the_copy_reads_edits_as_recorded_reviews(exported_logs: tuple[Path, Path, Path]) -> None:
+    original, _, after = exported_logs
     items = {}
     for path in (original, after):
         (plan,) = discover([path]).plans
@@ -188,15 +188,15 @@ def test_the_copy_is_imported_with_the_edits_as_reviews_in_the_file(exported: tu
     }
 
 
-def test_the_check_needs_the_package(exported: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_requires_inspect_ai(exported_logs: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
     with pytest.raises(ExportError, match=r"fcreview\[inspect\]"):
-        check_copies(exported[2].parent)
+        check_copies(exported_logs[2].parent)
 
 
-def test_inspect_ai_accepts_the_copy_and_computes_the_same_results(exported: tuple[Path, Path, Path]) -> None:
-    """Runs only where `inspect_ai` is installed: `make packages`."""
+def test_inspect_ai_computes_the_same_results(exported_logs: tuple[Path, Path, Path]) -> None:
+    """Runs only if `inspect_ai` is installed, as in `make packages`."""
     library = pytest.importorskip("inspect_ai.log", reason="the package inspect_ai is not installed")
-    log = library.read_eval_log(str(exported[2]))
+    log = library.read_eval_log(str(exported_logs[2]))
     assert sum(len(score.history) == 2 for sample in log.samples for score in sample.scores.values()) == N_EDITS
-    assert check_copies(exported[2].parent) == 1
+    assert check_copies(exported_logs[2].parent) == 1

@@ -1,4 +1,4 @@
-"""Published Inspect logs: without reviews a copy is equal, and with reviews its results are the corrected figures."""
+"""Copies of published Inspect logs are equal without reviews, and have corrected results with reviews."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.exporters.export import export
 from fcreview.exporters.inspect_log import check_copies
 from fcreview.importers.inspect.log import LogSample, open_log
 from fcreview.model.review import ITEM_CORRECT
-from tests.exporters.rewriting import Lent
+from tests.exporters.rewriting import ExportServices
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, Values
 
 pytestmark = pytest.mark.bench
@@ -23,9 +23,9 @@ OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
 FOLDERS = ("inspect", pytest.param("inspect_bfcl", marks=pytest.mark.sweep))
 
 
-def exported(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]:
-    """Run -> its copy."""
-    export(runs.store, "inspect", out, benchmarks=Lent([place]).benchmarks())
+def export_copies(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]:
+    """Export all runs and return the path of the copy of each run."""
+    export(runs.store, "inspect", out, benchmarks=ExportServices([place]).benchmarks())
     copies = {}
     for row in runs.store.fetch_runs():
         path = Path(row.info.path)
@@ -35,8 +35,8 @@ def exported(runs: ReviewedRuns, place: Path, out: Path) -> dict[int, Path]:
     return copies
 
 
-def some_reviews(runs: ReviewedRuns, seed: int) -> Iterator[ItemVerdict]:
-    """A third of the verdicts is overridden and a third confirmed. Some calls are reviewed where no item is."""
+def make_random_reviews(runs: ReviewedRuns, seed: int) -> Iterator[ItemVerdict]:
+    """Override a third of the verdicts and confirm a third. Some items have only a review of a call."""
     draw = random.Random(seed)
     n_predicted = dict(runs.store.run_sql("SELECT item, n_predicted FROM items")[1])
     for one in runs.automatic_verdicts():
@@ -49,8 +49,8 @@ def some_reviews(runs: ReviewedRuns, seed: int) -> Iterator[ItemVerdict]:
             yield ItemVerdict(one.item, "turn:1/call:1", "correct", draw.random() < 0.5)
 
 
-def results_of(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each entry of the results with the name of its table in the report."""
+def read_results(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each result with the name of its table in the report."""
     with open_log(path) as log:
         entries = (log.header.get("results") or {}).get("scores") or []
     for entry in entries:
@@ -63,7 +63,7 @@ def check_results(path: Path, run: int, corrected: Values) -> int:
     n_equal = 0
     by_name = {(table, name): value for (number, source, (table, _, name)), value in corrected.items()
                if (number, source) == (run, "corrected")}  # fmt: skip
-    for table, entry in results_of(path):
+    for table, entry in read_results(path):
         for key, metric in entry["metrics"].items():
             value, expected = metric["value"], by_name[table, key]
             if expected is None:
@@ -78,7 +78,7 @@ def check_means(path: Path) -> None:
     """Compare each plain accuracy with the mean of the values in the copy."""
     with open_log(path) as log:
         samples = [s.value for s in log.read_samples() if isinstance(s, LogSample)]
-    for _, entry in results_of(path):
+    for _, entry in read_results(path):
         plain = {key: each for key, each in entry["metrics"].items() if each.get("name", key) == "accuracy"}
         if entry["name"] != entry["scorer"] or entry.get("reducer") not in (None, "mean") or not plain:
             continue
@@ -97,25 +97,25 @@ NUMBERS: dict[Any, float] = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_results_of_the_copies_equal_the_corrected_figures(
+def test_results_of_copies_equal_corrected_metrics(
     bench: Path, open_runs: OpenRuns, tmp_path: Path, folder: str
 ) -> None:
     runs = open_runs([bench / folder])
     runs.store.reviews.rebuild([])
     originals = {row.run: Path(row.info.path) for row in runs.store.fetch_runs()}
-    copies = exported(runs, bench / folder, tmp_path / "without")
+    copies = export_copies(runs, bench / folder, tmp_path / "without")
     assert copies.keys() == originals.keys()
     for run, copy in copies.items():
         assert copy.read_bytes() == originals[run].read_bytes()
-    events = runs.make_events(some_reviews(runs, 0))
+    events = runs.make_events(make_random_reviews(runs, 0))
     for event in events:
         event.time = "2026-01-01T00:00:00Z"
     corrected = runs.compute_metrics(*events)
-    copies = exported(runs, bench / folder, tmp_path / "with")
+    copies = export_copies(runs, bench / folder, tmp_path / "with")
     assert {originals[run].name for run in originals.keys() - copies.keys()} <= {"bfcl_A_killed.eval"}
     n_equal = 0
     for run, copy in copies.items():
-        is_edited = "edited" in originals[run].name  # the corrected column does not contain the edits in a log
+        is_edited = "edited" in originals[run].name  # The corrected column does not include the edits in a log.
         n_equal += 0 if is_edited else check_results(copy, run, corrected)
         check_means(copy)
     if find_spec("inspect_ai") is not None:  # `make packages`

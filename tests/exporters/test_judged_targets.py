@@ -1,4 +1,4 @@
-"""Every target that anything judged is a label, reviewed or not, on the sample runs of all benchmarks."""
+"""Every target with a verdict is a label, reviewed or not, in the sample runs of all benchmarks."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import find_workspace
-from tests.exporters.exported import rows_of
+from tests.exporters.export_fixtures import read_labels
 
 Question = tuple[int, str, str]
 
 
 @pytest.fixture(scope="module")
 def store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """All sample runs; an annotator passed the first item of each, with a note that a spreadsheet would obey."""
+    """All sample runs. The first item of each has a passing review whose note is a spreadsheet formula."""
     place = shutil.copytree(samples, tmp_path_factory.mktemp("samples") / "runs")
     workspace = find_workspace(place)
     import_runs(workspace, discover([place]).plans, read_items)
@@ -40,13 +40,13 @@ def store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield opened
 
 
-def labels_of(store: Store, benchmark: str, choice: LabelSelection | None = None) -> list[dict[str, Any]]:
+def read_selected_labels(store: Store, benchmark: str, choice: LabelSelection | None = None) -> list[dict[str, Any]]:
     view = View(f"benchmark:{benchmark}", "dataset")
     return [label for chunk in store.iter_labels(view, choice or LabelSelection()) for label in chunk]
 
 
 @pytest.mark.parametrize("benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"])
-def test_every_judged_target_is_a_row_with_every_automatic_verdict(store: Store, benchmark: str) -> None:
+def test_each_judged_target_has_a_row_with_all_automatic_verdicts(store: Store, benchmark: str) -> None:
     columns = (
         'i.id, i.category, i.model, i.language, v.target, v.criterion, v.source, v.value::VARCHAR, v."by", v.rationale'
     )
@@ -54,20 +54,20 @@ def test_every_judged_target_is_a_row_with_every_automatic_verdict(store: Store,
         f"SELECT {columns} FROM verdicts v JOIN items i USING (item) WHERE i.benchmark = '{benchmark}' ORDER BY ALL"
     )[1]
     items = store.run_sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][0][0]
-    labels = labels_of(store, benchmark)
+    labels = read_selected_labels(store, benchmark)
     rows = [(label["run"], label["category"], label["id"], label["target"], label["criterion"]) for label in labels]
     assert len(set(rows)) == len(rows)
     assert sum(row[-2:] == ("item", "correct") for row in rows) == items
-    told = [
+    exported = [
         (label["id"], label["category"], label["model"], label["language"], label["target"], label["criterion"],
-         said["source"], _text(said["value"]), said["by"], said["rationale"])
-        for label in labels for said in label["automatic"]
+         verdict["source"], _text(verdict["value"]), verdict["by"], verdict["rationale"])
+        for label in labels for verdict in label["automatic"]
     ]  # fmt: skip
     assert judged
-    assert not [row for row in judged if row not in told]
+    assert not [row for row in judged if row not in exported]
     for label in labels:
         for source in ("official", "rule", "judge"):
-            values = [said["value"] for said in label["automatic"] if said["source"] == source]
+            values = [verdict["value"] for verdict in label["automatic"] if verdict["source"] == source]
             assert label[source] in (values or [None])
 
 
@@ -75,7 +75,7 @@ def _text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
+def test_view_and_export_have_the_same_rows(store: Store) -> None:
     columns, rows = store.run_sql("SELECT * EXCLUDE (item) FROM labels")
     labels = [label for chunk in store.iter_labels(View(queue="dataset")) for label in chunk]
     plain = [name for name in columns if name not in ("official", "rule", "judge", "human", "effective", "automatic")]
@@ -85,7 +85,7 @@ def test_the_view_and_the_export_are_the_same_rows(store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_text_and_values_of_a_label_are_the_same(store: Store, content: bool) -> None:
+def test_text_and_values_of_a_label_are_equal(store: Store, content: bool) -> None:
     view, choice = View(queue="dataset"), LabelSelection(with_content=content)
     labels = [label for chunk in store.iter_labels(view, choice) for label in chunk]
     assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
@@ -94,18 +94,18 @@ def test_text_and_values_of_a_label_are_the_same(store: Store, content: bool) ->
     assert any(b'"annotator":"+alice"' in line for line in lines)
 
 
-def test_only_some_labels(store: Store) -> None:
-    every = labels_of(store, "hammerbench")
-    reviewed = labels_of(store, "hammerbench", LabelSelection("reviewed"))
+def test_label_selection(store: Store) -> None:
+    every = read_selected_labels(store, "hammerbench")
+    reviewed = read_selected_labels(store, "hammerbench", LabelSelection("reviewed"))
     assert reviewed == [label for label in every if label["annotators"]]
     assert reviewed
-    assert not labels_of(store, "hammerbench", LabelSelection("adjudicated"))
+    assert not read_selected_labels(store, "hammerbench", LabelSelection("adjudicated"))
 
 
 @pytest.mark.parametrize("content", [False, True])
-def test_no_cell_of_a_table_is_a_formula(store: Store, tmp_path: Path, content: bool) -> None:
+def test_no_cell_is_a_formula(store: Store, tmp_path: Path, content: bool) -> None:
     export(store, "csv", tmp_path / "labels.csv", View(queue="dataset"), selection=LabelSelection(with_content=content))
-    rows = rows_of("csv", tmp_path / "labels.csv")
+    rows = read_labels("csv", tmp_path / "labels.csv")
     assert len(rows) == sum(map(len, store.iter_labels(View())))
     assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
     assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]

@@ -1,4 +1,4 @@
-"""Labels whose content is large, as Parquet: with the memory that they need, up to what one statement may take."""
+"""Large labels are written as Parquet up to the memory limit of one statement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fcreview.store.labels.fields import JSON
 
 
 @pytest.mark.slow
-def test_rows_of_megabytes_are_written(tmp_path: Path) -> None:
+def test_large_rows_are_written(tmp_path: Path) -> None:
     row = json.dumps({"item": "a", "calls": [{"name": "f", "arguments": {"x": "y" * 4_000_000}}]})
     shapes = {"item": "VARCHAR", "calls": [{"name": "VARCHAR", "arguments": JSON}]}
     read.write_parquet(tmp_path / "labels", shapes, [[row] * 12] * 2)
@@ -24,7 +24,7 @@ def test_rows_of_megabytes_are_written(tmp_path: Path) -> None:
     assert count == (24 * 4_000_008,)
 
 
-def test_what_is_too_large_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fcreview.store.database.MAX_MEMORY_LIMIT", "16MB")
     monkeypatch.setattr(read, "PARQUET_MEMORY_LIMIT", "16MB")
     row = json.dumps({"item": "a" * 4_000_000})

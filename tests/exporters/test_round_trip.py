@@ -1,4 +1,4 @@
-"""Labels leave and come back unchanged: what three annotators and an adjudicator said, in every format that is read."""
+"""Exported labels of several annotators are imported unchanged in every readable format."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
-from tests.exporters.exported import ROWS
+from tests.exporters.export_fixtures import ROWS
 from tests.store.factory import Imported
 
-pytestmark = pytest.mark.slow  # two workspaces each
+pytestmark = pytest.mark.slow  # Each test creates two workspaces.
 
 PEOPLE = ("alice", "bob", "carol", "judy")
 HARD = '=1+1 "two"\n; \u202e東京 \x00 \U0001f600'
@@ -49,43 +49,45 @@ ACTS: list[tuple[str, int, Annotation]] = [
 ]
 
 
-def say(workspace: Workspace, acts: list[tuple[str, int, Annotation]]) -> None:
+def record_reviews(workspace: Workspace, acts: list[tuple[str, int, Annotation]]) -> None:
     with Store.open(workspace, "alice") as store:
-        for who, row, said in acts:
-            Reviewer(store, Journal(workspace, who)).review(store.find_items(ROWS[row]["id"])[0], said)
+        for annotator, row, annotation in acts:
+            Reviewer(store, Journal(workspace, annotator)).review(store.find_items(ROWS[row]["id"])[0], annotation)
 
 
-def exported(workspace: Workspace, out: Path, name: str = "jsonl", policy: Policy = "unanimous") -> Any:
+def export_labels(workspace: Workspace, out: Path, name: str = "jsonl", policy: Policy = "unanimous") -> Any:
     with Store.open(workspace, policy=policy) as store:
         export(store, name, out)
     return [json.loads(line) for line in out.read_text().split("\n") if line] if name == "jsonl" else None
 
 
-def taken_in(workspace: Workspace, name: str, path: Path, who: str) -> LabelImportResult:
+def import_labels(workspace: Workspace, name: str, path: Path, annotator: str) -> LabelImportResult:
     read = getattr(EXPORTERS[name], "read")()  # noqa: B009
-    with Store.open(workspace, who) as store:
-        return import_reviews(store, Journal(workspace, who), ReviewFile(path.name, list(read(path.read_bytes()))))
+    with Store.open(workspace, annotator) as store:
+        return import_reviews(
+            store, Journal(workspace, annotator), ReviewFile(path.name, list(read(path.read_bytes())))
+        )
 
 
-def come_back(imported: Imported, place: Path, name: str, acts: list[tuple[str, int, Annotation]]) -> None:
-    """In a copy of the workspace without reviews, from a file of that format, for each annotator in it."""
+def check_round_trip(imported: Imported, place: Path, name: str, acts: list[tuple[str, int, Annotation]]) -> None:
+    """Export the labels, import them for each annotator into a workspace without reviews, and compare both."""
     here, there = (imported(place / side, {"maple-8b": ROWS}) for side in ("here", "there"))
-    say(here, acts)
-    before = exported(here, place / "before.jsonl")
-    exported(here, place / "labels", name)
-    people = {said["annotator"] for label in before for said in label["opinions"]}
-    for who in sorted(people):
-        assert taken_in(there, name, place / "labels", who).written
-    assert exported(there, place / "after.jsonl") == before
-    for who in sorted(people):
-        assert not taken_in(there, name, place / "labels", who).written
-        assert not taken_in(here, name, place / "labels", who).written
+    record_reviews(here, acts)
+    before = export_labels(here, place / "before.jsonl")
+    export_labels(here, place / "labels", name)
+    people = {opinion["annotator"] for label in before for opinion in label["opinions"]}
+    for annotator in sorted(people):
+        assert import_labels(there, name, place / "labels", annotator).written
+    assert export_labels(there, place / "after.jsonl") == before
+    for annotator in sorted(people):
+        assert not import_labels(there, name, place / "labels", annotator).written
+        assert not import_labels(here, name, place / "labels", annotator).written
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
-def test_labels_come_back_unchanged_and_twice_is_once(imported: Imported, tmp_path: Path, name: str) -> None:
-    come_back(imported, tmp_path, name, ACTS)
+def test_labels_round_trip_and_second_import_adds_nothing(imported: Imported, tmp_path: Path, name: str) -> None:
+    check_round_trip(imported, tmp_path, name, ACTS)
 
 
 VALUES = st.one_of(
@@ -95,7 +97,7 @@ VALUES = st.one_of(
     st.tuples(st.just("dialog_act"), st.lists(st.text())),
 )
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1)
-SAID = st.builds(
+ANNOTATIONS = st.builds(
     lambda value, fault, tags, note, fix, target, act: Annotation(
         act=act, target=target, criterion=value[0], verdict=value[1], fault=fault, tags=tags, note=note, golden_fix=fix
     ),
@@ -111,62 +113,65 @@ SAID = st.builds(
 
 
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(acts=st.lists(st.tuples(st.sampled_from(PEOPLE), st.integers(0, 3), SAID), min_size=1, max_size=8))
+@given(acts=st.lists(st.tuples(st.sampled_from(PEOPLE), st.integers(0, 3), ANNOTATIONS), min_size=1, max_size=8))
 @pytest.mark.parametrize("name", ["jsonl", "labelstudio"])
 @pytest.mark.sweep
-def test_whatever_is_said_comes_back(
+def test_random_reviews_round_trip(
     imported: Imported, tmp_path_factory: pytest.TempPathFactory, name: str, acts: list[tuple[str, int, Annotation]]
 ) -> None:
-    come_back(imported, tmp_path_factory.mktemp("trip"), name, acts)
+    check_round_trip(imported, tmp_path_factory.mktemp("trip"), name, acts)
 
 
-def back(value: Any, shape: DuckDBType) -> Any:
-    """A value of a Parquet file with its JSON read."""
+def parse_json_fields(value: Any, shape: DuckDBType) -> Any:
+    """Return a value of a Parquet file with its JSON text parsed."""
     if value is None:
         return None
     if isinstance(shape, dict):
-        return {name: back(value[name], each) for name, each in shape.items()}
+        return {name: parse_json_fields(value[name], each) for name, each in shape.items()}
     if isinstance(shape, list):
-        return [back(each, shape[0]) for each in value]
+        return [parse_json_fields(each, shape[0]) for each in value]
     return json.loads(value) if shape == JSON else value
 
 
-def of_parquet(path: Path) -> Iterator[dict[str, Any]]:
+def read_parquet_labels(path: Path) -> Iterator[dict[str, Any]]:
     found = duckdb.read_parquet(str(path))
     for row in found.fetchall():
         label = dict(zip(found.columns, row, strict=True))
-        yield {name: back(label[name], each.duckdb_type) for name, each in LABEL_FIELDS.items()}
+        yield {name: parse_json_fields(label[name], each.duckdb_type) for name, each in LABEL_FIELDS.items()}
 
 
 @pytest.mark.sweep
-def test_parquet_and_the_folder_hold_what_json_lines_hold(imported: Imported, tmp_path: Path) -> None:
+def test_parquet_and_folder_equal_jsonl(imported: Imported, tmp_path: Path) -> None:
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
-    say(workspace, ACTS)
-    labels = exported(workspace, tmp_path / "labels.jsonl")
-    assert {said["annotator"] for label in labels for said in label["opinions"]} == set(PEOPLE)
-    exported(workspace, tmp_path / "labels.parquet", "parquet")
-    assert list(of_parquet(tmp_path / "labels.parquet")) == labels
-    exported(workspace, tmp_path / "folder", "hf")
-    assert list(of_parquet(tmp_path / "folder" / "data" / "labels.parquet")) == labels
+    record_reviews(workspace, ACTS)
+    labels = export_labels(workspace, tmp_path / "labels.jsonl")
+    assert {opinion["annotator"] for label in labels for opinion in label["opinions"]} == set(PEOPLE)
+    export_labels(workspace, tmp_path / "labels.parquet", "parquet")
+    assert list(read_parquet_labels(tmp_path / "labels.parquet")) == labels
+    export_labels(workspace, tmp_path / "folder", "hf")
+    assert list(read_parquet_labels(tmp_path / "folder" / "data" / "labels.parquet")) == labels
 
 
-def test_a_label_says_what_each_source_and_each_person_said(imported: Imported, tmp_path: Path) -> None:
+def test_label_has_verdicts_of_all_sources_and_annotators(imported: Imported, tmp_path: Path) -> None:
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
-    say(workspace, ACTS)
-    first = exported(workspace, tmp_path / "labels.jsonl")[0]
+    record_reviews(workspace, ACTS)
+    first = export_labels(workspace, tmp_path / "labels.jsonl")[0]
     assert (first["human"], first["decided_by"], first["policy"]) == (True, "adjudication", "unanimous")
     assert (first["fault"], first["golden_fix"]) == ("checker", {"f": {}})
-    assert [(said["source"], said["value"], said["error_type"]) for said in first["automatic"]] == [
+    assert [(verdict["source"], verdict["value"], verdict["error_type"]) for verdict in first["automatic"]] == [
         ("official", False, "value_error:string"), ("rule", False, None),
     ]  # fmt: skip
-    told = {said["annotator"]: (said["act"], said["value"], said["fault"], said["note"]) for said in first["opinions"]}
-    assert told["alice"] == ("review", True, "golden", HARD)
-    assert told["judy"] == ("adjudicate", True, "checker", "settled")
-    assert all(said["time"].endswith("Z") and said["blind"] is False for said in first["opinions"])
+    reviews = {
+        opinion["annotator"]: (opinion["act"], opinion["value"], opinion["fault"], opinion["note"])
+        for opinion in first["opinions"]
+    }
+    assert reviews["alice"] == ("review", True, "golden", HARD)
+    assert reviews["judy"] == ("adjudicate", True, "checker", "settled")
+    assert all(opinion["time"].endswith("Z") and opinion["blind"] is False for opinion in first["opinions"])
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "settled"),
+    ("verdicts", "agreed"),
     [
         ([True, True, False], True),
         ([False, False, "unsure", True], False),
@@ -175,15 +180,18 @@ def test_a_label_says_what_each_source_and_each_person_said(imported: Imported, 
         ([True, True, False, False], None),
     ],
 )
-def test_the_majority_counts_only_where_it_is_asked_for(
-    imported: Imported, tmp_path: Path, verdicts: list[Any], settled: bool | None
+def test_majority_counts_only_with_majority_policy(
+    imported: Imported, tmp_path: Path, verdicts: list[Any], agreed: bool | None
 ) -> None:
     workspace = imported(tmp_path / "runs", {"maple-8b": ROWS})
-    say(workspace, [(who, 0, Annotation(verdict=value)) for who, value in zip(PEOPLE, verdicts, strict=False)])
-    usual = exported(workspace, tmp_path / "usual")[0]
-    most = exported(workspace, tmp_path / "most", policy="majority")[0]
+    record_reviews(
+        workspace,
+        [(annotator, 0, Annotation(verdict=value)) for annotator, value in zip(PEOPLE, verdicts, strict=False)],
+    )
+    usual = export_labels(workspace, tmp_path / "usual")[0]
+    most = export_labels(workspace, tmp_path / "most", policy="majority")[0]
     whole = len({value for value in verdicts if value != "unsure"}) == 1
-    assert usual["effective"] == (settled if whole else usual["official"])
-    assert most["effective"] == (usual["official"] if settled is None else settled)
+    assert usual["effective"] == (agreed if whole else usual["official"])
+    assert most["effective"] == (usual["official"] if agreed is None else agreed)
     assert most["policy"] == "majority"
-    assert most["decided_by"] == ("unanimous" if whole else "disputed" if settled is None else "majority")
+    assert most["decided_by"] == ("unanimous" if whole else "disputed" if agreed is None else "majority")

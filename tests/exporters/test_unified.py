@@ -1,4 +1,4 @@
-"""Unified diffs: what `git` and `patch` make of them is the new file, whatever bytes it holds."""
+"""Unified diffs that `git` and `patch` apply give the new file, for any bytes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ APPLY = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--binary"]}
 @pytest.mark.parametrize("program", APPLY)
 @examples(0.4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(old=FILES, new=FILES)
-def test_applied_it_gives_the_new_file(tmp_path: Path, program: str, old: bytes, new: bytes) -> None:
-    if not old or not new:  # made or emptied files are of another form, and a dataset's file is neither
+def test_applied_diff_gives_the_new_file(tmp_path: Path, program: str, old: bytes, new: bytes) -> None:
+    if not old or not new:  # Created and emptied files need other headers, and dataset files are neither.
         return
     file = tmp_path / "a dir" / "file.json"
     file.parent.mkdir(exist_ok=True)
@@ -38,7 +38,7 @@ def test_applied_it_gives_the_new_file(tmp_path: Path, program: str, old: bytes,
         assert file.read_bytes() == new
 
 
-def test_lines_that_do_not_change_are_context_only() -> None:
+def test_unchanged_lines_are_context_only() -> None:
     old = b"".join(b"line %d\n" % number for number in range(100))
     new = old.replace(b"line 50\n", b"line fifty\n")
     diff = unified_diff("x.json", old, new).split(b"\n")

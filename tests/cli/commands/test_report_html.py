@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.exporters.report.page_reader import read
+from tests.exporters.report.page_reader import read_page
 
 
 @pytest.mark.sweep
@@ -22,7 +22,7 @@ def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path
     assert done.code == 0, done.err
     done = cli("report", two_imported_runs, "--html", target)
     assert (done.code, done.out) == (0, ""), done.err
-    found = read(target.read_text())
+    found = read_page(target.read_text())
     assert found.faults == []
     titles = ("Pass rate by category", "Scores", "Metrics of each run", "Failure clusters")
     titles += ("Why items fail", "Inter-annotator agreement", "Review progress", "Item selection")
@@ -38,7 +38,7 @@ def test_page_has_whole_report(cli: Cli, two_imported_runs: Path, tmp_path: Path
 def test_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Path, raw: tuple[str, ...]) -> None:
     assert cli("report", hostile_run, "--html", tmp_path / "report.html").code == 0
     text = (tmp_path / "report.html").read_text()
-    assert read(text).faults == []
+    assert read_page(text).faults == []
     assert not any(char in text for char in raw)
     done = cli("report", hostile_run, "--markdown")
     assert done.code == 0
@@ -50,7 +50,7 @@ def test_hostile_run_is_shown_as_text(cli: Cli, hostile_run: Path, tmp_path: Pat
 def test_every_benchmark_has_page(cli: Cli, samples: Path, tmp_path: Path) -> None:
     done = cli("report", samples, "--workspace", tmp_path / "ws", "--html", tmp_path / "report.html")
     assert done.code == 0, done.err
-    found = read((tmp_path / "report.html").read_text())
+    found = read_page((tmp_path / "report.html").read_text())
     assert found.faults == []
     assert {"result.xlsx", "Args_Acc"} <= set(found.texts)
     assert any(text.startswith("combined: ") for text in found.texts)
@@ -70,7 +70,7 @@ def test_page_has_estimates_of_sample(cli: Cli, two_imported_runs: Path, tmp_pat
 
     def report_texts() -> list[str]:
         assert cli("report", two_imported_runs, "--force", "--html", tmp_path / "report.html").code == 0
-        found = read((tmp_path / "report.html").read_text())
+        found = read_page((tmp_path / "report.html").read_text())
         assert found.faults == []
         return found.texts
 
@@ -94,7 +94,7 @@ def test_page_has_suspects_of_command(cli: Cli, two_imported_runs: Path, tmp_pat
     listed = [each for each in cli("suspects", two_imported_runs, "--json").objects if each["reasons"]]
     assert listed
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
-    texts = read((tmp_path / "report.html").read_text()).texts
+    texts = read_page((tmp_path / "report.html").read_text()).texts
     assert "Golden answers that look wrong" in texts
     notes = [text for text in texts if "with reasons to doubt the golden answer" in text]
     assert [text.split(" ")[0] for text in notes] == [str(len(listed))]
@@ -112,7 +112,7 @@ def test_page_has_calibration_of_command(cli: Cli, two_imported_runs: Path, tmp_
     ]
     assert {each["source"] for each in figures} == {"official", "rule"}
     assert cli("report", two_imported_runs, "--html", tmp_path / "report.html").code == 0
-    found = read((tmp_path / "report.html").read_text())
+    found = read_page((tmp_path / "report.html").read_text())
     assert found.faults == []
     assert "Calibration of automatic verdicts" in found.texts
     assert any(text.startswith("items chosen by hand: the measures describe these items only") for text in found.texts)

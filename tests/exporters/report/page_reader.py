@@ -1,4 +1,4 @@
-"""A page read as a browser would, strictly: what is nested in what, and everything that would lead outside."""
+"""Strict HTML parser for report pages that reports wrong nesting and external resources."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ INSIDE = {
     "svg": {"td"},
     "section": {"body", "main", "section", "details"},
 }
-"""Elements that stand in no others."""
+"""Elements without content."""
 OUTSIDE = re.compile(r"url\(|@import|expression\(|//", re.IGNORECASE)
 
 
 class PageReader(HTMLParser):
-    """`faults` is empty for a page that is well formed and needs nothing else."""
+    """Collects texts and faults. A well-formed page without external resources has no faults."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -60,7 +60,7 @@ class PageReader(HTMLParser):
         self.links: set[str] = set()
         self.labels: list[str] = []
         self.cells: list[int] = []
-        """Cells of the rows of the table being read."""
+        """Number of cells in each row of the current table."""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in ALLOWED and not (tag == "script" and not attrs):
@@ -107,14 +107,14 @@ class PageReader(HTMLParser):
         elif self.open and self.open[-1] == "script":
             self.faults += ["an unknown script"] if data != SORT_SCRIPT else []
         elif data.strip():
-            self.texts.append(data.replace("\u00a0", " "))  # what keeps a number on one line
+            self.texts.append(data.replace("\u00a0", " "))  # Word joiners keep a number on one line.
 
     def handle_comment(self, data: str) -> None:
         self.faults.append(f"comment {data}")
 
 
-def read(text: str) -> PageReader:
-    """Links that lead elsewhere than to a place on the page are faults too."""
+def read_page(text: str) -> PageReader:
+    """Parse a page. Links to other pages are faults too."""
     reader = PageReader()
     reader.feed(text)
     reader.close()

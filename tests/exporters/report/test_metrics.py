@@ -1,4 +1,4 @@
-"""Figures as a table of a report: three sources, an estimate where there is one, no part as if it were all."""
+"""The metric tables of a report show all sources, estimates, and no rate for partly recomputed metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fcreview.exporters.report.metrics import Interval, build_metric_table, coll
 from fcreview.model.metric import Metric, MetricSource
 
 
-def figures(source: MetricSource) -> list[Metric]:
+def compute_metrics(source: MetricSource) -> list[Metric]:
     value = {"official": 0.7, "rule": 0.72, "corrected": 0.75}[source]
     known = 90 if source == "rule" else 100
     return [
@@ -16,29 +16,29 @@ def figures(source: MetricSource) -> list[Metric]:
     ]
 
 
-def test_a_table_has_the_three_sources_and_over_how_many() -> None:
-    lines = [line for line in collect_metric_rows(figures) if line.table == "accuracy"]
+def test_table_has_three_sources_and_denominators() -> None:
+    lines = [line for line in collect_metric_rows(compute_metrics) if line.table == "accuracy"]
     found = build_metric_table("accuracy", lines, {})
     assert list(found.heads) == ["accuracy", "official", "recomputed", "corrected", "over"]
     assert list(found.rows[0].cells) == ["overall", "70.0 %", "72.0 %", "75.0 %", "100 items"]
 
 
-def test_what_is_recomputed_of_a_part_has_no_number() -> None:
-    row = build_metric_table("accuracy", collect_metric_rows(figures)[:2], {}).rows[1]
+def test_partly_recomputed_metric_has_no_value() -> None:
+    row = build_metric_table("accuracy", collect_metric_rows(compute_metrics)[:2], {}).rows[1]
     assert row.cells == ["live", "70.0 %", "–", "75.0 %", "100 items (recomputed 90); a note"]
     assert row.level == 1
 
 
-def test_an_estimate_has_a_column() -> None:
-    lines = collect_metric_rows(figures)[:2]
+def test_estimates_have_a_column() -> None:
+    lines = collect_metric_rows(compute_metrics)[:2]
     found = build_metric_table("accuracy", lines, {lines[1].key: Interval(74.9, 69.8, 79.6, 50)})
     assert list(found.heads)[1:] == ["official", "recomputed", "corrected", "estimated accuracy, 95 % CI", "over"]
     assert found.rows[1].cells[4] == "74.9 % [69.8, 79.6]"
     assert found.rows[0].cells[4] == ""
 
 
-def test_the_range_of_undecided_items_replaces_the_interval_if_it_is_the_headline() -> None:
-    line = collect_metric_rows(figures)[1]
+def test_range_of_undecided_items_replaces_the_interval_as_headline() -> None:
+    line = collect_metric_rows(compute_metrics)[1]
     few, many = (
         build_metric_table("accuracy", [line], {line.key: Interval(75.3, 72.9, 77.7, 120, (71.8, 79.0), 5, headline)})
         for headline in (False, True)

@@ -1,4 +1,4 @@
-"""A report as HTML and as Markdown: everything that stands in data is text, whatever it looks like."""
+"""Reports in HTML and Markdown show all data as text, whatever it contains."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from fcreview.exporters.report.sections import (
     make_table,
 )
 from fcreview.model.sanitize import sanitize
-from tests.exporters.report.page_reader import read
+from tests.exporters.report.page_reader import read_page
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -46,8 +46,8 @@ HOSTILE = [
 ]
 
 
-def page(texts: list[str]) -> ReportPage:
-    """Every text wherever a text can stand."""
+def make_page(texts: list[str]) -> ReportPage:
+    """Return a page that has each text in every place for text."""
     rows = [TableRow([text, text, "1"], level, Bar(0.5)) for level, text in enumerate(texts)]
     inner = [Section(text, [Paragraph(text), make_table([text, text], [[text, text]], (1,))]) for text in texts]
     table = Table([texts[0], *texts[:1], "n"], rows, frozenset({2}), graphic_at=1, heat_from=2)
@@ -56,25 +56,25 @@ def page(texts: list[str]) -> ReportPage:
     return ReportPage(texts[0], texts, [card], [Section(texts[-1], [table])], details)
 
 
-def rendered(text: str) -> str:
-    """As CommonMark with tables, links that are only written out among them."""
+def render_commonmark(text: str) -> str:
+    """Render CommonMark with tables to HTML."""
     return str(MarkdownIt("commonmark").enable("table").render(text))
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_html(text: str) -> None:
-    found = read(render_html(page([text])))
+    found = read_page(render_html(make_page([text])))
     assert found.faults == []
     assert [each for each in found.texts if each.strip() == sanitize(text).strip()] != []
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=4))
 def test_any_text_is_text_in_html(texts: list[str]) -> None:
-    assert read(render_html(page(texts))).faults == []
+    assert read_page(render_html(make_page(texts))).faults == []
 
 
-def test_the_reader_of_these_tests_sees_what_is_wrong() -> None:
-    whole = render_html(page(["x"]))
+def test_page_reader_finds_faults() -> None:
+    whole = render_html(make_page(["x"]))
     for bad in (
         "<script>x()</script>",
         "<p onclick='x'></p>",
@@ -83,19 +83,19 @@ def test_the_reader_of_these_tests_sees_what_is_wrong() -> None:
         "<p>",
         "</p>",
     ):
-        assert read(whole.replace("</body>", bad + "</body>")).faults, bad
-    assert read(whole.replace("<style>", "<style>@import 'x';")).faults
-    assert read(whole.replace("for (const head", "fetch(); for (const head")).faults
+        assert read_page(whole.replace("</body>", bad + "</body>")).faults, bad
+    assert read_page(whole.replace("<style>", "<style>@import 'x';")).faults
+    assert read_page(whole.replace("for (const head", "fetch(); for (const head")).faults
 
 
-def test_a_page_forbids_itself_to_ask_for_anything() -> None:
-    assert "default-src 'none'" in render_html(page(["x"]))
-    assert "http" not in render_html(page(["x"])).replace("http-equiv", "")
+def test_page_forbids_all_requests() -> None:
+    assert "default-src 'none'" in render_html(make_page(["x"]))
+    assert "http" not in render_html(make_page(["x"])).replace("http-equiv", "")
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_text_is_text_in_markdown(text: str) -> None:
-    found = rendered(render_markdown(page([text])))
+    found = render_commonmark(render_markdown(make_page([text])))
     for tag in ("<a", "<img", "<script", "<em", "<strong", "<pre", "<hr", "<del"):
         assert tag not in found, found
     assert found.count("<table>") == 4
@@ -103,14 +103,14 @@ def test_hostile_text_is_text_in_markdown(text: str) -> None:
 
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=3))
-def test_any_text_keeps_markdown_in_shape(texts: list[str]) -> None:
-    found = rendered(render_markdown(page(texts)))
+def test_any_text_keeps_the_markdown_structure(texts: list[str]) -> None:
+    found = render_commonmark(render_markdown(make_page(texts)))
     assert found.count("<table>") == 3 + len(texts)
     assert found.count("<td") == 9 * len(texts) + 2 * len(texts)
     assert not any(tag in found for tag in ("<a", "<img", "<em", "<strong", "<pre"))
 
 
-def test_plain_words_stay_plain_in_markdown() -> None:
+def test_plain_words_are_not_escaped_in_markdown() -> None:
     for text in ("simple_python", "92.6 % of 1,000 items", "get_weather · city", "bfcl V1 en", "+2.5"):
         assert inline_text(text) == text
     assert inline_text("74.9 % [69.8, 79.6]") == "74.9 % \\[69.8, 79.6\\]"
@@ -133,19 +133,19 @@ def test_graphics_are_drawn_to_scale() -> None:
     assert 'class="chip h5">50<' in drawn and 'class="chip h0">7<' in drawn
 
 
-def test_only_the_script_that_sorts_is_allowed() -> None:
-    text = render_html(page(["x"]))
+def test_only_the_sort_script_is_allowed() -> None:
+    text = render_html(make_page(["x"]))
     assert text.count("<script>") == 1 and SORT_SCRIPT in text
     allowed = b64encode(sha256(SORT_SCRIPT.encode()).digest()).decode()
     assert f"script-src 'sha256-{allowed}'\"" in text
 
 
-def test_a_page_is_there_whole_or_what_was_there_before(tmp_path: Path) -> None:
+def test_page_is_written_completely_or_the_old_one_is_kept(tmp_path: Path) -> None:
     target = tmp_path / "report.html"
-    write_file(target, render_html(page(["x"])).encode(), OverwriteRules())
-    assert read(target.read_text()).faults == []
+    write_file(target, render_html(make_page(["x"])).encode(), OverwriteRules())
+    assert read_page(target.read_text()).faults == []
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(ExportError):
-        write_file(tmp_path, render_html(page(["x"])).encode(), OverwriteRules())
+        write_file(tmp_path, render_html(make_page(["x"])).encode(), OverwriteRules())
     with pytest.raises(ExportError):
-        write_file(tmp_path / "no" / "such" / "folder.html", render_html(page(["x"])).encode(), OverwriteRules())
+        write_file(tmp_path / "no" / "such" / "folder.html", render_html(make_page(["x"])).encode(), OverwriteRules())

@@ -1,4 +1,4 @@
-"""Summary of a report: the best of comparable runs, rates by category, reasons in plain words, estimates."""
+"""The summary of a report has the best of comparable runs, rates by category, reasons and estimates."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ RUNS = [
 SAMPLED = replace(RUNS[2], estimate=PassRateEstimate(0.753, 0.729, 0.777, 64), n_sampled=160, disputed=2)
 
 
-def tables(of: Section) -> list[Table]:
-    return [block for block in of.blocks if isinstance(block, Table)]
+def list_tables(section: Section) -> list[Table]:
+    return [block for block in section.blocks if isinstance(block, Table)]
 
 
-def test_each_dataset_has_a_table_of_scores_with_the_best_run_first() -> None:
-    found = tables(score_section(RUNS))
+def test_each_dataset_has_a_score_table_with_the_best_run_first() -> None:
+    found = list_tables(score_section(RUNS))
     assert [table.heads[0] for table in found] == ["bfcl V1 en", "bfcl V4 en"]
     assert [[row.cells[0] for row in table.rows] for table in found] == [["maple", "birch"], ["oak", "elm"]]
     assert list(found[0].rows[1].cells) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
 
 
-def test_a_partial_rate_names_its_denominator() -> None:
-    maple, (oak, elm) = tables(score_section(RUNS))[0].rows[0], tables(score_section(RUNS))[1].rows
+def test_partial_rate_has_its_denominator() -> None:
+    maple, (oak, elm) = list_tables(score_section(RUNS))[0].rows[0], list_tables(score_section(RUNS))[1].rows
     assert maple.cells[2:] == ["70.0 %", "– (90 of 100)", "75.0 % of 60"]
     assert oak.cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
     assert elm.cells[2:] == ["86.0 % stated", "–", "–"]
 
 
-def test_an_estimate_has_its_interval_a_whisker_and_the_labels_needed() -> None:
-    found = tables(score_section([RUNS[0], SAMPLED]))[0]
+def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
+    found = list_tables(score_section([RUNS[0], SAMPLED]))[0]
     assert list(found.heads[5:]) == ["estimated, 95 % CI", "labels for ±2"]
     assert found.rows[0].cells[4:] == ["75.0 % of 60 · 2 open disagreements", "75.3 % [72.9, 77.7]", "64"]
     assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
     assert (found.rows[1].cells[5:], found.rows[1].graphic) == (["–", "–"], None)
 
 
-def test_the_best_run_is_chosen_among_runs_of_equal_size() -> None:
+def test_best_run_is_selected_among_runs_of_equal_size() -> None:
     other = replace(RUNS[0], name="pine", items=20, official=(20, 20))
     best, estimate, disagreements, suspects = build_cards([other, RUNS[0], SAMPLED], 3, SuspectCounts(6, 4))
     assert (best.label, best.value) == ("Best of 2 runs, official", "70.0 %")
@@ -66,17 +66,17 @@ def test_the_best_run_is_chosen_among_runs_of_equal_size() -> None:
     assert not any(card.needs_attention for card in alone)
 
 
-def test_rates_by_category_are_unknown_where_verdicts_are_missing() -> None:
+def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
     run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
-    (found,) = tables(category_section([run]))
+    (found,) = list_tables(category_section([run]))
     assert list(found.heads) == ["bfcl V1 en", "items", "overall", "simple", "live"]
     assert found.rows[0].cells == ["birch", "100", "50.0", "80.0", "–"]
 
 
-def test_reasons_are_sentences_with_codes_and_scaled_to_the_largest() -> None:
+def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
     counts = {"value_error:string": 40, "odd": 10, "": 5} | {f"odd_{at}": 1 for at in range(5)}
     clusters = [Cluster(name, None, None, count, [], "") for name, count in counts.items()]
-    (found,) = tables(reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
+    (found,) = list_tables(reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
     assert found.heads[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
     assert found.rows[0] == TableRow(["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0))
     assert found.rows[1] == TableRow(["10", "odd", ""], graphic=Bar(0.25))

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from fcreview.store.filters.tokens import quote_or_hash
 from tests.commands import Done, run_in_this_process
-from tests.exporters.report.page_reader import read
+from tests.exporters.report.page_reader import read_page
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times
@@ -74,7 +74,7 @@ def check(words: list[str], done: Done) -> None:
 
 def check_page(page: str) -> None:
     """Check that the page has only our own elements, no external links and no scripts or requests."""
-    assert read(page).faults == []
+    assert read_page(page).faults == []
     assert not find_harmful(page.replace("–\u2060", "–"))  # fcreview itself puts a word joiner after a dash
 
 

@@ -25,7 +25,7 @@ from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.session import Session
 from tests.examples import only_long
-from tests.exporters.test_round_trip import exported, of_parquet, taken_in
+from tests.exporters.test_round_trip import export_labels, import_labels, read_parquet_labels
 from tests.sharing import Imports
 from tests.tui import idle
 from tests.tui.blind import reference_coefficients
@@ -167,17 +167,17 @@ async def test_conflicts_are_resolved_and_labels_can_be_imported(
         assert store.analysis.fetch_disagreements(View()) == []
         assert store.analysis.fetch_ratings(View()) == ratings
 
-    before = exported(workspace, tmp_path / "before.jsonl")
+    before = export_labels(workspace, tmp_path / "before.jsonl")
     settled = [label for label in before if label["decided_by"] == "adjudication"]
     assert len(settled) >= len(conflicts)
-    exported(workspace, tmp_path / "labels.parquet", "parquet")
-    assert list(of_parquet(tmp_path / "labels.parquet")) == before
+    export_labels(workspace, tmp_path / "labels.parquet", "parquet")
+    assert list(read_parquet_labels(tmp_path / "labels.parquet")) == before
     for name in ("jsonl", "labelstudio"):
-        exported(workspace, tmp_path / name, name)
+        export_labels(workspace, tmp_path / name, name)
         there = copy_runs(f"there-{name}")
         for who in (*PEOPLE, JUDGE):
-            assert taken_in(there, name, tmp_path / name, who).written
-        assert exported(there, tmp_path / f"after-{name}.jsonl") == before
+            assert import_labels(there, name, tmp_path / name, who).written
+        assert export_labels(there, tmp_path / f"after-{name}.jsonl") == before
 
 
 def check_coefficients(answers: Answers, ratings: Sequence[Any]) -> None:

@@ -1,4 +1,4 @@
-"""What the tests of exports share: rows with awkward texts, and formats that exist for tests only."""
+"""Rows with awkward texts and test formats for the tests of exports."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ ROWS: list[dict[str, Any]] = [
 
 
 LABELS = [each.name for each in FORMATS if isinstance(each, FileFormat) and each.name not in ("sft", "preference")]
-"""Formats of one file with labels."""
+"""Formats that write labels to one file."""
 
 
-def rows_of(name: str, path: Path) -> list[dict[str, Any]]:
-    """The labels in a file. In Parquet verdicts are JSON text; a task of Label Studio gives the fields of its data."""
+def read_labels(name: str, path: Path) -> list[dict[str, Any]]:
+    """Read the labels in a file. Parquet has verdicts as JSON text, Label Studio has fields in `data`."""
     if name == "parquet":
         found = duckdb.read_parquet(str(path))
         return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
@@ -42,7 +42,7 @@ def rows_of(name: str, path: Path) -> list[dict[str, Any]]:
 
 
 def write_dialogues(source: ExportSource, folder: Path) -> None:
-    """`<model>/dialogues.jsonl` for each run: what an item was asked, what it answered and what came of it."""
+    """Write `<model>/dialogues.jsonl` for each run, with messages, calls and verdicts of each item."""
     for row in source.runs:
         (folder / row.info.model).mkdir()
     for chunk in source.items():
@@ -55,7 +55,7 @@ def write_dialogues(source: ExportSource, folder: Path) -> None:
                 "functions": [function["name"] for function in item.functions],
                 "golden": [call.name for call in item.golden],
                 "predicted": [call.arguments for call in item.predicted],
-                "said": {verdict.source: verdict.value for verdict in item.verdicts},
+                "verdicts": {verdict.source: verdict.value for verdict in item.verdicts},
                 "notes": [opinion.note for opinion in detail.opinions],
             }
             with (folder / detail.run.model / "dialogues.jsonl").open("a") as file:
@@ -63,7 +63,7 @@ def write_dialogues(source: ExportSource, folder: Path) -> None:
 
 
 def write_questions(source: ExportSource, out: Sink) -> None:
-    """A header of bytes that no terminal should see, then a question a line, then how many labels there are."""
+    """Write a header of control characters, one question per line, and the number of labels."""
     out.write(b"\x00\x1b[2J\n")
     for chunk in source.items():
         out.write(b"".join(detail.item.question.encode() + b"\n" for detail in chunk))

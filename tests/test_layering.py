@@ -141,7 +141,7 @@ def test_workspace_files_are_opened_only_by_safe_files() -> None:
     assert not faults, join_lines(faults)
 
 
-def test_sql_is_only_in_the_store() -> None:
+def test_sql_is_only_in_store() -> None:
     elsewhere = [source for source in SOURCES if source.package != "store"]
     faults = [source.at(node) for source in elsewhere for node, text in texts(source.nodes) if SQL.search(text)]
     assert not faults, join_lines(faults)

@@ -13,7 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 
 
-def test_the_package_links_to_the_folders_beside_it() -> None:
+def test_package_links_to_top_level_folders() -> None:
     for folder in LINKED:
         link = ROOT / "fcreview" / folder
         assert link.is_symlink(), folder
@@ -67,13 +67,13 @@ def _below(name: str, pattern: str) -> bool:
     return bool(found) and (ROOT / name).is_relative_to(before) and (ROOT / name).match(after)
 
 
-def test_the_version_is_stated_once() -> None:
+def test_version_is_stated_once() -> None:
     import fcreview
 
     assert fcreview.__version__ == PROJECT["project"]["version"]
 
 
-def test_the_licence_is_the_whole_apache_licence() -> None:
+def test_licence_is_complete_apache_licence() -> None:
     text = (ROOT / "LICENSE").read_text()
     assert PROJECT["project"]["license"] == "Apache-2.0"
     assert "Version 2.0, January 2004" in text

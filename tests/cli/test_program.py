@@ -21,7 +21,7 @@ def test_program_without_command_prints_help(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_an_example_in_its_help(cli: Cli, command: str) -> None:
+def test_help_of_every_command_has_example(cli: Cli, command: str) -> None:
     done = cli(command, "--help")
     assert done.code == 0
     assert f"fcreview {command}" in done.out.split("Example:")[1]

@@ -118,9 +118,12 @@ def test_lost_records_are_counted(make_run: Callable[[Path], Run], side: str, n_
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [True] * n_left + [None] * (N_ITEMS - n_left)
     what = "question" if side == "questions" else "golden answer"
-    (told,) = [issue for issue in issues if "results have no" in issue.what]
-    assert (told.file, told.what) == (str(path), f"{N_ITEMS - n_left} of {N_ITEMS} results have no {what} in this file")
-    assert told.severity == ("warning" if n_left else "error")
+    (issue,) = [issue for issue in issues if "results have no" in issue.what]
+    assert (issue.file, issue.what) == (
+        str(path),
+        f"{N_ITEMS - n_left} of {N_ITEMS} results have no {what} in this file",
+    )
+    assert issue.severity == ("warning" if n_left else "error")
 
 
 @each_benchmark
@@ -133,8 +136,8 @@ def test_unreadable_file_is_not_missing_dataset(
     path.write_bytes(UNREADABLE[damage](path.read_bytes()))
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [None] * N_ITEMS
-    (told,) = [issue for issue in issues if issue.what.startswith("unreadable: ")]
-    assert (told.file, told.severity) == (str(path), "error")
+    (issue,) = [issue for issue in issues if issue.what.startswith("unreadable: ")]
+    assert (issue.file, issue.severity) == (str(path), "error")
     assert not any("no BFCL" in issue.what or "found" in issue.what for issue in issues)
 
 
@@ -147,9 +150,9 @@ def test_different_golden_answers_of_one_id_are_reported(make_run: Callable[[Pat
     write_lines(run.answers, [*answers, answers[1] | {"ground_truth": run.other_answer}])
     items, issues = read(tmp_path)
     assert [item.rule for item in items] == [True] * N_ITEMS
-    (told,) = [issue for issue in issues if issue.severity != "notice"]
-    assert (told.file, told.line, told.item) == (str(run.answers), N_ITEMS + 1, answers[1]["id"])
-    assert "different content" in told.what
+    (issue,) = [issue for issue in issues if issue.severity != "notice"]
+    assert (issue.file, issue.line, issue.item) == (str(run.answers), N_ITEMS + 1, answers[1]["id"])
+    assert "different content" in issue.what
 
 
 def test_readable_dataset_replaces_unreadable_one(tmp_path: Path) -> None:

@@ -156,8 +156,8 @@ def test_damaged_score_file_is_not_rewritten(make_run: Callable[[Path], Path], d
     (plan,) = discover([tmp_path]).plans
     items = [each for each in read_items(plan) if isinstance(each, Item)]
     row = ScoredItem(items[0].id, items[0].category, None, False, overrides={ITEM_CORRECT: False})
-    (told,) = rewrite_scores(plan, [row])
-    assert "whose score file is damaged" in told.description  # type: ignore[union-attr]
+    (problem,) = rewrite_scores(plan, [row])
+    assert "whose score file is damaged" in problem.description  # type: ignore[union-attr]
 
 
 def test_incomplete_process_file_is_reported(tmp_path: Path) -> None:

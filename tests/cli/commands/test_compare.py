@@ -83,7 +83,7 @@ def test_filter_selects_items(cli: Cli, two_imported_runs: Path) -> None:
     assert done.objects[0]["n"] == 1
 
 
-def test_all_runs_as_a_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
+def test_runs_as_matrix(cli: Cli, two_imported_runs: Path, tmp_path: Path) -> None:
     done = cli("compare", two_imported_runs, "1", "2", "1", "--json")
     runs = [each for each in done.objects if each["kind"] == "run"]
     items = [each for each in done.objects if each["kind"] == "item"]

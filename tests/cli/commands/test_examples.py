@@ -60,7 +60,7 @@ def example_arguments(example: str, home: Path) -> list[str]:
     return [SMALLER.get(word, word) for word in words]
 
 
-def test_every_command_has_an_example() -> None:
+def test_every_command_has_example() -> None:
     assert len(EVERY) >= len(COMMANDS)
 
 

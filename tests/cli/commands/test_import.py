@@ -104,10 +104,10 @@ def test_configuration_sets_annotator_and_dataset(cli: Cli, one_run: Path, tmp_p
     (one_run / "data").rename(tmp_path / "elsewhere")
     config = tmp_path / "config.toml"
     config.write_text(f'annotator = "carol"\ndata = [{json.dumps(str(tmp_path / "elsewhere"))}]\n')
-    told = {"FCREVIEW_CONFIG": str(config), "FCREVIEW_ANNOTATOR": ""}
-    done = cli("label", one_run, "simple_python_0", "--verdict", "pass", "--json", **told)
+    settings = {"FCREVIEW_CONFIG": str(config), "FCREVIEW_ANNOTATOR": ""}
+    done = cli("label", one_run, "simple_python_0", "--verdict", "pass", "--json", **settings)
     assert done.objects[0]["annotator"] == "carol"
-    assert {item["n_golden"] for item in cli("items", one_run, "--json", **told).objects} == {1}
+    assert {item["n_golden"] for item in cli("items", one_run, "--json", **settings).objects} == {1}
 
 
 def test_invalid_configuration_is_reported_with_file(cli: Cli, one_run: Path, tmp_path: Path) -> None:

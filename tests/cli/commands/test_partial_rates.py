@@ -44,9 +44,11 @@ def test_runs_without_dataset_show_no_rate(cli: Cli, runs_without_dataset: Path)
     assert NO_DATASET_MESSAGE in done.err
 
 
-def test_warning_lists_the_first_runs_without_a_dataset(cli: Cli, bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warning_lists_first_runs_without_dataset(
+    cli: Cli, runs_without_dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fcreview.cli.commands.runs.MAX_LISTED_RUNS", 1)
-    assert f"run 1 and 1 more: {NO_DATASET_MESSAGE}" in " ".join(cli("runs", bare).err.split())
+    assert f"run 1 and 1 more: {NO_DATASET_MESSAGE}" in " ".join(cli("runs", runs_without_dataset).err.split())
 
 
 @pytest.mark.sweep

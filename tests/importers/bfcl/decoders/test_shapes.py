@@ -271,6 +271,6 @@ def test_glm_reads_first_two_lines(v1: bool) -> None:
 
 
 def test_messages_have_no_memory_addresses() -> None:
-    with pytest.raises(Undecodable) as told:
+    with pytest.raises(Undecodable) as error:
         decode('{"name": "f", "parameters": {"a": true}}', model="meta-llama_Llama-3.1-8B-Instruct-FC")
-    assert "0x" not in str(told.value)
+    assert "0x" not in str(error.value)

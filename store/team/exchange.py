@@ -9,7 +9,7 @@ another machine are added to the user's journal.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -154,37 +154,38 @@ class Inbox:
             if name == self.annotator:
                 n_new += self._store_own(bodies)
             elif not self._is_usable(name):
-                self.warnings[
-                    f"team: {len(bodies)} lines of annotator {sanitize(name)!a} were ignored: invalid name"
-                ] = None
+                warning = f"team: {len(bodies)} lines of annotator {sanitize(name)!a} were ignored: invalid name"
+                self.warnings[warning] = None
                 continue
             if name != self.annotator or is_informed:
-                n_new += self._file_of(name, is_informed).append(bodies)
+                folder = self._workspace.informed_team_reviews if is_informed else self._workspace.team_reviews
+                n_new += self._file_at(folder / f"{name}.jsonl").append(bodies)
         return n_new
 
     def count_lost(self, lines: Sequence[PulledLine]) -> dict[str, int]:
         """Return, by annotator, the number of stored lines that the server no longer has."""
         delivered = {_digest(line.body) for line in lines}
         lost: dict[str, int] = {}
-        for path, _ in self._list_sizes():
-            file = self._files.setdefault(path, _LineFile(self._workspace, path))
-            if count := len(file.read_digests() - delivered):
+        for path in self._list_files():
+            if count := len(self._file_at(path).read_digests() - delivered):
                 lost[path.stem] = lost.get(path.stem, 0) + count
         return lost
 
     def sizes(self) -> dict[str, int]:
         """Return the sizes of the files by name below `reviews/`. A smaller file later has lost lines."""
-        return {each.relative_to(self._workspace.reviews).as_posix(): size for each, size in self._list_sizes()}
+        reviews = self._workspace.reviews
+        return {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
 
-    def _list_sizes(self) -> Iterable[tuple[Path, int]]:
-        for path in sorted(self._workspace.team_reviews.rglob("*.jsonl")):
-            yield path, path.lstat().st_size
+    def _list_files(self) -> list[Path]:
+        return sorted(self._workspace.team_reviews.rglob("*.jsonl"))
+
+    def _file_at(self, path: Path) -> _LineFile:
+        return self._files.setdefault(path, _LineFile(self._workspace, path))
 
     def _store_own(self, bodies: Sequence[bytes]) -> int:
         """Append the user's own lines from another machine to their journal, so that both have all lines."""
-        own = self._files.setdefault(self._journal.path, _LineFile(self._workspace, self._journal.path))
         new: dict[str, bytes] = {}
-        for body in own.find_new(bodies):
+        for body in self._file_at(self._journal.path).find_new(bodies):
             try:
                 event = parse_line(body)
             except LineError as error:
@@ -193,11 +194,6 @@ class Inbox:
             if event.annotator == self.annotator:
                 new[event.hash] = body
         return len(self._journal.append_lines(new)) if new else 0
-
-    def _file_of(self, name: str, is_informed: bool) -> _LineFile:
-        folder = self._workspace.informed_team_reviews if is_informed else self._workspace.team_reviews
-        path = folder / f"{name}.jsonl"
-        return self._files.setdefault(path, _LineFile(self._workspace, path))
 
     def _is_usable(self, name: str) -> bool:
         """Whether the name from the server is a valid file name that differs from existing names in more than case."""

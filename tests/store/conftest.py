@@ -1,4 +1,4 @@
-"""A store of two runs with 500 items each, made once: its tests only read."""
+"""A store of two runs with 500 items each, shared by tests that only read it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.store.factory import make_item, write_run
 ERRORS = [None, "value_error:string", "value_error", "type_error:simple"]
 
 
-def many(plan: RunPlan) -> Iterator[Item]:
+def read_many(plan: RunPlan) -> Iterator[Item]:
     for n in range(500):
         official = (True, False, False, None)[n % 4]
         yield make_item(
@@ -35,7 +35,7 @@ def many(plan: RunPlan) -> Iterator[Item]:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     place = tmp_path_factory.mktemp("store")
     workspace = find_workspace(place)
-    import_runs(workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], many)
+    import_runs(workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], read_many)
     return workspace
 
 

@@ -1,4 +1,4 @@
-"""Items, plans and stores made by hand. The "benchmark" here is one JSON object a line: see `read`."""
+"""Items, plans and stores for tests. The test benchmark has one JSON object per line, see `read`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
 Imported = Callable[[Path, dict[str, list[dict[str, Any]]]], Workspace]
-"""The fixture `imported`: a place and rows by model give a workspace."""
+"""Type of the fixture `imported`, which imports rows by model into a workspace at a path."""
 WEATHER = {"name": "get_weather", "description": "Weather of a city.", "parameters": {"type": "dict", "properties": {}}}
 
 
 def make_item(number: int = 0, **fields: Any) -> Item:
-    """A call that gives "Hangzhou, CN" for a city; wrong unless `official` is given."""
+    """Return an item whose call has the city "Hangzhou, CN", which is wrong unless `official` is given."""
     official = fields.get("official", False)
     defaults: dict[str, Any] = {
         "id": f"simple_{number}",
@@ -60,7 +60,7 @@ def make_item(number: int = 0, **fields: Any) -> Item:
 
 
 def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b") -> RunPlan:
-    """A result file of one line a row; a row holds fields of `Item` that differ from `make_item`'s."""
+    """Write a result file with one line per row. A row has the fields of `Item` that differ from `make_item`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -68,7 +68,7 @@ def write_run(folder: Path, rows: list[dict[str, Any]], model: str = "maple-8b")
 
 
 def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
-    """Reader of what `write_run` wrote: `{"issue": text}` is an issue, `{"crash": text}` a mistake of the reader."""
+    """Read a file of `write_run`. `{"issue": text}` gives an issue, and `{"crash": text}` makes the reader fail."""
     for path in plan.results:
         offset = 0
         for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
@@ -84,7 +84,7 @@ def read(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def import_items(place: Path, runs: dict[str, list[dict[str, Any]]]) -> tuple[Workspace, ImportSummary]:
-    """A workspace in `place` with one run a model."""
+    """Return a workspace in `place` with one run per model."""
     place.mkdir(parents=True, exist_ok=True)
     workspace = find_workspace(place)
     plans = [write_run(place / model, rows, model) for model, rows in runs.items()]

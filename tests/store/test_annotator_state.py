@@ -6,7 +6,7 @@ import pytest
 from fcreview.store.workspace import AnnotatorState
 
 
-def test_each_kind_of_each_annotator_is_apart(tmp_path: Path) -> None:
+def test_state_is_separate_by_kind_and_annotator(tmp_path: Path) -> None:
     alice = AnnotatorState(tmp_path, "alice")
     alice.write("first", {"a": 1})
     alice.try_write("positions", {"b": 2})
@@ -14,7 +14,7 @@ def test_each_kind_of_each_annotator_is_apart(tmp_path: Path) -> None:
     assert AnnotatorState(tmp_path, "bob").read("first") == {}
 
 
-def test_a_workspace_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
+def test_deleted_workspace_is_not_created_again(tmp_path: Path) -> None:
     own = AnnotatorState(tmp_path / "gone", "alice")
     own.try_write("first", {})
     with pytest.raises(FileNotFoundError):
@@ -22,7 +22,7 @@ def test_a_workspace_that_has_gone_is_not_made_anew(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_without_a_workspace_nothing_is_kept() -> None:
+def test_no_state_without_a_workspace() -> None:
     own = AnnotatorState(None, "alice")
     own.try_write("first", {"a": 1})
     assert own.read("first") == {}
@@ -31,8 +31,8 @@ def test_without_a_workspace_nothing_is_kept() -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_what_somebody_put_where_it_is_made_is_not_written_into(tmp_path: Path, kind: str) -> None:
-    """In a folder that a group may write to, the name of the file in the making can be guessed."""
+def test_existing_temporary_file_is_not_written_to(tmp_path: Path, kind: str) -> None:
+    """In a folder that a group can write to, the name of the temporary file can be guessed."""
     other = tmp_path / "other"
     other.write_text("theirs")
     trap = tmp_path / "first" / f"alice.{os.getpid()}.tmp"
@@ -44,8 +44,8 @@ def test_what_somebody_put_where_it_is_made_is_not_written_into(tmp_path: Path, 
     assert other.read_text() == "theirs"
 
 
-def test_a_file_of_a_thousand_gigabytes_is_none(tmp_path: Path) -> None:
-    """It takes no room on the disk."""
+def test_very_large_file_is_ignored(tmp_path: Path) -> None:
+    """The file is sparse and needs no disk space."""
     own = AnnotatorState(tmp_path, "alice")
     own.write("first", {"a": 1})
     os.truncate(tmp_path / "first" / "alice.json", 1 << 40)

@@ -1,4 +1,4 @@
-"""Annotator names as file names, and the light form in which their events are read."""
+"""Annotator names are safe file names."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.mark.parametrize("name", ["alice", "a.b_c@d+e-f", "张伟", "Ærø", "7"])
-def test_names_that_are_file_names(name: str) -> None:
+def test_valid_names(name: str) -> None:
     assert check_annotator(name) == name
 
 
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "../x", "a/b", "-a", "a b", "a\0b", "a\nb", "x" * 65, "\u202eb", "\udcff"]
 )
-def test_names_that_are_not(workspace: Workspace, name: str) -> None:
+def test_invalid_names(workspace: Workspace, name: str) -> None:
     with pytest.raises(AnnotatorError):
         Journal(workspace, name)
 
 
 @given(st.text(max_size=100))
-def test_a_suggested_name_is_a_permitted_one(text: str) -> None:
+def test_suggested_name_is_valid(text: str) -> None:
     name = to_safe_annotator(text)
     assert name == "" or check_annotator(name) == name
 

@@ -10,11 +10,11 @@ from fcreview.store.garbage_collection import pause_garbage_collection
 
 @pytest.fixture(autouse=True)
 def count_frozen_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unlike tests/conftest.py."""
+    """Count frozen objects for real, unlike tests/conftest.py."""
     monkeypatch.setattr(garbage_collection, "has_frozen_objects", lambda: gc.get_freeze_count() > 0)
 
 
-def test_objects_created_in_a_pause_are_old_after_it() -> None:
+def test_objects_created_in_a_pause_are_in_the_oldest_generation() -> None:
     frozen = gc.get_freeze_count()
     gc.unfreeze()
     try:
@@ -28,7 +28,7 @@ def test_objects_created_in_a_pause_are_old_after_it() -> None:
             gc.freeze()
 
 
-def test_a_pause_leaves_frozen_objects_frozen() -> None:
+def test_pause_keeps_frozen_objects_frozen() -> None:
     gc.freeze()
     frozen = gc.get_freeze_count()
     with pause_garbage_collection():

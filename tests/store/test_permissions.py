@@ -1,4 +1,4 @@
-"""A workspace is as private as the folder it lies in, and a folder that a group shares is shared by it."""
+"""A workspace has the permissions of its parent folder, so a group can share it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
     os.umask(before)
 
 
-def rights(path: Path) -> int:
+def read_mode(path: Path) -> int:
     return path.stat().st_mode & 0o7777
 
 
@@ -33,7 +33,7 @@ def rights(path: Path) -> int:
     [(0o700, 0o700, 0o600, 0o600), (0o2770, 0o2770, 0o640, 0o660), (0o755, 0o755, 0o644, 0o644)],
     ids=["private", "of a group", "open to read"],
 )
-def test_a_workspace_is_as_private_as_its_folder(
+def test_workspace_has_the_permissions_of_its_folder(
     tmp_path: Path, umask: None, folder: int, folders: int, files: int, lock: int
 ) -> None:
     place = tmp_path / "place"
@@ -48,15 +48,15 @@ def test_a_workspace_is_as_private_as_its_folder(
         file.write(b"torn")
     journal.append(KEY, Annotation(verdict=False))
     AnnotatorState(workspace.root, "alice").write("filters", {"hard": "stale"})
-    assert {rights(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()} == {folders}
-    assert rights(workspace.store) == files
-    assert rights(journal.path) == files
-    assert rights(workspace.lock) == lock
-    assert not [path for path in workspace.root.rglob("*.json") if rights(path) != files]
+    assert {read_mode(path) for path in [workspace.root, *workspace.root.rglob("*")] if path.is_dir()} == {folders}
+    assert read_mode(workspace.store) == files
+    assert read_mode(journal.path) == files
+    assert read_mode(workspace.lock) == lock
+    assert not [path for path in workspace.root.rglob("*.json") if read_mode(path) != files]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes two other people, which only root can")
-def test_two_people_of_a_group_import_and_review_in_one_folder(tmp_path: Path) -> None:
+def test_group_members_import_and_review_in_one_folder(tmp_path: Path) -> None:
     for above in (tmp_path, *tmp_path.parents):
         if above.stat().st_mode & 0o055 != 0o055 and above.owner() == "root":
             above.chmod(above.stat().st_mode | 0o055)

@@ -1,4 +1,4 @@
-"""`fcreview sql` reads the store and nothing else."""
+"""`fcreview sql` can only read the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.store.factory import Imported
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory, imported: Imported) -> Iterator[Store]:
-    """One for all: what a statement changed, if it could, the next test would notice."""
+    """A shared store, so that later tests notice a change by a statement."""
     place = tmp_path_factory.mktemp("sql")
     with Store.open(imported(place, {"a": [{}, {"official": True}]}), "alice") as store:
         yield store
@@ -48,7 +48,9 @@ def store(tmp_path_factory: pytest.TempPathFactory, imported: Imported) -> Itera
         ("VALUES (3)", None, (3,)),
     ],
 )
-def test_reading(store: Store, text: str, columns: list[str] | None, first: tuple[object, ...] | None) -> None:
+def test_allowed_statements(
+    store: Store, text: str, columns: list[str] | None, first: tuple[object, ...] | None
+) -> None:
     names, rows = store.run_sql(text)
     assert rows
     assert columns is None or names == columns
@@ -106,7 +108,7 @@ def test_reading(store: Store, text: str, columns: list[str] | None, first: tupl
         "WITH x AS (INSERT INTO item_rows (id) VALUES ('x') RETURNING id) SELECT * FROM x",
     ],
 )
-def test_everything_else_is_refused(store: Store, tmp_path: Path, text: str) -> None:
+def test_other_statements_are_refused(store: Store, tmp_path: Path, text: str) -> None:
     secret, out = tmp_path / "secret.csv", tmp_path / "out.csv"
     secret.write_text("a\nsecret\n")
     with pytest.raises(SqlError) as caught:
@@ -125,7 +127,7 @@ def test_everything_else_is_refused(store: Store, tmp_path: Path, text: str) -> 
         "EXPLAIN ANALYZE DELETE FROM human_labels",
     ],
 )
-def test_reviews_in_memory_cannot_be_changed_either(store: Store, text: str) -> None:
+def test_reviews_in_memory_cannot_be_changed(store: Store, text: str) -> None:
     try:
         store.run_sql(text)
     except SqlError:
@@ -133,20 +135,20 @@ def test_reviews_in_memory_cannot_be_changed_either(store: Store, text: str) -> 
     assert store.run_sql("SELECT count(*) FROM review_events")[1] == [(0,)]
 
 
-def test_the_store_still_works_after_sql(store: Store) -> None:
+def test_store_works_after_sql(store: Store) -> None:
     store.run_sql("SELECT 1")
     view = View(where="official:pass")
     assert store.count_items(view) == 1
     assert store.read_detail(store.fetch_page(view, 0, 1)[0].item).item.official is True
 
 
-def test_a_time_with_a_zone_says_what_to_do(store: Store) -> None:
+def test_time_with_a_zone_has_a_helpful_error(store: Store) -> None:
     with pytest.raises(SqlError, match=r"column t .*::VARCHAR"):
         store.run_sql("SELECT now() AS t")
     assert store.run_sql("SELECT now()::VARCHAR AS t")[0] == ["t"]
 
 
-def test_too_many_rows_are_refused_before_they_fill_the_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_are_refused_early(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "MAX_SQL_ROWS", 1000)
     assert len(store.run_sql("FROM range(1000)")[1]) == 1000
     with pytest.raises(SqlError, match="more than 1,000 rows"):
@@ -166,7 +168,7 @@ ENDLESS = "SELECT count(*) FROM range(10000000000) a, range(1000) b"
         "SELECT max(regexp_replace(repeat('a', 100000), '(a*)*b', 'x', 'g')) FROM range(100000000)",
     ],
 )
-def test_what_takes_too_long_is_broken_off_and_the_store_still_works(store: Store, text: str) -> None:
+def test_slow_statement_is_cancelled_and_the_store_works(store: Store, text: str) -> None:
     begun = time.monotonic()
     with pytest.raises(SqlError, match=r"timed out after 0\.3 seconds: .*--seconds|Out of Memory"):
         store.run_sql(text, 0.3)

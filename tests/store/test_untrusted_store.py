@@ -1,4 +1,4 @@
-"""Stores and caches that somebody else made: they read no file, and what cannot be verified is rebuilt or marked."""
+"""Stores and caches of other users read no files, and are rebuilt or marked if they cannot be verified."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ def workspace(plan: RunPlan, tmp_path: Path) -> Workspace:
     return workspace
 
 
-def craft(workspace: Workspace, *statements: str) -> None:
+def run_statements(workspace: Workspace, *statements: str) -> None:
     with duckdb.connect(workspace.store) as connection:
         for statement in statements:
             connection.execute(statement)
 
 
-def reads_secret(name: str) -> Callable[[Workspace, Path], None]:
+def make_reading_view(name: str) -> Callable[[Workspace, Path], None]:
     def make(workspace: Workspace, secret: Path) -> None:
         kind = "TABLE" if name in ("meta", "runs", "item_rows") else "VIEW"
         with duckdb.connect(workspace.store) as connection:
             columns = [row[0] for row in connection.execute(f"DESCRIBE {name}").fetchall()]
         selected = ", ".join(f'content AS "{column}"' for column in columns)
-        craft(
+        run_statements(
             workspace,
             *(["DROP INDEX item_index"] if name == "item_rows" else []),
             f"DROP {kind} {name}",
@@ -68,19 +68,19 @@ def reads_secret(name: str) -> Callable[[Workspace, Path], None]:
     return make
 
 
-def macro(workspace: Workspace, secret: Path) -> None:
-    craft(workspace, f"CREATE MACRO len(x) AS (SELECT content FROM read_text('{secret}'))")
+def create_reading_macro(workspace: Workspace, secret: Path) -> None:
+    run_statements(workspace, f"CREATE MACRO len(x) AS (SELECT content FROM read_text('{secret}'))")
 
 
-def text_of(workspace: Workspace) -> bytes:
+def read_store_bytes(workspace: Workspace) -> bytes:
     return workspace.store.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["meta", "runs", "item_rows", "items", "messages"])
-def test_a_view_that_reads_a_file_is_refused_and_the_store_rebuilt(
+def test_store_with_a_view_that_reads_a_file_is_rebuilt(
     workspace: Workspace, plan: RunPlan, secret: Path, name: str
 ) -> None:
-    reads_secret(name)(workspace, secret)
+    make_reading_view(name)(workspace, secret)
     with pytest.raises(StoreError, match="import the runs again") as refused:
         Store.open(workspace)
     assert SECRET not in str(refused.value)
@@ -90,8 +90,8 @@ def test_a_view_that_reads_a_file_is_refused_and_the_store_rebuilt(
         assert store.find_items("simple_0")
 
 
-def test_a_macro_reads_no_file_in_an_import(workspace: Workspace, secret: Path, tmp_path: Path) -> None:
-    macro(workspace, secret)
+def test_macro_cannot_read_a_file_in_an_import(workspace: Workspace, secret: Path, tmp_path: Path) -> None:
+    create_reading_macro(workspace, secret)
     import_runs(workspace, [write_run(tmp_path / "runs" / "b", [{}], "b")], read)
     with duckdb.connect() as own:
         own.execute(f"ATTACH '{workspace.store}' AS s (READ_ONLY)")
@@ -99,7 +99,7 @@ def test_a_macro_reads_no_file_in_an_import(workspace: Workspace, secret: Path, 
         assert rows and SECRET not in repr(rows) + repr(own.execute("FROM s.import_issues").fetchall())
 
 
-def test_no_connection_reads_another_file(workspace: Workspace, secret: Path) -> None:
+def test_connections_cannot_read_other_files(workspace: Workspace, secret: Path) -> None:
     own = duckdb.connect(secret.with_name("other.duckdb"))
     own.execute("CREATE TABLE t AS SELECT 1")
     own.close()
@@ -110,7 +110,7 @@ def test_no_connection_reads_another_file(workspace: Workspace, secret: Path) ->
                     connection.execute(statement)
 
 
-def test_a_log_of_another_program_is_not_applied(workspace: Workspace, plan: RunPlan) -> None:
+def test_foreign_write_ahead_log_is_not_applied(workspace: Workspace, plan: RunPlan) -> None:
     with duckdb.connect(workspace.store, config={"wal_autocheckpoint": "1TB"}) as connection:
         connection.execute("PRAGMA disable_checkpoint_on_shutdown")
         connection.execute("UPDATE runs SET model = 'forged'")
@@ -124,8 +124,8 @@ def test_a_log_of_another_program_is_not_applied(workspace: Workspace, plan: Run
 
 
 @needs_root
-def test_the_store_of_another_user_is_rebuilt_where_its_runs_are_there(workspace: Workspace, plan: RunPlan) -> None:
-    craft(workspace, "UPDATE item_rows SET official = NOT official")
+def test_store_of_another_user_is_rebuilt_if_its_runs_exist(workspace: Workspace, plan: RunPlan) -> None:
+    run_statements(workspace, "UPDATE item_rows SET official = NOT official")
     os.chown(workspace.store, 4242, 4242)
     with Store.open(workspace) as store:
         assert not store.is_verified
@@ -138,7 +138,7 @@ def test_the_store_of_another_user_is_rebuilt_where_its_runs_are_there(workspace
 
 
 @needs_root
-def test_else_it_stays_marked_also_after_other_imports(workspace: Workspace, plan: RunPlan, tmp_path: Path) -> None:
+def test_unverified_store_stays_marked_after_other_imports(workspace: Workspace, plan: RunPlan, tmp_path: Path) -> None:
     os.chown(workspace.store, 4242, 4242)
     other = write_run(tmp_path / "runs" / "b", [{}], "b")
     import_runs(workspace, [other], read)
@@ -152,7 +152,7 @@ def test_else_it_stays_marked_also_after_other_imports(workspace: Workspace, pla
 
 
 @needs_root
-def test_the_store_of_a_group_of_the_user_is_verified(workspace: Workspace) -> None:
+def test_store_of_the_group_is_verified(workspace: Workspace) -> None:
     os.chown(workspace.store, 4242, os.getegid())
     with Store.open(workspace) as store:
         assert store.is_verified
@@ -166,52 +166,52 @@ def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def cached(workspace: Workspace, state: Path) -> Workspace:
-    """With one review, that the first item passes, and the cache of it."""
+def cached_workspace(workspace: Workspace, state: Path) -> Workspace:
+    """A workspace with a decision cache for one review, which passes the first item."""
     with Store.open(workspace, "alice") as store:
         Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
     return workspace
 
 
 def is_cache_used(workspace: Workspace) -> bool:
-    """Whether the decisions came from the cache, which must then be right."""
+    """Return whether the store used the cache. Its decision must be right in any case."""
     with Store.open(workspace, "alice") as store:
         assert store.fetch_rows(store.find_items("simple_0"))[0].you is True
         return bool(store.reviews._unread)
 
 
-def test_only_the_user_can_have_written_a_cache_that_is_used(cached: Workspace, state: Path) -> None:
+def test_only_a_cache_that_the_user_wrote_is_used(cached_workspace: Workspace, state: Path) -> None:
     key = state / "fcreview" / "key"
     assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert is_cache_used(cached)
-    assert decision_cache.check_cache(cached) == "verified"
-    with duckdb.connect(cached.decision_cache) as connection:
+    assert is_cache_used(cached_workspace)
+    assert decision_cache.check_cache(cached_workspace) == "verified"
+    with duckdb.connect(cached_workspace.decision_cache) as connection:
         connection.execute("UPDATE human_labels SET you = 'false', human = 'false'")
-    assert decision_cache.check_cache(cached).startswith("not written by this user")
-    assert not is_cache_used(cached)
-    assert is_cache_used(cached), "written again"
+    assert decision_cache.check_cache(cached_workspace).startswith("not written by this user")
+    assert not is_cache_used(cached_workspace)
+    assert is_cache_used(cached_workspace), "the cache was written again"
 
 
-def test_the_cache_of_another_user_is_not_used(cached: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_of_another_user_is_not_used(
+    cached_workspace: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(state.with_name("other")))
-    assert not is_cache_used(cached)
-    assert is_cache_used(cached)
+    assert not is_cache_used(cached_workspace)
+    assert is_cache_used(cached_workspace)
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    assert not is_cache_used(cached)
+    assert not is_cache_used(cached_workspace)
 
 
-def test_a_key_that_others_can_read_is_replaced(cached: Workspace, state: Path) -> None:
+def test_key_that_others_can_read_is_replaced(cached_workspace: Workspace, state: Path) -> None:
     key = state / "fcreview" / "key"
     before = key.read_bytes()
     key.chmod(0o644)
-    assert not is_cache_used(cached)
+    assert not is_cache_used(cached_workspace)
     assert key.read_bytes() != before
-    assert is_cache_used(cached)
+    assert is_cache_used(cached_workspace)
 
 
-def test_without_a_writable_home_there_is_no_cache(
-    workspace: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_cache_without_a_writable_home(workspace: Workspace, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "/dev/null/state")
     with Store.open(workspace, "alice") as store:
         Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
@@ -220,7 +220,7 @@ def test_without_a_writable_home_there_is_no_cache(
     assert load_key(create=True) is None
 
 
-def test_a_key_is_made_only_when_a_cache_is_written(workspace: Workspace, state: Path) -> None:
+def test_key_is_created_only_with_a_cache(workspace: Workspace, state: Path) -> None:
     with Store.open(workspace, "alice"):
         pass
     assert load_key() is None

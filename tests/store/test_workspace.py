@@ -1,4 +1,4 @@
-"""Where a workspace is found and made."""
+"""Workspaces are found in parent folders and created where needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fcreview.store.workspace import WorkspaceError, default_annotator, find_workspace
 
 
-def test_made_at_the_folder_opened_and_beside_a_file(tmp_path: Path) -> None:
+def test_workspace_is_created_in_a_folder_or_next_to_a_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     file = tmp_path / "b" / "x.json"
@@ -21,7 +21,7 @@ def test_made_at_the_folder_opened_and_beside_a_file(tmp_path: Path) -> None:
     assert found.reviews.is_dir()
 
 
-def test_the_nearest_above_counts(tmp_path: Path) -> None:
+def test_nearest_parent_workspace_is_used(tmp_path: Path) -> None:
     deep = tmp_path / "runs" / "gpt" / "live"
     deep.mkdir(parents=True)
     outer = find_workspace(tmp_path)
@@ -32,13 +32,13 @@ def test_the_nearest_above_counts(tmp_path: Path) -> None:
     assert find_workspace(inner.root).root == inner.root
 
 
-def test_override_may_name_the_folder_itself(tmp_path: Path) -> None:
+def test_override_can_be_the_workspace_folder(tmp_path: Path) -> None:
     found = find_workspace(tmp_path / "nowhere", tmp_path / "w" / ".fcreview")
     assert found.root == tmp_path / "w" / ".fcreview"
     assert found.root.is_dir()
 
 
-def test_without_create_nothing_is_made(tmp_path: Path) -> None:
+def test_nothing_is_created_without_create(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="no workspace"):
         find_workspace(tmp_path, create=False)
     with pytest.raises(WorkspaceError, match="no workspace"):
@@ -46,12 +46,12 @@ def test_without_create_nothing_is_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_missing_path_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="no such file"):
         find_workspace(tmp_path / "gone")
 
 
-def test_nobodys_home_and_a_link_to_itself_are_folders_that_are_not_there(tmp_path: Path) -> None:
+def test_unknown_home_and_link_to_itself_are_missing_paths(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "runs").mkdir()
     for path in (Path("~nobody-of-this-name/runs"), tmp_path / "loop"):
@@ -61,7 +61,7 @@ def test_nobodys_home_and_a_link_to_itself_are_folders_that_are_not_there(tmp_pa
             find_workspace(tmp_path / "runs", path, create=False)
 
 
-def test_a_place_that_cannot_be_written_to_names_the_option(tmp_path: Path) -> None:
+def test_unwritable_folder_error_names_the_option(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(WorkspaceError, match="--workspace"):
@@ -74,7 +74,7 @@ def test_a_place_that_cannot_be_written_to_names_the_option(tmp_path: Path) -> N
         find_workspace(locked)
 
 
-def test_paths_below_the_place_are_relative_and_come_back(tmp_path: Path) -> None:
+def test_paths_below_the_workspace_are_stored_relative(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
     assert workspace.to_stored_path(tmp_path / "a" / "b.json") == str(Path("a", "b.json"))
     assert workspace.to_absolute_path("a/b.json") == tmp_path / "a" / "b.json"
@@ -84,7 +84,7 @@ def test_paths_below_the_place_are_relative_and_come_back(tmp_path: Path) -> Non
     assert workspace.to_absolute_path(workspace.to_stored_path(tmp_path)) == tmp_path
 
 
-def test_the_annotators_name_can_be_a_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annotator_name_is_a_valid_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FCREVIEW_ANNOTATOR", "../Anna Schmidt/x")
     name = default_annotator()
     assert "Anna" in name

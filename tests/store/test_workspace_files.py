@@ -1,4 +1,4 @@
-"""Attacks by a downloaded workspace: no name in `.fcreview/` leads fcreview to a file outside it."""
+"""Links and special files in a downloaded workspace do not lead fcreview to files outside it."""
 
 from __future__ import annotations
 
@@ -46,26 +46,26 @@ def workspace(tmp_path: Path) -> Workspace:
     return find_workspace(tmp_path / "run")
 
 
-def symbolic_link(place: Path, target: Path) -> None:
+def make_symbolic_link(place: Path, target: Path) -> None:
     place.symlink_to(target)
 
 
-def hard_link(place: Path, target: Path) -> None:
+def make_hard_link(place: Path, target: Path) -> None:
     os.link(target, place)
 
 
-def pipe(place: Path, _: Path) -> None:
+def make_pipe(place: Path, _: Path) -> None:
     os.mkfifo(place)
 
 
-def device(place: Path, _: Path) -> None:
+def make_device(place: Path, _: Path) -> None:
     place.symlink_to("/dev/zero")
 
 
-def unix_socket(place: Path, _: Path) -> None:
+def make_unix_socket(place: Path, _: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         before = Path.cwd()
-        os.chdir(place.parent)  # because the path of a socket is short
+        os.chdir(place.parent)  # The path of a socket must be short.
         try:
             server.bind(place.name)
         finally:
@@ -73,22 +73,20 @@ def unix_socket(place: Path, _: Path) -> None:
 
 
 Attack = Callable[[Path, Path], None]
-ATTACKS: list[Attack] = [symbolic_link, hard_link, pipe, device, unix_socket]
+ATTACKS: list[Attack] = [make_symbolic_link, make_hard_link, make_pipe, make_device, make_unix_socket]
 attacks = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 
 
 @attacks
-def test_a_review_is_not_written_through_a_journal_that_leads_elsewhere(
-    workspace: Workspace, outside: Path, attack: Attack
-) -> None:
+def test_review_is_not_written_through_a_linked_journal(workspace: Workspace, outside: Path, attack: Attack) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
     with pytest.raises(JournalError, match=r"not saved in .*alice\.jsonl (is|has) "):
         Journal(workspace, "alice").append(key("$(touch pwned)"), Annotation(verdict=False))
     assert outside.read_bytes() == SECRET
 
 
-@pytest.mark.parametrize("attack", [symbolic_link, hard_link], ids=lambda attack: attack.__name__)
-def test_an_item_id_is_never_run_by_the_next_shell(workspace: Workspace, outside: Path, attack: Attack) -> None:
+@pytest.mark.parametrize("attack", [make_symbolic_link, make_hard_link], ids=lambda attack: attack.__name__)
+def test_item_id_is_not_executed_by_the_next_shell(workspace: Workspace, outside: Path, attack: Attack) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
     with pytest.raises(JournalError):
         Journal(workspace, "alice").append(key("$(touch pwned)"), Annotation(verdict=False))
@@ -97,10 +95,8 @@ def test_an_item_id_is_never_run_by_the_next_shell(workspace: Workspace, outside
 
 
 @attacks
-def test_a_journal_that_leads_elsewhere_is_reported_and_the_others_count(
-    workspace: Workspace, outside: Path, attack: Attack
-) -> None:
-    """Its content could otherwise be shown, and a merge would copy it."""
+def test_linked_journal_is_reported_and_others_count(workspace: Workspace, outside: Path, attack: Attack) -> None:
+    """Otherwise its content could be shown, and a merge would copy it."""
     lines = fill(workspace, "bob").read_bytes()
     outside.write_bytes(lines.replace(b'"bob"', b'"mallory"'))
     attack(workspace.reviews / "mallory.jsonl", outside)
@@ -114,7 +110,7 @@ def test_a_journal_that_leads_elsewhere_is_reported_and_the_others_count(
     assert [(each.annotator, each.new) for each in merged] == [("bob", 3), ("mallory", 0)]
 
 
-def test_a_folder_of_journals_that_is_a_link_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+def test_linked_journal_folder_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     workspace.reviews.rmdir()
@@ -127,7 +123,7 @@ def test_a_folder_of_journals_that_is_a_link_is_refused(workspace: Workspace, tm
 
 
 @attacks
-def test_a_torn_line_is_not_saved_over_another_file(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_torn_line_is_not_saved_over_another_file(workspace: Workspace, outside: Path, attack: Attack) -> None:
     journal = fill(workspace)
     with journal.open("ab") as file:
         file.write(b'{"torn')
@@ -144,7 +140,7 @@ def test_a_torn_line_is_not_saved_over_another_file(workspace: Workspace, outsid
 
 
 @attacks
-def test_a_queue_that_leads_elsewhere_is_not_read(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_linked_queue_is_not_read(workspace: Workspace, outside: Path, attack: Attack) -> None:
     workspace.queues.mkdir()
     attack(workspace.queues / "pilot.json", outside)
     assert all(isinstance(queue, QueueError) for queue in read_queues(workspace))
@@ -153,7 +149,7 @@ def test_a_queue_that_leads_elsewhere_is_not_read(workspace: Workspace, outside:
 
 
 @attacks
-def test_errata_and_rules_that_lead_elsewhere_are_not_read(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_linked_errata_and_rules_are_not_read(workspace: Workspace, outside: Path, attack: Attack) -> None:
     attack(workspace.errata, outside)
     attack(workspace.rules, outside)
     with pytest.raises(CommandError, match=r"errata\.jsonl (is|has)"):
@@ -163,9 +159,7 @@ def test_errata_and_rules_that_lead_elsewhere_are_not_read(workspace: Workspace,
 
 
 @attacks
-def test_what_is_replaced_as_a_whole_leaves_the_other_file_as_it_was(
-    workspace: Workspace, outside: Path, attack: Attack
-) -> None:
+def test_replaced_file_leaves_the_linked_file_unchanged(workspace: Workspace, outside: Path, attack: Attack) -> None:
     state = AnnotatorState(workspace.root, "alice")
     for kind in ("filters", "positions", "history"):
         (workspace.root / kind).mkdir()
@@ -183,7 +177,7 @@ def test_what_is_replaced_as_a_whole_leaves_the_other_file_as_it_was(
 
 
 @attacks
-def test_an_import_touches_nothing_outside(workspace: Workspace, outside: Path, attack: Attack) -> None:
+def test_import_changes_nothing_outside(workspace: Workspace, outside: Path, attack: Attack) -> None:
     plan = write_run(workspace.parent_folder / "a", [{}])
     attack(workspace.lock, outside)
     with pytest.raises(WorkspaceError, match=r"store\.lock (is|has)"):
@@ -198,14 +192,14 @@ def test_an_import_touches_nothing_outside(workspace: Workspace, outside: Path, 
     assert [each.name for each in outside.parent.iterdir()] == [".bashrc"]
 
 
-def test_a_lock_is_not_made_elsewhere(workspace: Workspace, outside: Path) -> None:
+def test_lock_is_not_created_outside(workspace: Workspace, outside: Path) -> None:
     workspace.lock.symlink_to(outside.parent / "made")
     with pytest.raises(WorkspaceError, match=r"store\.lock is a symbolic link"):
         import_runs(workspace, [write_run(workspace.parent_folder / "a", [{}])], read)
     assert not (outside.parent / "made").exists()
 
 
-def test_a_workspace_that_is_a_link_is_used_only_where_it_is_named(tmp_path: Path) -> None:
+def test_linked_workspace_is_used_only_if_named(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     own = find_workspace(tmp_path, tmp_path / "own")
     for target in (own.root, tmp_path / "gone"):
@@ -221,15 +215,15 @@ def test_a_workspace_that_is_a_link_is_used_only_where_it_is_named(tmp_path: Pat
     assert len(read_journals(own)[0]) == 3
 
 
-def test_no_path_leaves_the_folder(workspace: Workspace) -> None:
+def test_paths_cannot_leave_the_workspace(workspace: Workspace) -> None:
     with pytest.raises(OSError, match="leaves the workspace"):
         workspace.files.write(workspace.root / ".." / "x", b"")
     with pytest.raises(ValueError, match="subpath"):
         workspace.files.write(workspace.parent_folder / "x", b"")
 
 
-def test_a_file_with_a_second_link_for_a_moment_is_read(workspace: Workspace) -> None:
-    """A queue that is created has two names until its temporary one is gone."""
+def test_file_with_a_temporary_second_link_is_read(workspace: Workspace) -> None:
+    """A new queue has two names until its temporary name is deleted."""
     file, temporary = workspace.root / "a", workspace.root / "b"
     file.write_bytes(b"content")
     os.link(file, temporary)

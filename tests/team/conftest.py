@@ -1,4 +1,4 @@
-"""A private PostgreSQL server, and teams on it. Skipped where `initdb` is not installed."""
+"""Fixtures for a private PostgreSQL server and teams on it. Without `initdb`, the tests are skipped."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.team.private_server import PostgresServer, find_binaries, start_serve
 
 try:
     import psycopg
-except ImportError:  # every test of a server is skipped
+except ImportError:  # All tests of a server are skipped.
     psycopg = None
 
 PASSWORD = "correct-horse"  # noqa: S105
@@ -39,7 +39,7 @@ class Team:
     logins: dict[str, str] = field(default_factory=dict)
 
     def address(self, name: str) -> ServerAddress:
-        """Through the socket, which asks nobody for a password: SCRAM takes time."""
+        """Return the address of the socket, which needs no password, because SCRAM is slow."""
         return replace(self.server.admin, database=self.database, user=self.logins[name])
 
     def tcp_address(self, name: str) -> ServerAddress:
@@ -56,7 +56,7 @@ class Team:
         self.logins |= {name: f"{self.project}.{name}" for name in members}
 
     def connect(self, name: str) -> Any:
-        """A connection of a member, to send any SQL."""
+        """Connect as a member, to send any SQL."""
         address = self.address(name)
         parameters = {"host": address.host, "port": address.port, "dbname": address.database, "user": address.user}
         return psycopg.connect(**parameters, autocommit=True)
@@ -88,7 +88,7 @@ def postgres() -> Iterator[PostgresServer]:
         pytest.skip("PostgreSQL (initdb) or openssl is not installed")
     if os.geteuid() == 0 and shutil.which("runuser") is None:
         pytest.skip("PostgreSQL does not run as root, and runuser is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp"))  # the path of a socket must be short
+    folder = Path(tempfile.mkdtemp(prefix="fcreview-pg-", dir="/tmp"))  # The path of a socket must be short.
     server = start_server(folder, binaries)
     yield server
     server.run("pg_ctl", "-D", str(folder / "data"), "-m", "immediate", "stop")
@@ -97,7 +97,7 @@ def postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def make_team(postgres: PostgresServer) -> MakeTeam:
-    """A team with the lead lena and other members by role."""
+    """Return a function that creates a team with the lead lena and other members by role."""
     from fcreview.store.team.server import upgrade_schema
 
     with psycopg.connect(
@@ -105,19 +105,19 @@ def make_team(postgres: PostgresServer) -> MakeTeam:
     ) as connection:
         upgrade_schema(connection)
 
-    def make(reveal: str = "closed", **members: str) -> Team:
+    def create(reveal: str = "closed", **members: str) -> Team:
         team = Team(postgres, f"p{next(_numbers)}")
         postgres.admin_sql(f"INSERT INTO fcreview.project (name, reveal) VALUES ('{team.project}', '{reveal}')")
         team.add(lena="lead", **members)
         return team
 
-    return make
+    return create
 
 
 @pytest.fixture
 def make_workspace(tmp_path: Path) -> Callable[[str], Workspace]:
-    def make(name: str) -> Workspace:
+    def create(name: str) -> Workspace:
         (tmp_path / name).mkdir()
         return find_workspace(tmp_path / name)
 
-    return make
+    return create

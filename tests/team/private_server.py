@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own, in a temporary folder."""
+"""A private PostgreSQL server in a temporary folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PostgresServer:
 
     def run(self, program: str, *arguments: str) -> str:
         command = [str(self.binaries / program), *arguments]
-        if os.geteuid() == 0:  # the server refuses to run as root
+        if os.geteuid() == 0:  # The server refuses to run as root.
             command = ["runuser", "-u", _owner(), "--", *command]
         return subprocess.run(command, check=True, capture_output=True, text=True, cwd=self.folder).stdout
 
@@ -67,7 +67,7 @@ def _free_port() -> int:
 
 
 def start_server(folder: Path, binaries: Path) -> PostgresServer:
-    """A new server below the folder. Its certificate is for 127.0.0.3 only."""
+    """Start a new server below the folder. Its certificate is for 127.0.0.3 only."""
     if os.geteuid() == 0:
         shutil.chown(folder, _owner())
     server = PostgresServer(folder, binaries, _free_port())

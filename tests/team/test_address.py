@@ -1,4 +1,4 @@
-"""URLs of team servers, and what fcreview demands of a connection."""
+"""URLs of team servers are parsed, and remote connections require a certificate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.team.conftest import PASSWORD, MakeTeam, PostgresServer
         ("postgresql://a%40b@%2Ftmp%2FSock:1/r%20s", ("/tmp/Sock", 1, "r s", "a@b")),  # noqa: S108
     ],
 )
-def test_urls(url: str, address: tuple[str, int, str, str]) -> None:
+def test_urls_are_parsed(url: str, address: tuple[str, int, str, str]) -> None:
     parsed = parse_server_url(url)
     assert parsed == ServerAddress(*address)
     assert parse_server_url(str(parsed)) == parsed
@@ -39,7 +39,7 @@ def test_urls(url: str, address: tuple[str, int, str, str]) -> None:
         ("host=db user=alice", "not the URL"),
     ],
 )
-def test_refused_urls(url: str, problem: str) -> None:
+def test_invalid_urls_are_refused(url: str, problem: str) -> None:
     with pytest.raises(AddressError, match=problem) as raised:
         parse_server_url(url)
     assert "pass@" not in str(raised.value)
@@ -50,13 +50,13 @@ def test_refused_urls(url: str, problem: str) -> None:
     [("localhost", True), ("127.0.0.1", True), ("::1", True), ("/run/postgresql", True)]
     + [(host, False) for host in ("db.example.org", "127.0.0.2", "10.0.0.1", "localhost.example.org")],
 )
-def test_only_this_machine_is_reached_without_a_certificate(host: str, is_local: bool) -> None:
+def test_only_local_hosts_need_no_certificate(host: str, is_local: bool) -> None:
     parameters = ServerAddress(host, 5432, "r", "a").to_connection_parameters()
     assert parameters.get("sslmode") == (None if is_local else "verify-full")
     assert parameters["require_auth"] == ("scram-sha-256,none" if is_local else "scram-sha-256")
 
 
-def test_a_remote_server_needs_the_right_certificate(
+def test_remote_server_needs_the_right_certificate(
     postgres: PostgresServer, make_team: MakeTeam, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The certificate is for 127.0.0.3. The environment cannot weaken the check."""
@@ -74,6 +74,6 @@ def test_a_remote_server_needs_the_right_certificate(
         TeamServer.connect(postgres.address(login, "127.0.0.2"), PASSWORD)
 
 
-def test_a_server_that_is_no_team_server(postgres: PostgresServer) -> None:
+def test_server_without_team_schema_is_refused(postgres: PostgresServer) -> None:
     with pytest.raises(TeamError, match="is not a team server"):
         TeamServer.connect(ServerAddress(str(postgres.folder), postgres.port, "template1", "postgres"))

@@ -1,4 +1,4 @@
-"""What members of a team try, with any SQL. Each attempt is refused, or shows nothing of others."""
+"""Attacks by team members with SQL are refused and reveal nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FUNCTIONS = [
     *("accept", "assign", "datasets", "holders", "invite", "members", "missing", "pull", "push", "queues"),
     *("report_datasets", "schema_version", "settle", "whoami"),
 ]
-"""What members may call."""
+"""Functions that members may call."""
 
 
 def make_line(annotator: str, item: str = "i1", **fields: Any) -> bytes:
@@ -36,7 +36,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def team(make_team: MakeTeam) -> Team:
-    """Alice has reviewed three items; of i3, bob knows everything. Nothing else is revealed."""
+    """A team in which alice has reviewed i1, i2 and i3. A queue assigns only i1 and i2, to alice and bob."""
     team = make_team("closed", alice="annotator", bob="annotator", ada="adjudicator")
     with team.connect("lena") as lead:
         shares = [{"annotator": name, "keys": [key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")]
@@ -53,7 +53,7 @@ def bob(team: Team) -> Iterator[Any]:
         yield connection
 
 
-def refused(connection: Any, sql: str, *values: Any) -> str:
+def expect_refusal(connection: Any, sql: str, *values: Any) -> str:
     with pytest.raises(psycopg.Error) as raised:
         connection.execute(sql, values or None)
     message = str(raised.value)
@@ -82,7 +82,7 @@ def count_lines(team: Team) -> int:
         (make_line("bob")[:-1] + b',"key":[]}', "not a journal line"),
     ],
 )
-def test_a_line_of_another_person_or_role(team: Team, bob: Any, line: bytes, reason: str) -> None:
+def test_line_of_another_annotator_or_role_is_refused(team: Team, bob: Any, line: bytes, reason: str) -> None:
     before = count_lines(team)
     rows = bob.execute("SELECT reason FROM fcreview.push(%s)", ([line],)).fetchall()
     assert len(rows) == 1
@@ -124,11 +124,11 @@ FORBIDDEN = (
 
 
 @pytest.mark.parametrize("name", ["bob", "ada", "lena"])
-def test_sql_that_no_member_may_run(team: Team, name: str) -> None:
+def test_forbidden_sql_is_refused(team: Team, name: str) -> None:
     before = count_lines(team)
     with team.connect(name) as connection:
         for sql in FORBIDDEN:
-            message = refused(connection, sql)
+            message = expect_refusal(connection, sql)
             assert any(word in message for word in ("permission denied", "must be", "must have", "does not exist")), sql
             connection.execute("ROLLBACK")
     assert count_lines(team) == before
@@ -142,19 +142,19 @@ def test_sql_that_no_member_may_run(team: Team, name: str) -> None:
         "SELECT fcreview.assign('q', '{}', '[]')",
     ],
 )
-def test_an_annotator_is_no_lead(bob: Any, sql: str) -> None:
-    assert "this needs the role lead" in refused(bob, sql)
+def test_annotator_cannot_act_as_lead(bob: Any, sql: str) -> None:
+    assert "this needs the role lead" in expect_refusal(bob, sql)
 
 
-def test_a_lead_invites_nobody_with_the_login_of_another(team: Team) -> None:
+def test_lead_cannot_take_over_the_login_of_a_member(team: Team) -> None:
     with team.connect("lena") as lead:
         verifier = "SCRAM-SHA-256$4096:c2FsdA==$c3RvcmVk:c2VydmVy"
         for name in ("ALICE", "x" * 64):
-            refused(lead, "SELECT fcreview.invite(%s, 'annotator', %s)", name, verifier)
+            expect_refusal(lead, "SELECT fcreview.invite(%s, 'annotator', %s)", name, verifier)
         team.server.admin_sql(f'CREATE ROLE "{team.project}.eve" LOGIN')
-        assert "has a login" in refused(lead, "SELECT fcreview.invite('eve', 'annotator', %s)", verifier)
-        assert "verifier" in refused(lead, "SELECT fcreview.invite('new', 'annotator', 'md5abc')")
-        refused(lead, "SELECT fcreview.invite('new', 'superuser', %s)", verifier)
+        assert "has a login" in expect_refusal(lead, "SELECT fcreview.invite('eve', 'annotator', %s)", verifier)
+        assert "verifier" in expect_refusal(lead, "SELECT fcreview.invite('new', 'annotator', 'md5abc')")
+        expect_refusal(lead, "SELECT fcreview.invite('new', 'superuser', %s)", verifier)
         before = team.server.admin_sql(f"SELECT rolpassword FROM pg_authid WHERE rolname = '{team.project}.alice'")
         assert lead.execute("SELECT fcreview.invite('alice', 'annotator', %s)", (verifier,)).fetchall() == [(None,)]
     assert before == team.server.admin_sql(f"SELECT rolpassword FROM pg_authid WHERE rolname = '{team.project}.alice'")
@@ -175,7 +175,7 @@ def test_no_function_shows_lines_before_the_reveal(team: Team, bob: Any) -> None
 
 
 def test_members_may_call_nothing_else(team: Team, bob: Any) -> None:
-    """A function that is added later must be thought about here."""
+    """A new function fails this test until it is added to the list."""
     rows = bob.execute(
         "SELECT proname FROM pg_proc WHERE pronamespace = 'fcreview'::regnamespace"
         " AND has_function_privilege(oid, 'EXECUTE') ORDER BY 1"
@@ -215,7 +215,7 @@ def test_the_search_path_and_temporary_objects_change_nothing(bob: Any) -> None:
     assert bob.execute("SELECT reason FROM fcreview.push(%s)", ([make_line("bob", "i9")],)).fetchall() == []
 
 
-def test_nothing_is_notified(team: Team, bob: Any) -> None:
+def test_members_receive_no_notifications(team: Team, bob: Any) -> None:
     bob.execute("LISTEN fcreview")
     bob.execute(f'LISTEN "{team.project}"')
     with team.connect("alice") as alice:
@@ -223,10 +223,10 @@ def test_nothing_is_notified(team: Team, bob: Any) -> None:
     assert list(bob.notifies(timeout=0.1)) == []
 
 
-def test_an_error_in_a_call_quotes_nothing(team: Team, bob: Any) -> None:
+def test_error_messages_contain_no_lines(team: Team, bob: Any) -> None:
     line = make_line("bob", "i7")
     hashes = [row[0] for row in team.server.admin_sql("SELECT hash FROM fcreview.line")]
-    copy = orjson.dumps(orjson.loads(line) | {"hash": hashes[0]})  # the hash of a line of alice
+    copy = orjson.dumps(orjson.loads(line) | {"hash": hashes[0]})  # hash of a line of alice
     assert bob.execute("SELECT reason FROM fcreview.push(%s)", ([copy],)).fetchall() == []
     for lines in ([None], [b"x"] * 1001):
         try:
@@ -237,8 +237,8 @@ def test_an_error_in_a_call_quotes_nothing(team: Team, bob: Any) -> None:
 
 
 @pytest.mark.parametrize("verdict", [None, True])
-def test_a_rolled_back_push_shows_nothing(make_team: MakeTeam, verdict: bool | None) -> None:
-    """What a push costs depends on the item only after the reveal. Otherwise a rollback leaves no trace."""
+def test_rolled_back_push_reveals_nothing(make_team: MakeTeam, verdict: bool | None) -> None:
+    """The cost of a push depends on the item only after the reveal. Otherwise a rollback leaves no trace."""
     team = make_team("closed", alice="annotator", bob="annotator")
     with team.connect("lena") as lead:
         shares = [{"annotator": name, "keys": [key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")]
@@ -252,7 +252,7 @@ def test_a_rolled_back_push_shows_nothing(make_team: MakeTeam, verdict: bool | N
         )
         locks = "SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = 'fcreview.reveal'::regclass"
         seen = []
-        for item in ("i0", "i1", "i2"):  # the first one loads the functions
+        for item in ("i0", "i1", "i2"):  # The first call loads the functions.
             bob.execute("BEGIN")
             before = bob.execute(counts).fetchall()[0]
             bob.execute("SELECT * FROM fcreview.push(%s)", ([make_line("bob", item, verdict=verdict)],))
@@ -264,8 +264,8 @@ def test_a_rolled_back_push_shows_nothing(make_team: MakeTeam, verdict: bool | N
         assert seen[1] == seen[2]
 
 
-def test_the_verdict_of_a_stranger_reveals_nothing(team: Team, bob: Any) -> None:
-    """Only those to whom a queue assigns an item count. Bob alone does not complete i3, which nobody was assigned."""
+def test_verdict_of_an_unassigned_annotator_reveals_nothing(team: Team, bob: Any) -> None:
+    """Only annotators to whom a queue assigns the item count. Bob alone does not complete i3, which is not assigned."""
     bob.execute(
         "SELECT * FROM fcreview.push(%s)", ([make_line("bob", "i3"), make_line("bob", "i1", verdict="unsure")],)
     )
@@ -273,7 +273,7 @@ def test_the_verdict_of_a_stranger_reveals_nothing(team: Team, bob: Any) -> None
     assert {row[0] for row in rows} <= {None, "bob"}
 
 
-def test_a_member_of_another_project_sees_nothing(make_team: MakeTeam, team: Team) -> None:
+def test_member_of_another_project_sees_nothing(make_team: MakeTeam, team: Team) -> None:
     other = make_team("own", bob="annotator")
     for name in ("bob", "lena"):
         with other.connect(name) as connection:
@@ -281,7 +281,7 @@ def test_a_member_of_another_project_sees_nothing(make_team: MakeTeam, team: Tea
             assert {row[0] for row in connection.execute("SELECT annotator FROM fcreview.members()")} == {"bob", "lena"}
 
 
-def test_the_owner_has_no_members_and_no_login(team: Team) -> None:
+def test_owner_role_has_no_members_and_no_login(team: Team) -> None:
     assert team.server.admin_sql(
         "SELECT rolname, rolcanlogin, rolcreaterole FROM pg_roles WHERE rolname LIKE 'fcreview_%' ORDER BY 1"
     ) == [("fcreview_inviter", False, True), ("fcreview_member", False, False), ("fcreview_owner", False, False)]
@@ -289,20 +289,20 @@ def test_the_owner_has_no_members_and_no_login(team: Team) -> None:
     assert team.server.admin_sql(members) == []
 
 
-def test_even_a_superuser_does_not_delete_by_mistake(team: Team) -> None:
+def test_superuser_cannot_delete_lines_by_mistake(team: Team) -> None:
     for sql in ("DELETE FROM fcreview.line", "UPDATE fcreview.line SET body = ''", "TRUNCATE fcreview.line CASCADE"):
         with pytest.raises(psycopg.Error, match="cannot be changed or deleted"):
             team.server.admin_sql(sql)
 
 
-def test_a_one_time_password_only_joins(make_team: MakeTeam) -> None:
+def test_one_time_password_can_only_join(make_team: MakeTeam) -> None:
     from fcreview.store.team.server import TeamError, TeamServer
 
     team = make_team()
     with TeamServer.connect(team.tcp_address("lena"), "correct-horse") as lead:
         invitation = lead.invite("dora", "annotator")
         assert invitation is not None
-        again = lead.invite("dora", "annotator")  # the first password is replaced
+        again = lead.invite("dora", "annotator")  # The first password is replaced.
         assert again is not None
     team.logins["dora"] = again[0]
     with pytest.raises(TeamError, match="authentication failed"):

@@ -1,4 +1,4 @@
-"""`fcreview team` as people use it."""
+"""The `fcreview team` commands work from creating a team to leaving it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.team.conftest import PASSWORD, PostgresServer
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Callable[..., Done]:
-    """`fcreview` as a person with a home folder and a workspace of their own."""
+    """Return a function that runs `fcreview` as a person with a separate home folder and workspace."""
 
     def run(person: str, *arguments: str, password: str = PASSWORD) -> Done:
         place = tmp_path / person
@@ -32,12 +32,12 @@ def cli(tmp_path: Path) -> Callable[..., Done]:
     return run
 
 
-def workspace_of(tmp_path: Path, person: str, items: int = 3) -> Path:
+def import_workspace(tmp_path: Path, person: str, items: int = 3) -> Path:
     import_items(tmp_path / person / "run", {"maple-8b": [{"id": f"simple_{n}"} for n in range(items)]})
     return tmp_path / person / "run"
 
 
-def invitation(done: Done) -> tuple[str, str]:
+def read_invitation(done: Done) -> tuple[str, str]:
     assert done.code == 0, done.err
     url, password = re.search(r"team join (\S+)", done.out), re.search(r"days: (\S+)", done.out)
     assert url is not None
@@ -48,24 +48,28 @@ def invitation(done: Done) -> tuple[str, str]:
 def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done], tmp_path: Path) -> None:
     admin = str(postgres.admin)
     for person in ("lena", "alice", "bob"):
-        workspace_of(tmp_path, person, 4 if person == "bob" else 3)
+        import_workspace(tmp_path, person, 4 if person == "bob" else 3)
     created = cli("lena", "team", "create", admin, "--project", "trial", "--lead", "lena")
-    url, password = invitation(created)
+    url, password = read_invitation(created)
     assert "pg_hba.conf line 1 (local) uses trust" in created.err
     postgres.admin_sql("DROP FUNCTION fcreview.holders")
-    assert "exists already" in cli("lena", "team", "create", admin, "--project", "trial").err  # but it is upgraded
-    assert url == f"postgresql://trial.lena@localhost:{postgres.port}/postgres"  # not the socket of the administrator
+    assert (
+        "exists already" in cli("lena", "team", "create", admin, "--project", "trial").err
+    )  # The schema is upgraded all the same.
+    assert (
+        url == f"postgresql://trial.lena@localhost:{postgres.port}/postgres"
+    )  # This is not the socket of the administrator.
     url = str(postgres.address("trial.lena"))
     assert cli("lena", "team", "join", url, "run", password=password).code == 0
     for person in ("alice", "bob"):
-        _, password = invitation(cli("lena", "team", "invite", person, "run"))
+        _, password = read_invitation(cli("lena", "team", "invite", person, "run"))
         done = cli(person, "team", "join", str(postgres.address(f"trial.{person}")), "run", password=password)
         assert done.out == f"joined trial as {person} (annotator) · reviews of others shown: closed\n"
     made = cli("lena", "queue", "create", "run", "--name", "pilot", "--size", "2", "--annotators", "alice", "--team")
     assert made.code == 0, made.err
     assert cli("alice", "team", "pull", "run").out == "queue pilot received\n0 received\n"
     Journal(find_workspace(tmp_path / "alice" / "run"), "alice").append(key("simple_0"), Annotation(verdict=True))
-    reviewed = cli("alice", "review", "run", "--plain")  # sends reviews as the app does, for at most two seconds
+    reviewed = cli("alice", "review", "run", "--plain")  # Sends reviews like the app, for at most two seconds.
     unsent = "not sent to the team yet" in reviewed.err
     assert (reviewed.code, cli("alice", "team", "push", "run").out) == (0, f"{int(unsent)} sent\n")
     assert cli("lena", "team", "sync", "run").out == "0 sent · 1 received\n"
@@ -89,11 +93,13 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     assert password not in text
 
 
-def test_a_workspace_chooses_no_team(cli: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A `team.toml`, and all that another person's fcreview left in a workspace, connect nowhere."""
+def test_workspace_files_cannot_choose_a_team(
+    cli: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `team.toml` or files of another person in a workspace do not cause a connection."""
     import psycopg
 
-    run = workspace_of(tmp_path, "eve")
+    run = import_workspace(tmp_path, "eve")
     (run / "team.toml").write_text('url = "postgresql://alice@127.0.0.1:1/evil"')
     (run / ".fcreview" / "team.toml").write_text('url = "postgresql://alice@127.0.0.1:1/evil"')
     (run / ".fcreview" / "teams.json").write_text(json.dumps({"workspaces": {}}))
@@ -121,7 +127,9 @@ def test_a_workspace_chooses_no_team(cli: Callable[..., Done], tmp_path: Path, m
         (("team", "leave", "run"), 1, "belongs to no team"),
     ],
 )
-def test_messages(cli: Callable[..., Done], tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
+def test_error_messages(
+    cli: Callable[..., Done], tmp_path: Path, arguments: list[str], code: int, message: str
+) -> None:
     (tmp_path / "ann" / "run").mkdir(parents=True)
     find_workspace(tmp_path / "ann" / "run")
     done = cli("ann", *arguments)
@@ -135,9 +143,7 @@ def test_local_prints_three_commands(cli: Callable[..., Done]) -> None:
     assert [line.split()[0] for line in lines] == ["initdb", "pg_ctl", "fcreview"]
 
 
-def test_without_psycopg_one_line_says_what_to_install(
-    cli: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_psycopg_is_reported_in_one_line(cli: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     done = cli("ann", "team", "create", "postgresql://a@localhost/d", "--project", "p")
     assert done.code == 2

@@ -1,4 +1,4 @@
-"""The pull cursor beside writers whose transactions end in another order than they began."""
+"""The pull cursor delivers all lines although transactions of writers overlap."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tests.team.conftest import PASSWORD, MakeTeam, Team
 from tests.team.test_attacks import make_line
 
 
-def write(team: Team, name: str, batches: list[list[bytes]], seed: int) -> None:
-    """Each transaction gets its number some time before it writes and ends some time after."""
+def write_slowly(team: Team, name: str, batches: list[list[bytes]], seed: int) -> None:
+    """Write in transactions that wait between getting their number, writing and committing."""
     chance = random.Random(seed)
     with team.connect(name) as connection:
         for lines in batches:
@@ -23,13 +23,13 @@ def write(team: Team, name: str, batches: list[list[bytes]], seed: int) -> None:
                     connection.execute("SELECT pg_sleep(%s)", (chance.random() / 200,))
 
 
-def test_no_line_is_missed_or_repeated(make_team: MakeTeam) -> None:
-    """A cursor on a sequence number misses lines here."""
+def test_each_line_is_delivered_once(make_team: MakeTeam) -> None:
+    """A cursor on a sequence number would miss lines here."""
     names = ["ann", "ben", "cyd", "dan"]
     team = make_team("never", **dict.fromkeys(names, "annotator"))
     batches = {name: [[make_line(name, f"{name}{n}.{k}") for k in range(3)] for n in range(12)] for name in names}
     writers = [
-        threading.Thread(target=write, args=(team, name, batches[name], seed)) for seed, name in enumerate(names)
+        threading.Thread(target=write_slowly, args=(team, name, batches[name], seed)) for seed, name in enumerate(names)
     ]
     pulled: list[bytes] = []
     with TeamServer.connect(team.address("lena"), PASSWORD) as reader:
@@ -48,8 +48,8 @@ def test_no_line_is_missed_or_repeated(make_team: MakeTeam) -> None:
     assert sorted(pulled) == sorted(expected)
 
 
-def test_a_foreign_transaction_holds_delivery_back(make_team: MakeTeam) -> None:
-    """A later line waits for it, and arrives then."""
+def test_open_transaction_delays_delivery(make_team: MakeTeam) -> None:
+    """A later line arrives after the end of the transaction."""
     team = make_team("never", alice="annotator")
     with (
         TeamServer.connect(team.address("lena"), PASSWORD) as reader,

@@ -1,4 +1,4 @@
-"""Lines from journal to journal through a real server."""
+"""Journal lines are exchanged through a real server."""
 
 from __future__ import annotations
 
@@ -21,44 +21,44 @@ MakeWorkspace = Callable[[str], Workspace]
 
 @pytest.fixture(scope="module")
 def team(make_team: MakeTeam) -> Team:
-    """Lead and adjudicator see every line."""
+    """A team whose lead and adjudicator see every line."""
     return make_team(alice="annotator", bob="annotator", ada="adjudicator")
 
 
 @pytest.fixture(scope="module")
-def fresh(make_team: MakeTeam) -> Callable[[], Team]:
+def make_fresh_team(make_team: MakeTeam) -> Callable[[], Team]:
     return lambda: make_team(alice="annotator", ada="adjudicator")
 
 
-def lines(path: Path) -> list[bytes]:
+def read_lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-def copy_of(workspace: Workspace, name: str) -> Path:
+def copy_path(workspace: Workspace, name: str) -> Path:
     return workspace.team_reviews / f"{name}.jsonl"
 
 
 def alter_lines(team: Team, sql: str, database: str = "postgres") -> None:
-    """What only a superuser can do. `{own}` selects the lines of the team."""
+    """Run SQL on lines as superuser. `{own}` selects the lines of the team."""
     own = f"project = (SELECT project FROM fcreview.project WHERE name = '{team.project}')"
     commands = ["ALTER TABLE fcreview.line DISABLE TRIGGER append_only", sql.format(own=own)]
     team.server.admin_sql("; ".join([*commands, "ALTER TABLE fcreview.line ENABLE TRIGGER append_only"]), database)
 
 
-def test_lines_arrive_byte_for_byte(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+def test_lines_arrive_byte_for_byte(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     path = fill(here, "alice", 5)
     Journal(here, "alice").append(key("odd"), Annotation(verdict=True, note='NUL \x00 \\u0000 " 東京 \u2028 \x7f \\'))
     team.sync(here, "alice")
     assert team.sync(there, "ada") == 6
-    assert copy_of(there, "alice").read_bytes() == path.read_bytes()
+    assert copy_path(there, "alice").read_bytes() == path.read_bytes()
     assert team.sync(there, "ada") == 0
     events, warnings = read_journals(there)
     assert events == read_journals(here)[0]
     assert not warnings
 
 
-def test_a_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team, here, there = make_team("own", alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
     fill(here, "alice", 6)
     Journal(there, "bob").append(key("simple_4"), Annotation(verdict=False))
@@ -71,10 +71,10 @@ def test_a_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_works
     assert not warnings
 
 
-def test_an_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) -> None:
+def test_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) -> None:
     there = make_workspace("b")
     exchange = team.exchange(there, "ada")
-    event = orjson.loads(lines(fill(make_workspace("a"), "bob", 1))[0])
+    event = orjson.loads(read_lines(fill(make_workspace("a"), "bob", 1))[0])
     event["verdict"] = not event["verdict"]
     exchange.inbox.store([PulledLine("bob", False, orjson.dumps(event))])
     exchange.close()
@@ -85,7 +85,7 @@ def test_an_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspac
 
 
 @pytest.mark.parametrize("name", ["../alice", "a/b", ".hidden", "", "x" * 65, "ADA", "al\x1bice"])
-def test_a_name_from_the_server_is_no_path(team: Team, make_workspace: MakeWorkspace, name: str) -> None:
+def test_name_from_the_server_is_not_used_as_a_path(team: Team, make_workspace: MakeWorkspace, name: str) -> None:
     there = make_workspace("b")
     exchange = team.exchange(there, "ada")
     assert exchange.inbox.store([PulledLine(name, False, b"{}")]) == 0
@@ -94,9 +94,9 @@ def test_a_name_from_the_server_is_no_path(team: Team, make_workspace: MakeWorks
     exchange.close()
 
 
-def test_a_line_of_another_annotator_is_set_aside(team: Team, make_workspace: MakeWorkspace) -> None:
+def test_line_of_another_annotator_is_set_aside(team: Team, make_workspace: MakeWorkspace) -> None:
     there = make_workspace("b")
-    line = lines(fill(make_workspace("a"), "alice", 1))[0].strip()
+    line = read_lines(fill(make_workspace("a"), "alice", 1))[0].strip()
     exchange = team.exchange(there, "ada")
     exchange.inbox.store([PulledLine("bob", False, line), PulledLine("ada", False, line)])
     exchange.close()
@@ -104,9 +104,9 @@ def test_a_line_of_another_annotator_is_set_aside(team: Team, make_workspace: Ma
     assert not (there.reviews / "ada.jsonl").exists()
 
 
-def test_offline_for_a_day_then_equal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_offline_members_catch_up(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team, here, there = make_team(alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
-    for _ in range(3):  # nobody connects meanwhile
+    for _ in range(3):  # No member connects in the meantime.
         fill(here, "alice", 8)
         fill(there, "bob", 6)
     team.sync(here, "alice")
@@ -115,25 +115,27 @@ def test_offline_for_a_day_then_equal(make_team: MakeTeam, make_workspace: MakeW
         lead = make_workspace(name)
         assert team.sync(lead, "lena") == 42
         for annotator, place in (("alice", here), ("bob", there)):
-            assert copy_of(lead, annotator).read_bytes() == (place.reviews / f"{annotator}.jsonl").read_bytes()
+            assert copy_path(lead, annotator).read_bytes() == (place.reviews / f"{annotator}.jsonl").read_bytes()
 
 
-def test_one_person_on_two_machines(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
-    team, office, home = fresh(), make_workspace("office"), make_workspace("home")
+def test_one_annotator_uses_two_machines(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, office, home = make_fresh_team(), make_workspace("office"), make_workspace("home")
     fill(office, "alice", 3)
     fill(home, "alice", 2)
     for place in (office, home, office, home):
         team.sync(place, "alice")
-    assert sorted(lines(office.reviews / "alice.jsonl")) == sorted(lines(home.reviews / "alice.jsonl"))
-    assert len(lines(office.reviews / "alice.jsonl")) == 5
+    assert sorted(read_lines(office.reviews / "alice.jsonl")) == sorted(read_lines(home.reviews / "alice.jsonl"))
+    assert len(read_lines(office.reviews / "alice.jsonl")) == 5
     both = [read_journals(place) for place in (office, home)]
     assert both[0] == both[1]
     assert not both[0][1]
 
 
-def test_the_later_verdict_counts_on_every_machine(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
-    """The first machine sends its earlier verdict last."""
-    team, office, home, there = fresh(), make_workspace("office"), make_workspace("home"), make_workspace("b")
+def test_later_verdict_counts_on_every_machine(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
+) -> None:
+    """The first machine sends its older verdict last."""
+    team, office, home, there = make_fresh_team(), make_workspace("office"), make_workspace("home"), make_workspace("b")
     first = Journal(office, "alice").append(key(), Annotation(verdict=True))
     second = Journal(home, "alice").append(key(), Annotation(verdict=False))
     second_time = max(second.time, first.time)
@@ -145,10 +147,10 @@ def test_the_later_verdict_counts_on_every_machine(fresh: Callable[[], Team], ma
     assert [event.event for event in read_journals(office)[0]] == [event.event for event in read_journals(there)[0]]
 
 
-def test_a_server_restored_from_a_backup_gets_its_lines_again(
-    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+def test_restored_server_gets_its_lines_again(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill(here, "alice", 4)
     exchange, reader = team.exchange(here, "alice"), team.exchange(there, "ada")
     exchange.push()
@@ -159,16 +161,16 @@ def test_a_server_restored_from_a_backup_gets_its_lines_again(
     exchange.connect()
     assert exchange.push() == 1
     assert reader.inbox.count_lost(reader.pull_all()) == {}
-    assert len(lines(copy_of(there, "alice"))) == 4
+    assert len(read_lines(copy_path(there, "alice"))) == 4
     exchange.close()
     reader.close()
 
 
-def test_lines_of_a_server_with_an_older_counter_are_not_missed(
-    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+def test_lines_after_a_counter_reset_are_delivered(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    """Restored from a copy of its disk: the last line is gone, and later ones have numbers that were used before."""
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    """After a restore from a disk image, the last line is missing and new lines reuse its number."""
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill(here, "alice", 3)
     team.sync(here, "alice")
     team.sync(there, "ada")
@@ -180,11 +182,11 @@ def test_lines_of_a_server_with_an_older_counter_are_not_missed(
     assert team.sync(there, "ada") == 2
 
 
-def test_a_dump_in_another_cluster_delivers_everything_once(
-    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+def test_dump_in_another_cluster_delivers_all_lines_once(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    """Stored transaction numbers lie above the counter there, and the cursor is of another history."""
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    """The new cluster has a lower transaction counter than the stored numbers, and the cursor is from the old one."""
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill(here, "alice", 3)
     team.sync(here, "alice")
     team.sync(there, "ada")
@@ -198,25 +200,25 @@ def test_a_dump_in_another_cluster_delivers_everything_once(
     assert exchange.pull() == 2
     assert len(exchange.server.pull("")[1]) == 5  # type: ignore[union-attr]
     exchange.close()
-    assert copy_of(there, "alice").read_bytes() == (here.reviews / "alice.jsonl").read_bytes()
+    assert copy_path(there, "alice").read_bytes() == (here.reviews / "alice.jsonl").read_bytes()
     server.admin_sql("DROP DATABASE restored WITH (FORCE)")
 
 
-def test_a_lost_copy_is_fetched_again(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+def test_lost_copy_is_fetched_again(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     fill(here, "alice", 3)
     team.sync(here, "alice")
     team.sync(there, "ada")
-    copy_of(there, "alice").unlink()
+    copy_path(there, "alice").unlink()
     assert team.sync(there, "ada") == 3
 
 
-def test_what_was_not_sent_is_known_without_the_server(
-    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+def test_unsent_lines_are_counted_without_the_server(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
     from fcreview.store.team.exchange import Exchange, TeamLink
 
-    team, here = fresh(), make_workspace("a")
+    team, here = make_fresh_team(), make_workspace("a")
     fill(here, "alice", 3)
     team.sync(here, "alice")
     fill(here, "alice", 2)
@@ -224,8 +226,8 @@ def test_what_was_not_sent_is_known_without_the_server(
     assert offline.outbox.scan() == 2
 
 
-def test_a_refused_line_stays_in_the_journal(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
-    team, here = fresh(), make_workspace("a")
+def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here = make_fresh_team(), make_workspace("a")
     path = fill(here, "alice", 1)
     Journal(here, "alice").append(key(), Annotation(act="adjudicate", verdict=True))
     fill(here, "alice", 1)
@@ -234,13 +236,13 @@ def test_a_refused_line_stays_in_the_journal(fresh: Callable[[], Team], make_wor
     assert exchange.refusal == "1 line refused by the server: adjudication needs the role adjudicator"
     assert exchange.push() == 0
     exchange.close()
-    assert len(lines(path)) == 3
+    assert len(read_lines(path)) == 3
 
 
-def test_an_ended_membership_sends_and_receives_nothing(
-    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+def test_former_member_sends_and_receives_nothing(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    team, here = fresh(), make_workspace("a")
+    team, here = make_fresh_team(), make_workspace("a")
     fill(here, "alice", 1)
     exchange = team.exchange(here, "alice")
     with team.connect("lena") as lead:
@@ -251,8 +253,8 @@ def test_an_ended_membership_sends_and_receives_nothing(
     exchange.close()
 
 
-def test_a_promoted_annotator_gets_everything(fresh: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+def test_promoted_annotator_gets_all_lines(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     team.add(bob="annotator")
     fill(here, "alice", 2)
     team.sync(here, "alice")
@@ -262,11 +264,11 @@ def test_a_promoted_annotator_gets_everything(fresh: Callable[[], Team], make_wo
     assert team.sync(there, "bob") == 2
 
 
-def test_events_of_the_same_person_keep_their_identity(
-    fresh: Callable[[], Team], make_workspace: MakeWorkspace
+def test_lines_of_a_journal_copied_by_hand_count_once(
+    make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    """A journal that was also copied by hand, and its lines from the server, count once."""
-    team, here, there = fresh(), make_workspace("a"), make_workspace("b")
+    """The workspace has the journal by hand and from the server."""
+    team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     path = fill(here, "alice", 4)
     (there.reviews / "alice.jsonl").write_bytes(path.read_bytes())
     team.sync(here, "alice")

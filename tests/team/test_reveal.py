@@ -1,4 +1,4 @@
-"""What an annotator sees of an item, and when: the server decides."""
+"""The server decides which reviews an annotator receives, and when."""
 
 from __future__ import annotations
 
@@ -18,113 +18,115 @@ MakeWorkspace = Callable[[str], Workspace]
 
 
 class Person:
-    """A member with a workspace of their own."""
+    """A member with a separate workspace."""
 
     def __init__(self, team: Team, name: str, workspace: Workspace) -> None:
         self.team, self.name, self.workspace = team, name, workspace
         self.journal = Journal(workspace, name)
 
-    def say(self, item: str, verdict: object = True, act: str = "review", blind: bool | None = None) -> None:
+    def review(self, item: str, verdict: object = True, act: str = "review", blind: bool | None = None) -> None:
         self.journal.append(key(item), Annotation(act=act, verdict=verdict), blind=blind)  # type: ignore[arg-type]
         self.sync()
 
     def sync(self) -> None:
         self.team.sync(self.workspace, self.name)
 
-    def sees(self) -> set[tuple[str, str]]:
-        """(annotator, item) of the others' events."""
+    def read_others(self) -> set[tuple[str, str]]:
+        """Return (annotator, item) of the events of other annotators."""
         self.sync()
         events, warnings = read_journals(self.workspace)
         assert not warnings
         return {(event.annotator, event.key.id) for event in events if event.annotator != self.name}
 
-    def blind_flags(self) -> dict[tuple[str, str], bool | None]:
+    def read_blind_flags(self) -> dict[tuple[str, str], bool | None]:
         self.sync()
         return {(event.annotator, event.key.id): event.blind for event in read_journals(self.workspace)[0]}
 
 
-def people(team: Team, make_workspace: MakeWorkspace, *names: str) -> list[Person]:
+def make_people(team: Team, make_workspace: MakeWorkspace, *names: str) -> list[Person]:
     return [Person(team, name, make_workspace(name)) for name in names]
 
 
-def assign(team: Team, queue: str, shares: dict[str, list[str]]) -> None:
+def assign_queue(team: Team, queue: str, shares: dict[str, list[str]]) -> None:
     content = [{"annotator": name, "keys": [key(i)._asdict() for i in items]} for name, items in shares.items()]
     with team.connect("lena") as lead:
         lead.execute("SELECT fcreview.assign(%s, %s, %s)", (queue, b"{}", orjson.dumps(content).decode()))
 
 
-def test_closed_shows_an_item_when_everyone_has_reviewed_it(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_closed_shows_an_item_that_all_assigned_annotators_reviewed(
+    make_team: MakeTeam, make_workspace: MakeWorkspace
+) -> None:
     team = make_team("closed", alice="annotator", bob="annotator", carol="annotator")
-    assign(team, "pilot", {"alice": ["i1", "i2"], "bob": ["i1", "i2"]})
-    alice, bob, carol = people(team, make_workspace, "alice", "bob", "carol")
-    alice.say("i1")
-    alice.say("i2")
-    carol.say("i1")  # not in carol's share: counts for nothing
-    alice.say("other")  # in no queue
-    bob.say("i2", "unsure")
-    assert (alice.sees(), bob.sees(), carol.sees()) == (set(), set(), set())
-    bob.say("i1", False)
+    assign_queue(team, "pilot", {"alice": ["i1", "i2"], "bob": ["i1", "i2"]})
+    alice, bob, carol = make_people(team, make_workspace, "alice", "bob", "carol")
+    alice.review("i1")
+    alice.review("i2")
+    carol.review("i1")  # The item is not in carol's share, so this does not count.
+    alice.review("other")  # No queue contains this item.
+    bob.review("i2", "unsure")
+    assert (alice.read_others(), bob.read_others(), carol.read_others()) == (set(), set(), set())
+    bob.review("i1", False)
     everyone = {("alice", "i1"), ("bob", "i1"), ("carol", "i1")}
     for person in (alice, bob, carol):
-        assert person.sees() == {each for each in everyone if each[0] != person.name}
+        assert person.read_others() == {each for each in everyone if each[0] != person.name}
 
 
 def test_closed_shows_an_adjudicated_item(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team = make_team("closed", alice="annotator", ada="adjudicator")
-    alice, ada = people(team, make_workspace, "alice", "ada")
-    alice.say("i1")
-    alice.say("i2")
-    assert ada.sees() == {("alice", "i1"), ("alice", "i2")}
-    ada.say("i1", act="adjudicate")
-    assert alice.sees() == {("ada", "i1")}
+    alice, ada = make_people(team, make_workspace, "alice", "ada")
+    alice.review("i1")
+    alice.review("i2")
+    assert ada.read_others() == {("alice", "i1"), ("alice", "i2")}
+    ada.review("i1", act="adjudicate")
+    assert alice.read_others() == {("ada", "i1")}
 
 
-def test_a_retracted_verdict_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_retracted_verdict_does_not_reveal(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team = make_team("closed", alice="annotator", bob="annotator")
-    assign(team, "pilot", {"alice": ["i1"], "bob": ["i1"]})
-    alice, bob = people(team, make_workspace, "alice", "bob")
+    assign_queue(team, "pilot", {"alice": ["i1"], "bob": ["i1"]})
+    alice, bob = make_people(team, make_workspace, "alice", "bob")
     event = alice.journal.append(key("i1"), Annotation(verdict=True))
     alice.journal.retract(event)
     alice.sync()
-    bob.say("i1")
-    assert (alice.sees(), bob.sees()) == (set(), set())
+    bob.review("i1")
+    assert (alice.read_others(), bob.read_others()) == (set(), set())
 
 
 def test_own_shows_an_item_after_the_own_verdict(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team = make_team("own", alice="annotator", bob="annotator")
-    alice, bob = people(team, make_workspace, "alice", "bob")
-    alice.say("i1")
-    alice.say("i2")
-    bob.say("i1", "unsure")
-    assert bob.sees() == set()
-    bob.say("i1", False)
-    assert bob.sees() == {("alice", "i1")}
-    assert alice.sees() == {("bob", "i1")}
-    alice.say("i1", False)  # later lines of a revealed item follow
-    assert bob.sees() == {("alice", "i1")}
+    alice, bob = make_people(team, make_workspace, "alice", "bob")
+    alice.review("i1")
+    alice.review("i2")
+    bob.review("i1", "unsure")
+    assert bob.read_others() == set()
+    bob.review("i1", False)
+    assert bob.read_others() == {("alice", "i1")}
+    assert alice.read_others() == {("bob", "i1")}
+    alice.review("i1", False)  # Later lines of a revealed item arrive too.
+    assert bob.read_others() == {("alice", "i1")}
     assert len([e for e in read_journals(bob.workspace)[0] if e.annotator == "alice"]) == 2
 
 
 def test_never_shows_nothing_to_annotators(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team = make_team("never", alice="annotator", bob="annotator")
-    alice, bob, lena = people(team, make_workspace, "alice", "bob", "lena")
-    alice.say("i1")
-    bob.say("i1")
-    lena.say("i1", act="adjudicate")
-    assert (alice.sees(), bob.sees()) == (set(), set())
-    assert lena.sees() == {("alice", "i1"), ("bob", "i1")}
+    alice, bob, lena = make_people(team, make_workspace, "alice", "bob", "lena")
+    alice.review("i1")
+    bob.review("i1")
+    lena.review("i1", act="adjudicate")
+    assert (alice.read_others(), bob.read_others()) == (set(), set())
+    assert lena.read_others() == {("alice", "i1"), ("bob", "i1")}
 
 
-def test_what_follows_a_reveal_is_not_blind(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
-    """Whatever the client wrote into its line, for every reader, the author included."""
+def test_reviews_after_a_reveal_are_not_blind(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+    """The server overrides the flag in the line, for all readers including the author."""
     team = make_team("own", alice="annotator", bob="annotator")
-    alice, bob, lena = people(team, make_workspace, "alice", "bob", "lena")
-    alice.say("i1", True, blind=True)
-    bob.say("i1", False, blind=True)
-    bob.say("i2", False, blind=True)
+    alice, bob, lena = make_people(team, make_workspace, "alice", "bob", "lena")
+    alice.review("i1", True, blind=True)
+    bob.review("i1", False, blind=True)
+    bob.review("i2", False, blind=True)
     flags = {("alice", "i1"): True, ("bob", "i1"): True, ("bob", "i2"): True}
-    assert lena.blind_flags() == flags
-    alice.sees()
+    assert lena.read_blind_flags() == flags
+    alice.read_others()
     event = alice.journal.append(key("i1"), Annotation(verdict=False), blind=True)
     alice.sync()
     for person in (lena, alice):
@@ -134,13 +136,13 @@ def test_what_follows_a_reveal_is_not_blind(make_team: MakeTeam, make_workspace:
         assert list(found.values()).count(True) == 2 + (person is lena)
 
 
-def test_a_reader_that_runs_notices_the_flag(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_open_reader_notices_the_flag(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     from fcreview.store.reviews.journal_reader import JournalReader
 
     team = make_team("own", alice="annotator", bob="annotator")
-    alice, bob = people(team, make_workspace, "alice", "bob")
-    alice.say("i1")
-    bob.say("i1")
+    alice, bob = make_people(team, make_workspace, "alice", "bob")
+    alice.review("i1")
+    bob.review("i1")
     reader = JournalReader(alice.workspace)
     alice.journal.append(key("i1"), Annotation(verdict=False), blind=True)
     events = reader.read()
@@ -151,9 +153,9 @@ def test_a_reader_that_runs_notices_the_flag(make_team: MakeTeam, make_workspace
 
 
 @pytest.mark.parametrize("stranger", ["mallory", "lena'; DROP TABLE x"])
-def test_a_queue_names_members_only(make_team: MakeTeam, stranger: str) -> None:
+def test_queue_can_only_name_members(make_team: MakeTeam, stranger: str) -> None:
     import psycopg
 
     team = make_team("closed")
     with pytest.raises(psycopg.Error, match="not a member"):
-        assign(team, "pilot", {stranger: ["i1"]})
+        assign_queue(team, "pilot", {stranger: ["i1"]})

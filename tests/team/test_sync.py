@@ -1,4 +1,4 @@
-"""The thread that exchanges lines while the app is open."""
+"""The sync thread exchanges lines while the app is open."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ MakeWorkspace = Callable[[str], Workspace]
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def remove_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "START_SECONDS", 0)
     monkeypatch.setattr(sync, "POLL_SECONDS", 0.05)
     monkeypatch.setattr(sync, "SCAN_SECONDS", 0.02)
     monkeypatch.setattr(sync, "STOP_SECONDS", 20)
 
 
-def until(team_sync: TeamSync, holds: Callable[[SyncStatus], object]) -> SyncStatus:
+def wait_until(team_sync: TeamSync, condition: Callable[[SyncStatus], object]) -> SyncStatus:
     deadline = time.monotonic() + 30
-    while not holds(team_sync.status):
+    while not condition(team_sync.status):
         assert time.monotonic() < deadline, team_sync.status
         time.sleep(0.01)
     return team_sync.status
 
 
-def test_lines_leave_and_arrive(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_lines_are_sent_and_received(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team, here, there = make_team("never", alice="annotator"), make_workspace("a"), make_workspace("b")
     syncs = [
         TeamSync(place, TeamLink(team.address(name), team.project, name))
@@ -45,26 +45,26 @@ def test_lines_leave_and_arrive(make_team: MakeTeam, make_workspace: MakeWorkspa
     for each in syncs:
         each.start()
     path = fill(here, "alice", 2)
-    until(syncs[1], lambda status: status.received == 2)
+    wait_until(syncs[1], lambda status: status.received == 2)
     fill(here, "alice", 1)
-    assert syncs[0].stop().unsent == 0  # what was written last is sent before the end
-    until(syncs[1], lambda status: status.received == 3)
+    assert syncs[0].stop().unsent == 0  # The last lines are sent before the thread ends.
+    wait_until(syncs[1], lambda status: status.received == 3)
     assert syncs[1].stop().problem == ""
     assert (there.team_reviews / "alice.jsonl").read_bytes() == path.read_bytes()
 
 
-def test_without_the_server_the_unsent_lines_are_counted(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
+def test_unsent_lines_are_counted_without_the_server(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team, here = make_team("never"), make_workspace("a")
     address = replace(team.address("lena"), port=1)
     offline = TeamSync(here, TeamLink(address, team.project, "lena"))
     offline.start()
     fill(here, "lena", 3)
-    status = until(offline, lambda status: status.unsent == 3 and status.problem)
+    status = wait_until(offline, lambda status: status.unsent == 3 and status.problem)
     assert "port 1" in status.problem or "No such file" in status.problem
     assert offline.stop().unsent == 3
 
 
-def test_what_is_said_when_the_app_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> None:
     from fcreview.cli.team import print_team_status
 
     print_team_status(SyncStatus(received=3))
@@ -76,7 +76,7 @@ def test_what_is_said_when_the_app_ends(capsys: pytest.CaptureFixture[str]) -> N
     )
 
 
-def test_only_the_member_of_the_team_is_synchronised(
+def test_only_the_member_is_synchronized(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fcreview.cli.team import save_link, start_team_sync
@@ -90,5 +90,5 @@ def test_only_the_member_of_the_team_is_synchronised(
     assert "Reviews by bob are not sent" in capsys.readouterr().err
     started = start_team_sync(WorkspaceSession(here, "alice"))
     assert started is not None
-    assert "refused" in until(started, lambda status: status.problem).problem
+    assert "refused" in wait_until(started, lambda status: status.problem).problem
     started.stop()

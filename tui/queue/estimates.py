@@ -196,8 +196,8 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
         return make_line(f"Resolve {format_count(sample.open, 'disagreement')}{hint('estimates.adjudicate')}")
     if unfinished:
         name, items = unfinished[0].share.annotator, format_count(unfinished[0].left, "item")
-        command = f"fcreview open PATH --annotator {name} --queue {unfinished[0].queue}"
-        return make_line(sanitize(f"{name} has {items} left: {command}"))
+        options = f"--annotator {name} --queue {unfinished[0].queue}"
+        return make_line(sanitize(f"{name} has {items} left. To review them, start fcreview with {options}"))
     estimate = sample.estimate
     if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")

@@ -302,7 +302,8 @@ def reasons_facts(overview: Overview) -> str:
     if overview.reasons is None:
         return "reading"
     failures = format_count(overview.n_failures or 0, "failure")
-    return f"{failures} {symbols().separator} {format_count(len(overview.reasons), 'error type')}"
+    scope = f"all runs {symbols().separator} " if len(overview.runs) > 1 else ""
+    return f"{scope}{failures} {symbols().separator} {format_count(len(overview.reasons), 'error type')}"
 
 
 # -- reviews, scores and next actions

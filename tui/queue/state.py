@@ -293,9 +293,11 @@ class QueueLevels:
         self.lists = level.lists
         return level
 
-    def clear(self) -> None:
-        """Show all items of the run, and drop the levels above the current level that show the same run."""
+    def clear(self, *, all_runs: bool = False) -> None:
+        """Show all items of the run, or of all opened runs, and drop the levels above that show the same runs."""
         self._state.apply_filter("")
+        if all_runs:
+            self._state.run = None
         self.above = [level for level in self.above if level.settings.run != self._state.run]
 
 

@@ -104,7 +104,7 @@ class QueueScreen(GuardedScreen[None]):
     # -- items
 
     def action_open(self) -> None:
-        row = self.list.row_at(self.list.cursor)
+        row = None if self.pane.is_loading else self.list.row_at(self.list.cursor)
         if row is not None and not self._split.focus_item():
             self.show_item(row.item)
 
@@ -115,7 +115,12 @@ class QueueScreen(GuardedScreen[None]):
     def on_line_list_chosen(self) -> None:
         self.action_open()
 
+    def must_wait(self, action: str) -> bool:
+        """Let the key that opens an item wait until the list shows the rows of the next view."""
+        return action == "open" and self._preloaded and self.pane.is_loading
+
     def on_queue_pane_rows_loaded(self) -> None:
+        self.release_keys()
         if not self._preloaded:
             self._preloaded = True
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
@@ -196,8 +201,8 @@ class QueueScreen(GuardedScreen[None]):
         elif menu_name == "menu":
             self.action_choose(value)
         else:
-            self._levels.clear()
-            cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, from_list=False)
+            self._levels.clear(all_runs=True)
+            cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from="overview")
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
             self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
@@ -260,7 +265,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def apply_choice(self, menu_name: str, choice: Any) -> None:
         """Apply a choice that was made in the command palette, for the menu `menu_name` of `QueueMenus`."""
-        self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position, from_list=False))
+        self.pane.load_view(self._menus.apply(menu_name, choice, self.pane.cursor_position, opened_from=""))
 
     def find_and_open(self, item: int) -> None:
         """Open an item. If the view contains the item, the cursor moves to it."""
@@ -279,7 +284,9 @@ class QueueScreen(GuardedScreen[None]):
         level = self._levels.pop()
         if level is not None:
             self.pane.load_view(level.cursor)
-            if level.opened_from:
+            if level.opened_from == "overview":
+                self.action_overview()
+            elif level.opened_from:
                 self.action_choose(level.opened_from)
         elif leave and getattr(self.app, "last_key_time", inf) < self._focused_at:
             self.app.bell()  # the key was pressed to leave an item or a menu

@@ -73,18 +73,20 @@ class QueueMenus:
             "runs": QueueMenu(self._make_runs_screen, state.apply_run, self._runs_disabled_reason),
         }
 
-    def apply(self, menu_name: str, choice: Any, cursor: CursorPosition, *, from_list: bool = True) -> CursorPosition:
+    def apply(
+        self, menu_name: str, choice: Any, cursor: CursorPosition, *, opened_from: str | None = None
+    ) -> CursorPosition:
         """Apply a choice of a menu and return the new cursor position.
 
-        `from_list`: True if the choice was made in a list, which the key `queue.back` then opens again; False if it was
-        made in the command palette.
+        `opened_from`: menu or screen that the key `queue.back` opens again. The default is this menu. Empty for a
+        choice in the command palette.
         """
         menu, settings = self.menus[menu_name], self._state.settings
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
         if not menu.adds_level:
             return cursor
-        self._levels.push(settings, cursor, menu_name if from_list else "")
+        self._levels.push(settings, cursor, menu_name if opened_from is None else opened_from)
         return CursorPosition()
 
     @property
@@ -327,6 +329,7 @@ class QueuePane(Vertical):
         if self._target is None:
             return
         if self._page is not None:
+            self.list.show_waiting()  # the rows are of another view than the title
             self.show_message(header.search_progress_line(self._menus.shown_runs, seconds, self._cancel_key))
         else:
             self._bar("rates").show(header.store_loading_line(seconds))

@@ -99,17 +99,27 @@ def join_boxes(boxes: Sequence[Sequence[Line]]) -> list[Line]:
     ]
 
 
+MIN_NAME_CELLS = 6
+"""Minimum width of a name in a path whose beginning is cut, in cells."""
+
+
 def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
     """Return the top line of a screen: the program name, the path to the screen, and facts on the right.
 
-    `path`: sanitized names, of which the last is the screen. If the line is too short, the first names are omitted.
+    `path`: sanitized names, of which the last is the screen. If the line is too short, the first names are omitted or
+    lose their beginning. The end of a run's name distinguishes it from other runs of the model.
     """
     sign = symbols()
     name: StyledText = (f" {PROGRAM_NAME} ", "app")
     room = cells - display_width(name[0]) - sum(display_width(text) for text, _ in right) - 4
-    names = list(path)
+    names, omitted = list(path), ""
     while len(names) > 1 and sum(display_width(each) + 3 for each in names) > room:
-        names.pop(0)
+        omitted = names.pop(0)
+    free = room - sum(display_width(each) + 3 for each in names) - 3
+    if omitted and free >= MIN_NAME_CELLS:
+        while display_width(omitted) >= free:
+            omitted = omitted[1:]
+        names.insert(0, sign.ellipsis + omitted)
     left: list[StyledText] = [name, ("  ", "")]
     for at, each in enumerate(names):
         is_last = at == len(names) - 1

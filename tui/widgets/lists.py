@@ -226,6 +226,12 @@ class QueueList(LineList):
         self._update_columns()
         self.set_total(total, cursor)
 
+    def show_waiting(self) -> None:
+        """Show no rows until `show_view` is called."""
+        if self.total:
+            self.empty_line = ()
+            self.show_view(0, 0, self._extent)
+
     def add_window(self, window: int, version: int, rows: Sequence[QueueRow]) -> None:
         """Add the rows of a window, unless they belong to an earlier version of the list."""
         if version != self.version:

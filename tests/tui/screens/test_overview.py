@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import Event
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fcreview.model.review import Annotation
@@ -51,6 +53,45 @@ async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_fo
         await pilot.press("2", "enter")
         lines = await wait_for_screen(pilot)
         assert "error:value_error:string" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])
+
+
+async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(make_app: Any, wait_for_screen: Any) -> None:
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        await pilot.press("j", "enter")
+        await wait_for_screen(pilot)
+        await pilot.press("escape")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, OverviewScreen)
+        await pilot.press("j", "f")
+        lines = await wait_for_screen(pilot)
+        assert isinstance(app.screen, QueueScreen) and "/5" in "\n".join(lines[:4])
+
+
+async def test_enter_waits_until_the_chosen_run_is_loaded(make_app: Any, wait_for_screen: Any) -> None:
+    app = make_app(runs=RUNS)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        gate = Event()
+        app.screen_stack[0].pane._loader.load_view = hold(app.screen_stack[0].pane._loader.load_view, gate)
+        await pilot.press("j", "enter", "enter")
+        assert isinstance(app.screen, QueueScreen)
+        gate.set()
+        lines = await wait_for_screen(pilot)
+        assert "maple-8b" in lines[0] and "1/3" in lines[1]
+
+
+def hold(load: Callable[..., Awaitable[Any]], gate: Event) -> Callable[..., Awaitable[Any]]:
+    async def load_later(*args: Any) -> Any:
+        await gate.wait()
+        return await load(*args)
+
+    return load_later
 
 
 async def test_tab_and_digits_move_between_the_panels(make_app: Any, wait_for_screen: Any) -> None:

@@ -26,7 +26,7 @@ from fcreview.store.store import Store
 from fcreview.store.workspace import AnnotatorState, Workspace, WorkspaceError, find_workspace
 from fcreview.tui.text.clipboard import write_copy
 from tests.store.factory import read, write_run
-from tests.store.reviews.journals import fill, key
+from tests.store.reviews.journals import fill_journal, make_key
 
 SECRET = b"export PATH=/usr/bin\n"
 
@@ -81,7 +81,7 @@ attacks = pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack._
 def test_review_is_not_written_through_a_linked_journal(workspace: Workspace, outside: Path, attack: Attack) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
     with pytest.raises(JournalError, match=r"not saved in .*alice\.jsonl (is|has) "):
-        Journal(workspace, "alice").append(key("$(touch pwned)"), Annotation(verdict=False))
+        Journal(workspace, "alice").append(make_key("$(touch pwned)"), Annotation(verdict=False))
     assert outside.read_bytes() == SECRET
 
 
@@ -89,7 +89,7 @@ def test_review_is_not_written_through_a_linked_journal(workspace: Workspace, ou
 def test_item_id_is_not_executed_by_the_next_shell(workspace: Workspace, outside: Path, attack: Attack) -> None:
     attack(workspace.reviews / "alice.jsonl", outside)
     with pytest.raises(JournalError):
-        Journal(workspace, "alice").append(key("$(touch pwned)"), Annotation(verdict=False))
+        Journal(workspace, "alice").append(make_key("$(touch pwned)"), Annotation(verdict=False))
     subprocess.run(["bash", outside], cwd=outside.parent, capture_output=True, check=False)
     assert not (outside.parent / "pwned").exists()
 
@@ -97,7 +97,7 @@ def test_item_id_is_not_executed_by_the_next_shell(workspace: Workspace, outside
 @attacks
 def test_linked_journal_is_reported_and_others_count(workspace: Workspace, outside: Path, attack: Attack) -> None:
     """Otherwise its content could be shown, and a merge would copy it."""
-    lines = fill(workspace, "bob").read_bytes()
+    lines = fill_journal(workspace, "bob").read_bytes()
     outside.write_bytes(lines.replace(b'"bob"', b'"mallory"'))
     attack(workspace.reviews / "mallory.jsonl", outside)
     events, warnings = read_journals(workspace)
@@ -116,7 +116,7 @@ def test_linked_journal_folder_is_refused(workspace: Workspace, tmp_path: Path) 
     workspace.reviews.rmdir()
     workspace.reviews.symlink_to(other)
     with pytest.raises(JournalError, match="reviews is a symbolic link"):
-        Journal(workspace, "alice").append(key(), Annotation(verdict=True))
+        Journal(workspace, "alice").append(make_key(), Annotation(verdict=True))
     with pytest.raises(WorkspaceError, match=r"/reviews: reviews is a symbolic link\. Delete it or replace it"):
         find_workspace(workspace.parent_folder)
     assert list(other.iterdir()) == []
@@ -124,14 +124,14 @@ def test_linked_journal_folder_is_refused(workspace: Workspace, tmp_path: Path) 
 
 @attacks
 def test_torn_line_is_not_saved_over_another_file(workspace: Workspace, outside: Path, attack: Attack) -> None:
-    journal = fill(workspace)
+    journal = fill_journal(workspace)
     with journal.open("ab") as file:
         file.write(b'{"torn')
     (workspace.reviews / "torn").symlink_to(outside.parent)
     with pytest.raises(JournalError, match="torn is a symbolic link"):
-        fill(workspace, count=1)
+        fill_journal(workspace, count=1)
     (workspace.reviews / "torn").unlink()
-    fill(workspace, count=1)
+    fill_journal(workspace, count=1)
     (saved,) = (workspace.reviews / "torn").iterdir()
     saved.unlink()
     attack(saved, outside)
@@ -211,7 +211,7 @@ def test_linked_workspace_is_used_only_if_named(tmp_path: Path) -> None:
         link.unlink()
     link.symlink_to(own.root)
     named = find_workspace(tmp_path / "run", tmp_path / "run")
-    fill(named)
+    fill_journal(named)
     assert len(read_journals(own)[0]) == 3
 
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from fcreview.store.reviews.journal import seal_event
-from tests.store.reviews.journals import key
+from tests.store.reviews.journals import make_key
 from tests.team.conftest import MakeTeam, Team
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -27,7 +27,9 @@ def make_line(annotator: str, item: str = "i1", **fields: Any) -> bytes:
 
     number = next(_numbers)
     values = {"act": "review", "verdict": True, **fields}
-    event = Event(event=f"e{number}", time="2026-01-01T00:00:00.000Z", annotator=annotator, key=key(item), **values)
+    event = Event(
+        event=f"e{number}", time="2026-01-01T00:00:00.000Z", annotator=annotator, key=make_key(item), **values
+    )
     return seal_event(event, "")[1].rstrip(b"\n")
 
 
@@ -39,7 +41,9 @@ def team(make_team: MakeTeam) -> Team:
     """A team in which alice has reviewed i1, i2 and i3. A queue assigns only i1 and i2, to alice and bob."""
     team = make_team("closed", alice="annotator", bob="annotator", ada="adjudicator")
     with team.connect("lena") as lead:
-        shares = [{"annotator": name, "keys": [key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")]
+        shares = [
+            {"annotator": name, "keys": [make_key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")
+        ]
         lead.execute("SELECT fcreview.assign('pilot', '{}', %s)", (orjson.dumps(shares).decode(),))
     with team.connect("alice") as alice:
         lines = [make_line("alice", item, note=NOTE) for item in ("i1", "i2", "i3")]
@@ -241,7 +245,9 @@ def test_rolled_back_push_reveals_nothing(make_team: MakeTeam, verdict: bool | N
     """The cost of a push depends on the item only after the reveal. Otherwise a rollback leaves no trace."""
     team = make_team("closed", alice="annotator", bob="annotator")
     with team.connect("lena") as lead:
-        shares = [{"annotator": name, "keys": [key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")]
+        shares = [
+            {"annotator": name, "keys": [make_key(i)._asdict() for i in ("i1", "i2")]} for name in ("alice", "bob")
+        ]
         lead.execute("SELECT fcreview.assign('pilot', '{}', %s)", (orjson.dumps(shares).decode(),))
     with team.connect("alice") as alice, team.connect("bob") as bob:
         alice.execute("SELECT * FROM fcreview.push(%s)", ([make_line("alice", "i1")],))

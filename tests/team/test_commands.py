@@ -15,7 +15,7 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.workspace import find_workspace
 from tests.commands import Done, environment, run_in_this_process
 from tests.store.factory import import_items
-from tests.store.reviews.journals import key
+from tests.store.reviews.journals import make_key
 from tests.team.conftest import PASSWORD, PostgresServer
 
 
@@ -68,7 +68,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     made = cli("lena", "queue", "create", "run", "--name", "pilot", "--size", "2", "--annotators", "alice", "--team")
     assert made.code == 0, made.err
     assert cli("alice", "team", "pull", "run").out == "queue pilot received\n0 received\n"
-    Journal(find_workspace(tmp_path / "alice" / "run"), "alice").append(key("simple_0"), Annotation(verdict=True))
+    Journal(find_workspace(tmp_path / "alice" / "run"), "alice").append(make_key("simple_0"), Annotation(verdict=True))
     reviewed = cli("alice", "review", "run", "--plain")  # Sends reviews like the app, for at most two seconds.
     unsent = "not sent to the team yet" in reviewed.err
     assert (reviewed.code, cli("alice", "team", "push", "run").out) == (0, f"{int(unsent)} sent\n")

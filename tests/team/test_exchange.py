@@ -13,7 +13,7 @@ from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.team.server import PulledLine, TeamError
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import fill, key
+from tests.store.reviews.journals import fill_journal, make_key
 from tests.team.conftest import MakeTeam, Team
 
 MakeWorkspace = Callable[[str], Workspace]
@@ -47,8 +47,10 @@ def alter_lines(team: Team, sql: str, database: str = "postgres") -> None:
 
 def test_lines_arrive_byte_for_byte(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
-    path = fill(here, "alice", 5)
-    Journal(here, "alice").append(key("odd"), Annotation(verdict=True, note='NUL \x00 \\u0000 " 東京 \u2028 \x7f \\'))
+    path = fill_journal(here, "alice", 5)
+    Journal(here, "alice").append(
+        make_key("odd"), Annotation(verdict=True, note='NUL \x00 \\u0000 " 東京 \u2028 \x7f \\')
+    )
     team.sync(here, "alice")
     assert team.sync(there, "ada") == 6
     assert copy_path(there, "alice").read_bytes() == path.read_bytes()
@@ -60,9 +62,9 @@ def test_lines_arrive_byte_for_byte(make_fresh_team: Callable[[], Team], make_wo
 
 def test_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team, here, there = make_team("own", alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
-    fill(here, "alice", 6)
-    Journal(there, "bob").append(key("simple_4"), Annotation(verdict=False))
-    Journal(there, "bob").append(key("simple_2"), Annotation(verdict=False))
+    fill_journal(here, "alice", 6)
+    Journal(there, "bob").append(make_key("simple_4"), Annotation(verdict=False))
+    Journal(there, "bob").append(make_key("simple_2"), Annotation(verdict=False))
     team.sync(here, "alice")
     team.sync(there, "bob")
     team.sync(there, "bob")
@@ -74,7 +76,7 @@ def test_partial_copy_is_read_without_warnings(make_team: MakeTeam, make_workspa
 def test_altered_line_does_not_count(team: Team, make_workspace: MakeWorkspace) -> None:
     there = make_workspace("b")
     exchange = team.exchange(there, "ada")
-    event = orjson.loads(read_lines(fill(make_workspace("a"), "bob", 1))[0])
+    event = orjson.loads(read_lines(fill_journal(make_workspace("a"), "bob", 1))[0])
     event["verdict"] = not event["verdict"]
     exchange.inbox.store([PulledLine("bob", False, orjson.dumps(event))])
     exchange.close()
@@ -96,7 +98,7 @@ def test_name_from_the_server_is_not_used_as_a_path(team: Team, make_workspace: 
 
 def test_line_of_another_annotator_is_set_aside(team: Team, make_workspace: MakeWorkspace) -> None:
     there = make_workspace("b")
-    line = read_lines(fill(make_workspace("a"), "alice", 1))[0].strip()
+    line = read_lines(fill_journal(make_workspace("a"), "alice", 1))[0].strip()
     exchange = team.exchange(there, "ada")
     exchange.inbox.store([PulledLine("bob", False, line), PulledLine("ada", False, line)])
     exchange.close()
@@ -107,8 +109,8 @@ def test_line_of_another_annotator_is_set_aside(team: Team, make_workspace: Make
 def test_offline_members_catch_up(make_team: MakeTeam, make_workspace: MakeWorkspace) -> None:
     team, here, there = make_team(alice="annotator", bob="annotator"), make_workspace("a"), make_workspace("b")
     for _ in range(3):  # No member connects in the meantime.
-        fill(here, "alice", 8)
-        fill(there, "bob", 6)
+        fill_journal(here, "alice", 8)
+        fill_journal(there, "bob", 6)
     team.sync(here, "alice")
     team.sync(there, "bob")
     for name in ("lead", "another"):
@@ -120,8 +122,8 @@ def test_offline_members_catch_up(make_team: MakeTeam, make_workspace: MakeWorks
 
 def test_one_annotator_uses_two_machines(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
     team, office, home = make_fresh_team(), make_workspace("office"), make_workspace("home")
-    fill(office, "alice", 3)
-    fill(home, "alice", 2)
+    fill_journal(office, "alice", 3)
+    fill_journal(home, "alice", 2)
     for place in (office, home, office, home):
         team.sync(place, "alice")
     assert sorted(read_lines(office.reviews / "alice.jsonl")) == sorted(read_lines(home.reviews / "alice.jsonl"))
@@ -136,8 +138,8 @@ def test_later_verdict_counts_on_every_machine(
 ) -> None:
     """The first machine sends its older verdict last."""
     team, office, home, there = make_fresh_team(), make_workspace("office"), make_workspace("home"), make_workspace("b")
-    first = Journal(office, "alice").append(key(), Annotation(verdict=True))
-    second = Journal(home, "alice").append(key(), Annotation(verdict=False))
+    first = Journal(office, "alice").append(make_key(), Annotation(verdict=True))
+    second = Journal(home, "alice").append(make_key(), Annotation(verdict=False))
     second_time = max(second.time, first.time)
     for place, name in ((home, "alice"), (there, "ada"), (office, "alice"), (there, "ada")):
         team.sync(place, name)
@@ -151,7 +153,7 @@ def test_restored_server_gets_its_lines_again(
     make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
-    fill(here, "alice", 4)
+    fill_journal(here, "alice", 4)
     exchange, reader = team.exchange(here, "alice"), team.exchange(there, "ada")
     exchange.push()
     assert reader.pull() == 4
@@ -171,12 +173,12 @@ def test_lines_after_a_counter_reset_are_delivered(
 ) -> None:
     """After a restore from a disk image, the last line is missing and new lines reuse its number."""
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
-    fill(here, "alice", 3)
+    fill_journal(here, "alice", 3)
     team.sync(here, "alice")
     team.sync(there, "ada")
     alter_lines(team, "DELETE FROM fcreview.line WHERE {own}")
     other = make_workspace("home")
-    fill(other, "alice", 2)
+    fill_journal(other, "alice", 2)
     team.sync(other, "alice")
     alter_lines(team, "UPDATE fcreview.line SET xid = '700' WHERE {own}")
     assert team.sync(there, "ada") == 2
@@ -187,14 +189,14 @@ def test_dump_in_another_cluster_delivers_all_lines_once(
 ) -> None:
     """The new cluster has a lower transaction counter than the stored numbers, and the cursor is from the old one."""
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
-    fill(here, "alice", 3)
+    fill_journal(here, "alice", 3)
     team.sync(here, "alice")
     team.sync(there, "ada")
     server = team.server
     server.admin_sql("CREATE DATABASE restored TEMPLATE postgres", "template1")
     copy = Team(server, team.project, "restored", team.logins)
     alter_lines(team, "UPDATE fcreview.line SET xid = '99999999999999'", "restored")
-    fill(here, "alice", 2)
+    fill_journal(here, "alice", 2)
     copy.sync(here, "alice")
     exchange = copy.exchange(there, "ada")
     assert exchange.pull() == 2
@@ -206,7 +208,7 @@ def test_dump_in_another_cluster_delivers_all_lines_once(
 
 def test_lost_copy_is_fetched_again(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
-    fill(here, "alice", 3)
+    fill_journal(here, "alice", 3)
     team.sync(here, "alice")
     team.sync(there, "ada")
     copy_path(there, "alice").unlink()
@@ -219,18 +221,18 @@ def test_unsent_lines_are_counted_without_the_server(
     from fcreview.store.team.exchange import Exchange, TeamLink
 
     team, here = make_fresh_team(), make_workspace("a")
-    fill(here, "alice", 3)
+    fill_journal(here, "alice", 3)
     team.sync(here, "alice")
-    fill(here, "alice", 2)
+    fill_journal(here, "alice", 2)
     offline = Exchange(here, TeamLink(team.address("alice"), team.project, "alice"))
     assert offline.outbox.scan() == 2
 
 
 def test_refused_line_stays_in_the_journal(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
     team, here = make_fresh_team(), make_workspace("a")
-    path = fill(here, "alice", 1)
-    Journal(here, "alice").append(key(), Annotation(act="adjudicate", verdict=True))
-    fill(here, "alice", 1)
+    path = fill_journal(here, "alice", 1)
+    Journal(here, "alice").append(make_key(), Annotation(act="adjudicate", verdict=True))
+    fill_journal(here, "alice", 1)
     exchange = team.exchange(here, "alice")
     assert exchange.push() == 2
     assert exchange.refusal == "1 line refused by the server: adjudication needs the role adjudicator"
@@ -243,7 +245,7 @@ def test_former_member_sends_and_receives_nothing(
     make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
     team, here = make_fresh_team(), make_workspace("a")
-    fill(here, "alice", 1)
+    fill_journal(here, "alice", 1)
     exchange = team.exchange(here, "alice")
     with team.connect("lena") as lead:
         lead.execute("SELECT fcreview.invite('alice', 'none', '')")
@@ -256,7 +258,7 @@ def test_former_member_sends_and_receives_nothing(
 def test_promoted_annotator_gets_all_lines(make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace) -> None:
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
     team.add(bob="annotator")
-    fill(here, "alice", 2)
+    fill_journal(here, "alice", 2)
     team.sync(here, "alice")
     assert team.sync(there, "bob") == 0
     with team.connect("lena") as lead:
@@ -269,7 +271,7 @@ def test_lines_of_a_journal_copied_by_hand_count_once(
 ) -> None:
     """The workspace has the journal by hand and from the server."""
     team, here, there = make_fresh_team(), make_workspace("a"), make_workspace("b")
-    path = fill(here, "alice", 4)
+    path = fill_journal(here, "alice", 4)
     (there.reviews / "alice.jsonl").write_bytes(path.read_bytes())
     team.sync(here, "alice")
     team.sync(there, "ada")

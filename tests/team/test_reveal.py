@@ -11,7 +11,7 @@ from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import key
+from tests.store.reviews.journals import make_key
 from tests.team.conftest import MakeTeam, Team
 
 MakeWorkspace = Callable[[str], Workspace]
@@ -25,7 +25,7 @@ class Person:
         self.journal = Journal(workspace, name)
 
     def review(self, item: str, verdict: object = True, act: str = "review", blind: bool | None = None) -> None:
-        self.journal.append(key(item), Annotation(act=act, verdict=verdict), blind=blind)  # type: ignore[arg-type]
+        self.journal.append(make_key(item), Annotation(act=act, verdict=verdict), blind=blind)  # type: ignore[arg-type]
         self.sync()
 
     def sync(self) -> None:
@@ -48,7 +48,7 @@ def make_people(team: Team, make_workspace: MakeWorkspace, *names: str) -> list[
 
 
 def assign_queue(team: Team, queue: str, shares: dict[str, list[str]]) -> None:
-    content = [{"annotator": name, "keys": [key(i)._asdict() for i in items]} for name, items in shares.items()]
+    content = [{"annotator": name, "keys": [make_key(i)._asdict() for i in items]} for name, items in shares.items()]
     with team.connect("lena") as lead:
         lead.execute("SELECT fcreview.assign(%s, %s, %s)", (queue, b"{}", orjson.dumps(content).decode()))
 
@@ -85,7 +85,7 @@ def test_retracted_verdict_does_not_reveal(make_team: MakeTeam, make_workspace: 
     team = make_team("closed", alice="annotator", bob="annotator")
     assign_queue(team, "pilot", {"alice": ["i1"], "bob": ["i1"]})
     alice, bob = make_people(team, make_workspace, "alice", "bob")
-    event = alice.journal.append(key("i1"), Annotation(verdict=True))
+    event = alice.journal.append(make_key("i1"), Annotation(verdict=True))
     alice.journal.retract(event)
     alice.sync()
     bob.review("i1")
@@ -127,7 +127,7 @@ def test_reviews_after_a_reveal_are_not_blind(make_team: MakeTeam, make_workspac
     flags = {("alice", "i1"): True, ("bob", "i1"): True, ("bob", "i2"): True}
     assert lena.read_blind_flags() == flags
     alice.read_others()
-    event = alice.journal.append(key("i1"), Annotation(verdict=False), blind=True)
+    event = alice.journal.append(make_key("i1"), Annotation(verdict=False), blind=True)
     alice.sync()
     for person in (lena, alice):
         person.sync()
@@ -144,7 +144,7 @@ def test_open_reader_notices_the_flag(make_team: MakeTeam, make_workspace: MakeW
     alice.review("i1")
     bob.review("i1")
     reader = JournalReader(alice.workspace)
-    alice.journal.append(key("i1"), Annotation(verdict=False), blind=True)
+    alice.journal.append(make_key("i1"), Annotation(verdict=False), blind=True)
     events = reader.read()
     alice.sync()
     alice.sync()

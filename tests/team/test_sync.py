@@ -14,7 +14,7 @@ from fcreview.store.team.exchange import TeamLink
 from fcreview.store.team.server import ServerAddress
 from fcreview.store.team.sync import SyncStatus, TeamSync
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import fill
+from tests.store.reviews.journals import fill_journal
 from tests.team.conftest import MakeTeam
 
 MakeWorkspace = Callable[[str], Workspace]
@@ -44,9 +44,9 @@ def test_lines_are_sent_and_received(make_team: MakeTeam, make_workspace: MakeWo
     ]
     for each in syncs:
         each.start()
-    path = fill(here, "alice", 2)
+    path = fill_journal(here, "alice", 2)
     wait_until(syncs[1], lambda status: status.received == 2)
-    fill(here, "alice", 1)
+    fill_journal(here, "alice", 1)
     assert syncs[0].stop().unsent == 0  # The last lines are sent before the thread ends.
     wait_until(syncs[1], lambda status: status.received == 3)
     assert syncs[1].stop().problem == ""
@@ -58,7 +58,7 @@ def test_unsent_lines_are_counted_without_the_server(make_team: MakeTeam, make_w
     address = replace(team.address("lena"), port=1)
     offline = TeamSync(here, TeamLink(address, team.project, "lena"))
     offline.start()
-    fill(here, "lena", 3)
+    fill_journal(here, "lena", 3)
     status = wait_until(offline, lambda status: status.unsent == 3 and status.problem)
     assert "port 1" in status.problem or "No such file" in status.problem
     assert offline.stop().unsent == 3

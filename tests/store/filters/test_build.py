@@ -1,4 +1,4 @@
-"""Values as filter terms, and filters made narrower."""
+"""Filter terms are built from values, and filters are narrowed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fcreview.store.filters.tokens import ExactTermBuilder, add_terms
         ("md5:" + "0" * 32, [], 'error:"md5:' + "0" * 32 + '"'),
     ],
 )
-def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: list[str | None], term: str) -> None:
+def test_value_is_quoted_only_if_needed(value: str | None, others: list[str | None], term: str) -> None:
     assert ExactTermBuilder("error", others).build(value) == term
 
 
@@ -38,11 +38,11 @@ def test_a_value_is_quoted_only_where_it_has_to_be(value: str | None, others: li
         ('text:"a OR b"', 'text:"a OR b" effective:fail error:x'),
     ],
 )
-def test_a_filter_is_narrowed_without_needless_parentheses(base: str, whole: str) -> None:
+def test_narrowed_filter_has_only_needed_parentheses(base: str, whole: str) -> None:
     assert add_terms(base, "effective:fail", "error:x") == whole
 
 
-def test_terms_are_built_without_comparing_all_values_with_each_other() -> None:
+def test_building_terms_needs_few_comparisons() -> None:
     class CountedText(str):
         calls = 0
 
@@ -57,7 +57,7 @@ def test_terms_are_built_without_comparing_all_values_with_each_other() -> None:
 
 
 @pytest.mark.parametrize("separator", [":", ""])
-def test_a_term_is_plain_only_if_it_matches_no_other_value(separator: str) -> None:
+def test_plain_term_matches_no_other_value(separator: str) -> None:
     values = ["a", "A", "ab", "abc", "b:", "b:c", "b", "c", "c:", "cd:e", "D", "d:x"]
     builder = ExactTermBuilder("k", values, separator)
     for value in values:

@@ -1,4 +1,4 @@
-"""The filter language: what it finds, what it says of mistakes, and that values never become SQL."""
+"""Filters find the right items, errors have a position, and values never become SQL."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         ("annotator:bob", ""),
     ],
 )
-def test_finds(store: Store, text: str, expected: str) -> None:
+def test_filter_finds_items(store: Store, text: str, expected: str) -> None:
     view = View(where=text, queue="dataset")
     found = store.fetch_page(view, 0, 100)
     assert sorted(row.question[-2] for row in found) == sorted(expected)
@@ -166,7 +166,7 @@ def test_finds(store: Store, text: str, expected: str) -> None:
         ("ab\ud800", 2, "lone surrogate"),
     ],
 )
-def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
+def test_filter_error_has_a_position(text: str, position: int, says: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse_filter(text)
     assert caught.value.position == position
@@ -179,13 +179,13 @@ def test_a_mistake_is_pointed_at(text: str, position: int, says: str) -> None:
 @pytest.mark.parametrize(
     "text", ["official:pass", "rule:fail", "error:x", "human:none", "-(a OR disagree)", "tag:x", "issues"]
 )
-def test_blind_mode_hides_what_others_found(text: str) -> None:
+def test_blind_mode_refuses_keys_of_other_verdicts(text: str) -> None:
     parse_filter(text)
     with pytest.raises(FilterError, match="blind"):
         parse_filter(text, blind=True)
 
 
-def test_blind_mode_leaves_the_rest() -> None:
+def test_blind_mode_allows_other_keys() -> None:
     parse_filter("you:none -reviewed category:x text:y golden>1 stale", blind=True)
     names = [name for name, _ in list_filter_help(blind=True)]
     assert "category:" in names
@@ -199,7 +199,7 @@ WORDS = st.sampled_from(
 )
 
 
-def test_items_are_chosen_by_their_numbers(store: Store) -> None:
+def test_items_are_selected_by_number(store: Store) -> None:
     every = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10)]
     chosen = [row.item for row in store.fetch_page(View(f"item:{every[3]},{every[0]}", "dataset"), 0, 10)]
     assert chosen == [every[0], every[3]]
@@ -210,7 +210,7 @@ def test_items_are_chosen_by_their_numbers(store: Store) -> None:
 
 @examples(2)
 @given(st.one_of(st.text(max_size=60), st.lists(WORDS, max_size=15).map("".join)))
-def test_nothing_but_filter_errors_and_what_parses_runs(store: Store, text: str) -> None:
+def test_any_text_is_a_filter_error_or_runs(store: Store, text: str) -> None:
     try:
         found = parse_filter(text)
     except FilterError as error:
@@ -228,11 +228,11 @@ def test_values_never_become_sql(key: str, value: str) -> None:
     assert set(given_.params) <= {value, escape_regex(value)}
 
 
-def test_quote_is_undone_by_the_parser(store: Store) -> None:
+def test_parser_reads_quoted_values(store: Store) -> None:
     assert store.count_items(View(where=f"id:{quote(ITEMS[3].id)}")) == 1
 
 
-def test_injection_is_only_text(store: Store, tmp_path: Path) -> None:
+def test_injection_attempt_is_only_text(store: Store, tmp_path: Path) -> None:
     for attempt in ("'); DROP TABLE human; --", "x' OR 1=1 --", '" OR true', "%'"):
         assert store.count_items(View(where=f"category:{quote(attempt)}")) == 0
     assert store.count_items(View()) == 7

@@ -1,4 +1,4 @@
-"""Filters with names: kept in a file of their own, put in their place in a filter, told when they no longer work."""
+"""Saved filters are stored in a file, expanded in other filters, and reported if they are invalid."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KNOWN = {"hard": "official:fail turns>=3", "either": "you:none OR stale", "old":
         ("", ""),
     ],
 )
-def test_a_name_stands_for_its_filter(typed: str, meant: str) -> None:
+def test_name_is_replaced_by_its_filter(typed: str, meant: str) -> None:
     assert expand_saved_filters(typed, KNOWN) == meant
     parse_filter(meant)
 
@@ -49,21 +49,21 @@ def test_a_name_stands_for_its_filter(typed: str, meant: str) -> None:
         ("@hard (stale", "unclosed parenthesis", 6),
     ],
 )
-def test_what_is_wrong_is_said_at_its_place(typed: str, says: str, at: int) -> None:
+def test_error_has_the_position_of_the_name(typed: str, says: str, at: int) -> None:
     with pytest.raises(FilterError) as caught:
         expand_saved_filters(typed, KNOWN)
     assert caught.value.message.startswith(says)
     assert caught.value.position == at
 
 
-def test_who_is_blind_is_told_no_verdicts_by_a_name() -> None:
+def test_saved_filter_reveals_no_verdicts_in_blind_mode() -> None:
     assert expand_saved_filters("@mine", KNOWN, blind=True) == "you:any"
     with pytest.raises(FilterError, match="@hard: official is hidden in blind mode"):
         expand_saved_filters("@hard", KNOWN, blind=True)
     assert find_filter_problem(KNOWN["hard"]) == "" and "hidden" in find_filter_problem(KNOWN["hard"], blind=True)
 
 
-def test_kept_replaced_and_forgotten(tmp_path: Path) -> None:
+def test_filters_are_saved_replaced_and_deleted(tmp_path: Path) -> None:
     save_filter(AnnotatorState(tmp_path, "alice"), "@hard", "official:fail")
     save_filter(AnnotatorState(tmp_path, "alice"), "harder", "@hard turns>=3")
     save_filter(AnnotatorState(tmp_path, "bob"), "his", "stale")
@@ -81,13 +81,13 @@ def test_kept_replaced_and_forgotten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "-x", "x" * 41, "a/b", "@", '"'])
-def test_names_that_cannot_be(tmp_path: Path, name: str) -> None:
+def test_invalid_names_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(SavedFilterError, match="invalid name: use letters"):
         save_filter(AnnotatorState(tmp_path, "alice"), name, "stale")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_saved_is_not(tmp_path: Path) -> None:
+def test_invalid_filters_are_not_saved(tmp_path: Path) -> None:
     with pytest.raises(SavedFilterError, match="no filter"):
         save_filter(AnnotatorState(tmp_path, "alice"), "all", " ")
     with pytest.raises(FilterError):
@@ -104,7 +104,7 @@ def test_what_cannot_be_saved_is_not(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[1]", b'{"a": 1, "b c": "stale", "ok": "stale"}', b"\xff{"])
-def test_a_file_that_anybody_may_have_written_to(tmp_path: Path, content: bytes) -> None:
+def test_malformed_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "filters" / "alice.json"
     file.parent.mkdir()
     file.write_bytes(content)

@@ -1,4 +1,4 @@
-"""Which datasets are remembered, and what counts as lost."""
+"""Dataset paths are remembered, moved paths are found, and lost ones are reported."""
 
 from __future__ import annotations
 
@@ -32,14 +32,12 @@ def made(*paths: Path) -> list[Path]:
 
 
 def stored(workspace: Workspace, data: list[Path], results: list[Path]) -> StoredRun:
-    """As the store keeps what was imported from these files."""
+    """Return the value that the store has after an import from these files."""
     files = [("data", path) for path in data] + [("result", path) for path in results]
     return StoredRun(1, 1, 5, 0, None, [SourceFile(workspace.to_stored_path(path), kind, 2, 0) for kind, path in files])
 
 
-def test_folders_are_found_where_everything_was_moved_to_or_where_they_were(
-    workspace: Workspace, tmp_path: Path
-) -> None:
+def test_folders_are_found_at_old_and_moved_paths(workspace: Workspace, tmp_path: Path) -> None:
     beside, far = tmp_path / "all" / "data", tmp_path / "far"
     for folder in (beside, far):
         folder.mkdir()
@@ -54,7 +52,7 @@ def test_folders_are_found_where_everything_was_moved_to_or_where_they_were(
     assert DatasetFolders(moved).folders_of(run(moved)) == (tmp_path / "new" / "data", far)
 
 
-def test_what_most_runs_have_is_usual_and_what_is_forgotten_is_gone(workspace: Workspace, tmp_path: Path) -> None:
+def test_most_common_dataset_is_the_default(workspace: Workspace, tmp_path: Path) -> None:
     remembered = DatasetFolders(workspace)
     assert remembered.most_common == ()
     for name, folder in (("maple", "a"), ("birch", "b"), ("cedar", "b")):
@@ -68,8 +66,8 @@ def test_what_most_runs_have_is_usual_and_what_is_forgotten_is_gone(workspace: W
     assert again.folders_of(run(workspace, "birch")) == ()
 
 
-def test_a_conversation_that_was_deleted_takes_its_data_along(workspace: Workspace) -> None:
-    """HammerBench keeps a conversation's data beside its result."""
+def test_deleted_conversation_has_no_lost_dataset(workspace: Workspace) -> None:
+    """HammerBench stores the data of a conversation next to its result."""
     folders = [workspace.parent_folder / "maple" / name for name in ("one", "two")]
     data = made(*(folder / "data.json" for folder in folders))
     results = made(*(folder / "result.json" for folder in folders))
@@ -82,7 +80,7 @@ def test_a_conversation_that_was_deleted_takes_its_data_along(workspace: Workspa
     assert find_lost_dataset(workspace, plan, before, ()) is None
 
 
-def test_a_file_of_that_name_elsewhere_replaces_one_unless_a_person_chose(workspace: Workspace, tmp_path: Path) -> None:
+def test_file_of_the_same_name_replaces_a_lost_one_unless_chosen(workspace: Workspace, tmp_path: Path) -> None:
     results = made(workspace.parent_folder / "maple" / "result.json")
     old, new = tmp_path / "old", tmp_path / "new"
     before = stored(workspace, [old / "q.json", old / "answers" / "q.json"], results)
@@ -94,7 +92,7 @@ def test_a_file_of_that_name_elsewhere_replaces_one_unless_a_person_chose(worksp
     assert find_lost_dataset(workspace, half, before, ()) in (old, old / "answers")
 
 
-def test_what_is_there_and_not_needed_is_not_lost(workspace: Workspace, tmp_path: Path) -> None:
+def test_existing_unneeded_files_are_not_lost(workspace: Workspace, tmp_path: Path) -> None:
     results = made(workspace.parent_folder / "maple" / "result.json")
     data = made(tmp_path / "data" / "one.json", tmp_path / "data" / "two.json")
     before = stored(workspace, data, results)

@@ -1,4 +1,4 @@
-"""What no reader should hand over, and what the store makes of it."""
+"""The store imports unusual values of readers, or omits them with an issue."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, make_item, read, write_run
-from tests.store.importing.imported import ids, statuses, write_plan
+from tests.store.importing.imported import list_statuses, read_ids, write_plan
 
 
-def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path) -> None:
+def test_values_that_duckdb_refuses_are_omitted_and_reported(tmp_path: Path) -> None:
     rows = [{"tokens_in": 5}, {"tokens_in": 2**64}, {"n_turns": "many", "tokens_in": 7}]
     workspace, summary = import_items(tmp_path, {"a": rows, "b": [{}]})
-    assert statuses(summary) == {"a": "imported", "b": "imported"}
-    assert ids(workspace) == ["a/simple_0", "a/simple_1", "a/simple_2", "b/simple_0"]
+    assert list_statuses(summary) == {"a": "imported", "b": "imported"}
+    assert read_ids(workspace) == ["a/simple_0", "a/simple_1", "a/simple_2", "b/simple_0"]
     issue = summary.issues[0]
     assert (issue["item"], Path(issue["file"]).name, issue["line"]) == ("simple_1", "results.jsonl", 2)
     assert "18446744073709551616" in issue["what"]
@@ -33,7 +33,7 @@ def test_what_duckdb_refuses_is_left_out_and_told_with_its_place(tmp_path: Path)
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builder, "LOADING_MEMORY_LIMIT", "12MB")
     long = {"messages": [["x" * 8_000_000]]}
     row = {"extra": {"more": long}, "functions": [{"name": "f", **long}]}
@@ -41,34 +41,34 @@ def test_a_part_that_needs_more_memory_gets_it(tmp_path: Path, monkeypatch: pyte
     plans = [write_run(tmp_path / "a", [row, {}], "a"), write_run(tmp_path / "b", [{}], "b")]
     summary = import_runs(workspace, plans, read, n_workers=1)
     assert summary.issues == []
-    assert statuses(summary) == {"a": "imported", "b": "imported"}
-    assert ids(workspace) == ["a/simple_0", "a/simple_1", "b/simple_0"]
+    assert list_statuses(summary) == {"a": "imported", "b": "imported"}
+    assert read_ids(workspace) == ["a/simple_0", "a/simple_1", "b/simple_0"]
 
 
 def test_official_metrics_of_any_kind_are_kept(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
     plan = write_run(tmp_path / "a", [{}], "a")
     plan.run.official_metrics["simple"] = {"accuracy": "\ud800", "correct_count": 10**30}
-    assert statuses(import_runs(workspace, [plan], read)) == {"a": "imported"}
+    assert list_statuses(import_runs(workspace, [plan], read)) == {"a": "imported"}
 
 
-def test_a_pipe_among_the_sources_is_not_waited_for(tmp_path: Path) -> None:
+def test_import_does_not_wait_for_a_pipe(tmp_path: Path) -> None:
     plan = write_run(tmp_path / "a", [{}], "a")
     os.mkfifo(tmp_path / "a" / "score.json")
     plan.scores.append(tmp_path / "a" / "score.json")
-    assert statuses(import_runs(find_workspace(tmp_path), [plan], read)) == {"a": "imported"}
+    assert list_statuses(import_runs(find_workspace(tmp_path), [plan], read)) == {"a": "imported"}
 
 
-def test_a_damaged_store_is_built_anew_with_a_notice(tmp_path: Path) -> None:
+def test_damaged_store_is_rebuilt_with_a_notice(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     workspace.store.write_bytes(b"not a database at all" * 1000)
     summary = import_runs(workspace, [write_plan(tmp_path, "a")], read)
-    assert statuses(summary) == {"a": "imported"}
+    assert list_statuses(summary) == {"a": "imported"}
     assert [issue["severity"] for issue in summary.issues] == ["notice"]
-    assert ids(workspace) == ["a/simple_0"]
+    assert read_ids(workspace) == ["a/simple_0"]
 
 
-def hostile(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_hostile(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     deep: list[Any] = []
     for _ in range(900):
         deep = [deep]
@@ -82,7 +82,7 @@ def hostile(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 def test_hostile_values_are_stored(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
-    assert import_runs(workspace, [write_run(tmp_path / "a", [{}])], hostile).n_items == 4
+    assert import_runs(workspace, [write_run(tmp_path / "a", [{}])], read_hostile).n_items == 4
     with Store.open(workspace) as store:
         first = store.read_detail(1 << 32).item
         assert first.id == "bad\\ud800"
@@ -97,16 +97,16 @@ def test_hostile_values_are_stored(tmp_path: Path) -> None:
         assert [verdict.value for verdict in judged.verdicts] == ["unsure", None, 2, ["a"]]
 
 
-def fifty_megabytes(plan: RunPlan) -> Iterator[Item | ImportIssue]:
+def read_fifty_megabytes(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     yield make_item(0)
     yield make_item(1, messages=[Message(0, 0, "tool", "observation " * 4_500_000)])
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_a_record_of_fifty_megabytes_is_stored_and_read(tmp_path: Path) -> None:
+def test_record_of_fifty_megabytes_is_stored_and_read(tmp_path: Path) -> None:
     workspace = find_workspace(tmp_path)
-    assert statuses(import_runs(workspace, [write_run(tmp_path / "a", [{}])], fifty_megabytes)) == {
+    assert list_statuses(import_runs(workspace, [write_run(tmp_path / "a", [{}])], read_fifty_megabytes)) == {
         "maple-8b": "imported"
     }
     with Store.open(workspace) as store:

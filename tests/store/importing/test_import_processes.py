@@ -1,4 +1,4 @@
-"""Importing with several processes, beside another import, and killed."""
+"""Imports work with several processes, at the same time as another import, and after a kill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.synthetic import write_run as write_bfcl_run
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
-from tests.store.importing.imported import ids
+from tests.store.importing.imported import read_ids
 from tests.waiting import is_waiting_for_lock, until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.process
 
 @pytest.mark.sweep
 def test_several_processes_give_the_same_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process has threads, so the others are spawned."""
+    """This process has threads, so workers are spawned."""
     monkeypatch.syspath_prepend(str(ROOT))
     workspace = find_workspace(tmp_path)
     plans = [write_run(tmp_path / f"m{n}", [{}] * (n + 1), f"m{n}") for n in range(5)]
     seen: list[tuple[str, int, int]] = []
     summary = import_runs(workspace, plans, read, n_workers=2, on_progress=lambda *said: seen.append(said))
     assert summary.n_items == 15
-    assert len(ids(workspace)) == 15
+    assert len(read_ids(workspace)) == 15
     assert seen[-1][1] == seen[-1][2] > 0
     assert [number for _, number, _ in seen] == sorted(number for _, number, _ in seen)
 
@@ -58,11 +58,11 @@ print(forks, import_runs(find_workspace(place), plans, read, n_workers=2).n_item
 @pytest.mark.sweep
 @pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
 def test_a_plain_process_forks_if_no_library_has_started_threads(tmp_path: Path) -> None:
-    """DuckDB 1.5 starts one when it is imported, 2.0 does not."""
+    """DuckDB 1.5 starts a thread when it is imported, DuckDB 2.0 does not."""
     program = FORKED.format(root=str(ROOT), place=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("True 6\n", "")
-    assert len(ids(find_workspace(tmp_path))) == 6
+    assert len(read_ids(find_workspace(tmp_path))) == 6
 
 
 IMPORT = """
@@ -85,8 +85,8 @@ import_runs(find_workspace(place), [write_run(place / {model!r}, [{{}}] * 5, {mo
 
 
 @contextmanager
-def importing(place: Path, model: str) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has begun to import and reads on when its standard input is closed."""
+def start_import(place: Path, model: str) -> Iterator[subprocess.Popen[str]]:
+    """Start an import in another process, which continues when its standard input is closed."""
     program = IMPORT.format(root=str(ROOT), place=str(place), model=model)
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -96,31 +96,31 @@ def importing(place: Path, model: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.sweep
-def test_a_killed_import_leaves_the_old_store_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+def test_killed_import_keeps_the_old_store_and_the_next_cleans_up(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
-    with importing(tmp_path, "b") as process:
+    with start_import(tmp_path, "b") as process:
         process.send_signal(signal.SIGKILL)
     (workspace.root / "store.duckdb.99999.tmp").write_bytes(b"half")
     assert list(workspace.temporary.iterdir()) != []
-    assert ids(workspace) == ["a/simple_0"]
+    assert read_ids(workspace) == ["a/simple_0"]
     import_runs(workspace, [write_run(tmp_path / "b", [{}], "b")], read)
-    assert ids(workspace) == ["a/simple_0", "b/simple_0"]
+    assert read_ids(workspace) == ["a/simple_0", "b/simple_0"]
     assert list(workspace.root.glob("*.tmp*")) == []
     assert not workspace.temporary.exists() or list(workspace.temporary.iterdir()) == []
 
 
 @pytest.mark.sweep
-def test_of_two_importers_the_second_waits_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_second_import_waits_and_nothing_is_lost(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}]})
     plans = [write_run(tmp_path / "c", [{}], "c")]
-    with importing(tmp_path, "b") as process:
+    with start_import(tmp_path, "b") as process:
         second = Thread(target=import_runs, args=(workspace, plans, read))
         second.start()
         until(lambda: is_waiting_for_lock(os.getpid()))
         process.communicate(timeout=30)
         second.join(30)
     assert process.returncode == 0
-    assert sorted({name.split("/")[0] for name in ids(workspace)}) == ["a", "b", "c"]
+    assert sorted({name.split("/")[0] for name in read_ids(workspace)}) == ["a", "b", "c"]
 
 
 STUCK = """
@@ -138,7 +138,7 @@ app()
 """
 
 
-def test_a_signal_ends_an_import_in_a_statement_that_duckdb_does_not_interrupt(tmp_path: Path) -> None:
+def test_signal_ends_an_import_in_an_uninterruptible_statement(tmp_path: Path) -> None:
     folder = write_bfcl_run(tmp_path / "run", 8)
     command = [sys.executable, "-c", STUCK.format(path=str(folder))]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -148,10 +148,10 @@ def test_a_signal_ends_an_import_in_a_statement_that_duckdb_does_not_interrupt(t
         start = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 128 + signal.SIGTERM
-        assert time.monotonic() - start < 4  # 0.9 s without other load; the statement takes a minute
+        assert time.monotonic() - start < 4  # Takes 0.9 s on an idle machine. The statement takes a minute.
     root = folder / ".fcreview"
     assert [path.name for path in root.rglob("*") if path.is_file()] == ["store.lock"]
-    done = subprocess.run(  # the lock is free
+    done = subprocess.run(  # The lock is free.
         [sys.executable, "-m", "fcreview.cli", "import", folder], cwd=ROOT, capture_output=True, timeout=30, check=False
     )
     assert done.returncode == 0

@@ -1,4 +1,4 @@
-"""Lines of JSON: what items share is written once, and nothing is lost or let through by that."""
+"""JSON lines of items contain shared values once, and lose no values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.store.importing.staging import SharedRowCache, SharedRowWriter, se
 KEY = "sk-" + "a1b2c3d4e5" * 3
 
 
-def an_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
+def make_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
     make = SharedList if shared else list
     item = Item("x_1", "simple", question=text, tokens_in=3, latency=0.25, file="a.json", line=7, **more)
     opening = make([Message(0, -1, "user", text)])
@@ -27,14 +27,14 @@ def an_item(text: str = "hello", *, shared: bool = True, **more: Any) -> Item:
     return item
 
 
-def line(item: Item, run: int = 1, seq: int = 0) -> dict[str, Any]:
+def write_line(item: Item, run: int = 1, seq: int = 0) -> dict[str, Any]:
     found: dict[str, Any] = orjson.loads(
         serialize_item(run, seq, item, SharedRowWriter(io.BytesIO(), SharedRowCache()))
     )
     return found
 
 
-def joined_line(item: Item) -> dict[str, Any]:
+def write_joined_line(item: Item) -> dict[str, Any]:
     """Return the line of an item with the messages and golden calls of its question."""
     rows = io.BytesIO()
     found: dict[str, Any] = orjson.loads(serialize_item(1, 0, item, SharedRowWriter(rows, SharedRowCache())))
@@ -47,26 +47,26 @@ def joined_line(item: Item) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("text", ["hello", f"the key is {KEY}", "lone \ud800 surrogate", 'quote " and \\ slash'])
-def test_a_shared_list_is_written_as_any_other(text: str) -> None:
-    whole, shared = joined_line(an_item(text, shared=False)), an_item(text)
-    assert joined_line(shared) == whole
-    assert joined_line(shared) == whole  # from what was kept
+def test_shared_list_is_written_like_other_lists(text: str) -> None:
+    whole, shared = write_joined_line(make_item(text, shared=False)), make_item(text)
+    assert write_joined_line(shared) == whole
+    assert write_joined_line(shared) == whole  # uses the cached list
     assert KEY not in str(whole) and whole["messages"][0]["role"] == "user" and whole["n_golden"] == 1
 
 
-def test_a_question_is_written_once() -> None:
+def test_question_is_written_once() -> None:
     rows = io.BytesIO()
     writer = SharedRowWriter(rows, SharedRowCache())
-    texts = [serialize_item(run, 0, an_item(text), writer) for run, text in enumerate(("a", "b", "a"))]
+    texts = [serialize_item(run, 0, make_item(text), writer) for run, text in enumerate(("a", "b", "a"))]
     hashes = [orjson.loads(text)["question_hash"] for text in texts]
     assert hashes[0] == hashes[2] != hashes[1]
     assert [orjson.loads(row)["question_hash"] for row in rows.getvalue().splitlines()] == hashes[:2]
 
 
-def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
-    first = an_item(KEY, shared_content=SharedContent())
+def test_only_shared_values_are_cached() -> None:
+    first = make_item(KEY, shared_content=SharedContent())
     again = replace(first, tokens_in=2**70, latency=None, file="b.json", line=9, offset=5, length=6)
-    before, after = line(first, 1, 4), line(again, 2, 5)
+    before, after = write_line(first, 1, 4), write_line(again, 2, 5)
     own = {"tokens_in": str(2**70), "latency": None, "file": "b.json", "line": 9, "offset": 5, "length": 6}
     assert after == before | own | {"run": 2, "seq": 5}
     assert (
@@ -76,12 +76,12 @@ def test_what_items_have_in_common_is_kept_and_their_own_is_not() -> None:
     )
 
 
-def test_documents_are_told_apart_by_content_when_a_list_is_gone() -> None:
+def test_schemas_are_distinguished_by_content_after_a_list_is_freed() -> None:
     stream = io.BytesIO()
     written = SharedRowWriter(stream, SharedRowCache())
     hashes = {
         written.write_functions(SharedList([{"name": f"f{n}"}])) for n in range(50)
-    }  # each list dies before the next
+    }  # Each list is freed before the next.
     assert len(hashes) == len(stream.getvalue().splitlines()) == 50
     kept = [{"name": "f0"}]
     assert written.write_functions(kept) == written.write_functions(list(kept)) in hashes

@@ -1,4 +1,4 @@
-"""`import_reviews`: the ids of events, and the number of SQL statements for many labels."""
+"""`import_reviews` creates stable event ids and needs few SQL statements for many labels."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def import_lines(store: Store, lines: list[dict[str, Any]]) -> LabelImportResult
     return import_reviews(store, Journal(store.workspace, "alice"), ReviewFile("labels.jsonl", records))
 
 
-def test_many_labels_need_no_more_queries_than_a_few(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_queries_does_not_grow_with_labels(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     fetch, delete = ItemIndex._fetch, review_tables.delete_decisions
     n_queries = [0]
 
     def count(function: Any) -> Any:
-        def counted(*arguments: Any) -> Any:
+        def call_counted(*arguments: Any) -> Any:
             n_queries[-1] += 1
             return function(*arguments)
 
-        return counted
+        return call_counted
 
     monkeypatch.setattr(ItemIndex, "_fetch", count(fetch))
     monkeypatch.setattr(review_tables, "delete_decisions", count(delete))
@@ -53,8 +53,8 @@ def test_many_labels_need_no_more_queries_than_a_few(workspace: Workspace, monke
         assert [row.you for row in rows] == [number % 2 == 0 for number in range(N_ITEMS)]
 
 
-def test_an_imported_event_has_the_same_id_in_every_version(workspace: Workspace) -> None:
-    """A later import of the same file recognises the reviews by these ids."""
+def test_imported_event_has_the_same_id_in_every_version(workspace: Workspace) -> None:
+    """A later import of the same file recognizes the reviews by these ids."""
     label = {"id": "simple_1", "value": "fail", "fault": "model", "blind": True, "time": "2026-01-01T00:00:00Z"}
     fixed = {
         "id": "simple_0",

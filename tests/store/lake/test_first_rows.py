@@ -1,4 +1,4 @@
-"""In a lake, the first items of a view are found without ordering all of them. Pages are those of the whole order."""
+"""A lake finds the first items of a view without sorting all items, and the pages equal those of a full sort."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def store(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Iterator[S
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_pages_are_those_of_the_whole_order(store: Store, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_equal_those_of_a_full_sort(store: Store, view: View, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [row.item for row in store.fetch_page(view, 0, 999)]
     store._orders._orders.clear()
     monkeypatch.setattr(item_order, "FIRST_ROWS", 5)

@@ -1,4 +1,4 @@
-"""A lake holds what a store holds: rows, verdicts, figures and hashes, whatever parts it was imported in."""
+"""A lake has the same rows, verdicts, metrics and hashes as a store, for any division into parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def open_workspace(folder: Path) -> Workspace:
     return replace(find_workspace(folder, folder), lake=str(folder))
 
 
-def parquet_files(folder: Path) -> dict[str, bytes]:
+def find_parquet_files(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.glob("benchmark=*/*/*"))}
 
 
@@ -55,7 +55,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Workspace:
 
 @pytest.fixture(scope="module")
 def stores(lake: Workspace, samples: Path, imports: Imports) -> Iterator[tuple[Store, Store]]:
-    """A store and a lake of the same runs."""
+    """Return a store and a lake of the same runs."""
     with Store.open(imports.of([samples]), "alice") as store, Store.open(lake, "alice") as other:
         yield store, other
 
@@ -75,21 +75,21 @@ def runs_of(store: Store) -> dict[tuple[str, ...], int]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_rows_are_those_of_a_store(stores: tuple[Store, Store], table: str) -> None:
-    numbers = NUMBERS.get(table, "item, run")  # they differ
+def test_rows_equal_those_of_a_store(stores: tuple[Store, Store], table: str) -> None:
+    numbers = NUMBERS.get(table, "item, run")  # The values differ.
     query = f"SELECT r.key, t.* EXCLUDE ({numbers}) FROM {table} t JOIN runs r USING (run)"
     one, other = (sorted(map(repr, store.run_sql(query)[1])) for store in stores)
     assert one == other
     assert len(one) > 3 or table == "import_issues"
 
 
-def test_functions_and_runs_are_those_of_a_store(stores: tuple[Store, Store]) -> None:
+def test_functions_and_runs_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
     for query in ("FROM functions", "SELECT * EXCLUDE (run, imported_at) FROM runs"):
         one, other = (sorted(map(repr, store.run_sql(query)[1])) for store in stores)
         assert one == other
 
 
-def test_figures_are_those_of_a_store(stores: tuple[Store, Store]) -> None:
+def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
     one, other = stores
     assert runs_of(one).keys() == runs_of(other).keys()
     rows = [{row.run: row for row in store.fetch_runs()} for store in stores]
@@ -98,7 +98,7 @@ def test_figures_are_those_of_a_store(stores: tuple[Store, Store]) -> None:
         assert rows[0][run] == replace(rows[1][there], run=run, n_search_issues=0)
         assert one.analysis.fetch_scored_items(run) == other.analysis.fetch_scored_items(there)
         for by in range(len(GROUPINGS)):
-            assert shown(one, run, by) == shown(other, there, by)
+            assert format_clusters(one, run, by) == format_clusters(other, there, by)
         view, view_there = View(runs=(run,), queue="failures"), View(runs=(there,), queue="failures")
         assert [row.id for row in one.fetch_page(view, 0, 99)] == [
             row.id for row in other.fetch_page(view_there, 0, 99)
@@ -110,18 +110,18 @@ def test_figures_are_those_of_a_store(stores: tuple[Store, Store]) -> None:
         assert items[0] == items[1]
 
 
-def shown(store: Store, run: int, by: int) -> list[Any]:
+def format_clusters(store: Store, run: int, by: int) -> list[Any]:
     return [replace(each, first_item=0) for each in store.fetch_clusters(View(runs=(run,)), by=by)]
 
 
 @pytest.mark.process
-def test_four_parts_in_four_processes_are_one_import(tmp_path: Path, samples: Path, small_lake: Path) -> None:
+def test_four_parts_in_four_processes_equal_one_import(tmp_path: Path, samples: Path, small_lake: Path) -> None:
     paths = map(str, small_paths(samples))
     program = [sys.executable, "-m", "fcreview.cli", "import", *paths, "--lake", str(tmp_path / "four")]
     options = {"stdout": subprocess.DEVNULL, "env": environment(tmp_path)}
     parts = [subprocess.Popen([*program, "--part", f"{k}/4"], **options) for k in (1, 2, 3, 4)]
     assert [part.wait(120) for part in parts] == [0, 0, 0, 0]
-    assert parquet_files(tmp_path / "four") == parquet_files(small_lake)
+    assert find_parquet_files(tmp_path / "four") == find_parquet_files(small_lake)
     with Store.open(open_workspace(tmp_path / "four")) as four, Store.open(open_workspace(small_lake)) as one:
         for query in (*(f"FROM {table} ORDER BY ALL" for table in TABLES), "FROM runs", "FROM functions ORDER BY hash"):
             assert four.run_sql(query) == one.run_sql(query)
@@ -135,26 +135,26 @@ def small(tmp_path: Path, small_lake: Path) -> Workspace:
     return open_workspace(tmp_path / "lake")
 
 
-def test_a_part_imported_again_is_the_same(small: Workspace, samples: Path) -> None:
-    before = parquet_files(small.parent_folder)
+def test_part_imported_again_is_unchanged(small: Workspace, samples: Path) -> None:
+    before = find_parquet_files(small.parent_folder)
     make_lake(small.parent_folder, small_paths(samples), LakePart(1, 2))
     make_lake(small.parent_folder, small_paths(samples), LakePart(2, 2))
-    assert parquet_files(small.parent_folder) == before
-    with Store.open(small) as store:  # each run is read once, from one of the indexes
+    assert find_parquet_files(small.parent_folder) == before
+    with Store.open(small) as store:  # Each run is read once, from one of the indexes.
         assert store.count_items(View()) == sum(row.n_items for row in store.fetch_runs())
 
 
-def test_a_folder_with_another_name_does_not_stop_an_import(small: Workspace, samples: Path) -> None:
+def test_folder_with_another_name_does_not_stop_an_import(small: Workspace, samples: Path) -> None:
     stray = small.parent_folder / "benchmark=x" / "run=abc"
     stray.mkdir(parents=True)
     (stray / "_run.json").write_text("{}")
-    before = parquet_files(small.parent_folder)
+    before = find_parquet_files(small.parent_folder)
     make_lake(small.parent_folder, small_paths(samples))
-    assert parquet_files(small.parent_folder) == before
+    assert find_parquet_files(small.parent_folder) == before
 
 
 @pytest.mark.parametrize("damage", ["missing", "bytes", "half"])
-def test_a_damaged_run_is_named_and_the_rest_is_read(small: Workspace, damage: str) -> None:
+def test_damaged_run_is_named_and_others_are_read(small: Workspace, damage: str) -> None:
     folder = small.parent_folder
     victim = sorted(folder.glob("benchmark=*/run=*/items.parquet"))[0]
     content = victim.read_bytes()
@@ -177,7 +177,7 @@ def test_a_damaged_run_is_named_and_the_rest_is_read(small: Workspace, damage: s
 
 
 @pytest.mark.parametrize("damage", [b"", b"x"])
-def test_a_damaged_index_is_not_needed(small: Workspace, damage: bytes) -> None:
+def test_damaged_index_is_not_needed(small: Workspace, damage: bytes) -> None:
     file = next(small.parent_folder.glob("_index/*/items.parquet"))
     with Store.open(small) as store:
         rows, before = store.fetch_runs(), store.fetch_clusters(View())
@@ -206,7 +206,7 @@ def test_a_damaged_index_is_not_needed(small: Workspace, damage: bytes) -> None:
         "SET VARIABLE items = ['/etc/hostname']",
     ],
 )
-def test_sql_can_neither_write_nor_leave_a_lake(stores: tuple[Store, Store], text: str) -> None:
+def test_sql_can_only_read_the_lake(stores: tuple[Store, Store], text: str) -> None:
     folder = stores[1].workspace.parent_folder
     (folder / "../other.parquet").touch()
     with pytest.raises(SqlError):
@@ -229,7 +229,7 @@ def rewrite(file: Path, columns: str) -> None:
     "columns",
     ["* EXCLUDE (item)", "* REPLACE (id AS item)", "* REPLACE (7 AS verdicts)", "* EXCLUDE (messages)"],
 )
-def test_a_run_with_other_columns_is_named_and_omitted(small: Workspace, columns: str, place: int) -> None:
+def test_run_with_other_columns_is_named_and_omitted(small: Workspace, columns: str, place: int) -> None:
     files = sorted(small.parent_folder.glob("benchmark=*/run=*/items.parquet"), key=lambda file: file.parent.name)
     numbers = [int(file.parent.name.removeprefix("run=")) for file in files]
     victim = files[numbers.index(sorted(numbers)[place])]
@@ -246,7 +246,7 @@ def test_a_run_with_other_columns_is_named_and_omitted(small: Workspace, columns
     "columns",
     ["* EXCLUDE (item)", "* REPLACE (7 AS category)", "* EXCLUDE (near_miss)", "* REPLACE (nullif(seq, 1) AS seq)"],
 )
-def test_an_index_with_other_columns_is_not_used(small: Workspace, columns: str) -> None:
+def test_index_with_other_columns_is_not_used(small: Workspace, columns: str) -> None:
     with Store.open(small) as store:
         rows = store.fetch_runs()
     file = next(small.parent_folder.glob("_index/*/items.parquet"))
@@ -257,7 +257,7 @@ def test_an_index_with_other_columns_is_not_used(small: Workspace, columns: str)
 
 
 @pytest.mark.parametrize("columns", ["* REPLACE (nullif(seq, 0)::BIGINT AS item)", "* REPLACE (NULL::VARCHAR AS id)"])
-def test_an_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
+def test_item_that_only_the_index_has_is_named(small: Workspace, columns: str) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
     build = parse_run(victim.with_name("_run.json").read_bytes()).build
     rewrite(victim, columns)
@@ -271,7 +271,7 @@ def test_an_item_that_only_the_index_has_is_named(small: Workspace, columns: str
 
 
 @pytest.mark.parametrize("column", ["item", "id", "category"])
-def test_audit_omits_and_names_a_run_with_empty_values(small: Workspace, column: str) -> None:
+def test_audit_names_and_omits_run_with_empty_values(small: Workspace, column: str) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/items.parquet"))
     rewrite(victim, f"* REPLACE (CASE WHEN seq > 0 THEN {column} END AS {column})")
     with Store.open(small) as store:
@@ -281,7 +281,7 @@ def test_audit_omits_and_names_a_run_with_empty_values(small: Workspace, column:
         assert problem.startswith(f"{victim} is damaged (")
 
 
-def test_an_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> None:
+def test_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> None:
     with Store.open(small) as store:
         rows = store.fetch_runs()
     rewrite(next(small.parent_folder.glob("_index/*/items.parquet")), "DISTINCT ON (run) *")
@@ -294,7 +294,7 @@ def test_an_index_that_does_not_match_its_runs_is_not_used(small: Workspace) -> 
     ("name", "value"),
     [("title", None), ("tags", [1]), ("settings", "x"), ("n_items", "5"), ("run", 1.5), ("official_metrics", [])],
 )
-def test_a_run_with_invalid_values_is_named_and_omitted(small: Workspace, name: str, value: object) -> None:
+def test_run_with_invalid_values_is_named_and_omitted(small: Workspace, name: str, value: object) -> None:
     victim = next(small.parent_folder.glob("benchmark=*/run=*/_run.json"))
     content = orjson.loads(victim.read_bytes())
     content["row"][name] = value
@@ -304,7 +304,7 @@ def test_a_run_with_invalid_values_is_named_and_omitted(small: Workspace, name: 
         assert f"{victim} is damaged" in store.damaged_files[0]
 
 
-def test_an_index_of_an_older_version_gives_the_same_items(
+def test_index_of_an_older_version_gives_the_same_items(
     lake: Workspace, stores: tuple[Store, Store], tmp_path: Path
 ) -> None:
     """An index without computed columns is read, but it is slower."""
@@ -324,7 +324,7 @@ def test_an_index_of_an_older_version_gives_the_same_items(
         assert old.damaged_files == []
 
 
-def test_a_lake_of_another_version_is_refused(small: Workspace) -> None:
+def test_lake_of_another_version_is_refused(small: Workspace) -> None:
     (small.parent_folder / "_lake.json").write_text('{"format": 1, "schema": "1"}')
     with pytest.raises(StoreError, match="another version"):
         Store.open(small)

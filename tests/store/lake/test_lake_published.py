@@ -13,7 +13,7 @@ from tests.store.lake.test_lake import TABLES, make_lake, runs_of
 
 
 @pytest.mark.sweep
-def test_published_runs_are_the_same_in_a_lake_and_a_store(bench: Path, tmp_path: Path, imports: Imports) -> None:
+def test_published_runs_are_equal_in_a_lake_and_a_store(bench: Path, tmp_path: Path, imports: Imports) -> None:
     paths = [bench / "complexfuncbench", bench / "tau_v1"]
     with Store.open(imports.of(paths)) as store, Store.open(make_lake(tmp_path, paths)) as lake:
         for table in TABLES:

@@ -1,4 +1,4 @@
-"""Without s3fs and Dask, one line says what to install."""
+"""Missing s3fs or Dask is reported in one line that names the extra to install."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.commands import environment, run_in_this_process
         ["import", "{samples}", "--lake", "lake", "--dask", "tcp://127.0.0.1:1"],
     ],
 )
-def test_what_to_install_is_said(
+def test_missing_extra_is_reported(
     arguments: list[str], tmp_path: Path, samples: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("s3fs", "distributed"):

@@ -1,4 +1,4 @@
-"""Failures alike: what each cluster counts is what its filter finds, by every grouping."""
+"""The count of each cluster of failures equals the items that its filter finds."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ VALUES = [
     ('"km"', '"kilometers"'), ('"KM"', '"kilometers"'), ("3", '"3"'), ("3", None), (None, "3"), (None, None),
     ('"none"', '"say \\"none\\" | or, (not) *"'), ('"a\\\\b"', "none"),
 ]  # fmt: skip
-"""Values that differ in case only, in kind only, and that mean something in the filter language."""
+"""Values that differ only in case or type, or have a meaning in the filter language."""
 CATEGORIES = ["live", "live_simple", "Live", "live simple", "none", "a|b"]
 
 
-def odd(plan: RunPlan) -> Iterator[Item]:
+def read_odd_items(plan: RunPlan) -> Iterator[Item]:
     for n in range(600):
         golden, predicted = VALUES[n % 11 % len(VALUES)]
         yield make_item(
@@ -65,12 +65,12 @@ def odd(plan: RunPlan) -> Iterator[Item]:
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     place = tmp_path_factory.mktemp("alike")
     workspace = find_workspace(place)
-    import_runs(workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], odd)
+    import_runs(workspace, [write_run(place / name, [{}], name) for name in ("a", "b")], read_odd_items)
     return workspace
 
 
-def check(store: Store, state: QueueState, by: int) -> list[Cluster]:
-    """Every group and every cluster, entered as the screen does it, holds as many items as it said."""
+def check_clusters(store: Store, state: QueueState, by: int) -> list[Cluster]:
+    """Check that the filter of each group and cluster finds as many items as its count."""
     view = state.view
     failing = store.count_items(QueueState(where=add_terms(view.where, FAILING_FILTER), scope=view.runs).view)
     clusters = store.fetch_clusters(view, by=by)
@@ -93,15 +93,15 @@ def check(store: Store, state: QueueState, by: int) -> list[Cluster]:
 @pytest.mark.parametrize(
     "state", [QueueState(), QueueState(where='category:live OR golden_value:"\\"km\\""'), QueueState(scope=(2,))]
 )
-def test_values_and_categories_that_are_written_alike_are_told_apart(
+def test_similar_values_and_categories_have_their_own_clusters(
     workspace: Workspace, state: QueueState, by: int
 ) -> None:
     with Store.open(workspace, "alice") as store:
-        assert len(check(store, state, by)) > 3
+        assert len(check_clusters(store, state, by)) > 3
 
 
-def test_names_and_values_longer_than_a_filter_may_be_are_entered_too(tmp_path: Path) -> None:
-    """A model may write a whole page as a function's name, and a golden value may be a page."""
+def test_clusters_of_very_long_names_and_values(tmp_path: Path) -> None:
+    """A model can write a page of text as a function name, and a golden value can be a page."""
     long = ["x" * 20_000 + end for end in ("y", "Y", '"\\', "z" * 9)]
     workspace = find_workspace(tmp_path)
 
@@ -113,15 +113,15 @@ def test_names_and_values_longer_than_a_filter_may_be_are_entered_too(tmp_path: 
     import_runs(workspace, [write_run(tmp_path / "a", [{}])], items)
     with Store.open(workspace, "alice") as store:
         for by in BY:
-            assert len(check(store, QueueState(), by)) == 6
+            assert len(check_clusters(store, QueueState(), by)) == 6
 
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", SAMPLES)
-def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Imports, samples: Path) -> None:
+def test_clusters_of_sample_runs_have_the_right_counts(name: str, imports: Imports, samples: Path) -> None:
     with Store.open(imports.of([samples / name]), "alice") as store:
         for by in BY:
-            found = check(store, QueueState(), by)
+            found = check_clusters(store, QueueState(), by)
             assert all(
                 explain_error_type(group) for group in group_clusters(found, by) if by == BY_ERROR_TYPE and group.name
             )
@@ -130,12 +130,12 @@ def test_clusters_of_the_sample_runs_hold_what_they_say(name: str, imports: Impo
 
 
 @pytest.mark.parametrize("by", [BY_CATEGORY, BY_VALUE])
-def test_none_in_blind_mode(workspace: Workspace, by: int) -> None:
+def test_no_clusters_in_blind_mode(workspace: Workspace, by: int) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
         assert store.fetch_clusters(QueueState().view, by=by) == []
 
 
-def test_of_values_only_the_most_frequent_are_told(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_most_frequent_values_are_listed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(workspace, "alice") as store:
         every = group_clusters(store.fetch_clusters(QueueState().view, by=BY_VALUE), BY_VALUE)
         monkeypatch.setattr(module, "MAX_VALUE_PAIRS", 3)
@@ -145,7 +145,7 @@ def test_of_values_only_the_most_frequent_are_told(workspace: Workspace, monkeyp
     assert {(group.term, group.count) for group in told} < {(group.term, group.count) for group in every}
 
 
-def test_a_value_is_found_with_and_without_the_quotation_marks_of_json(workspace: Workspace) -> None:
+def test_value_is_found_with_and_without_json_quotation_marks(workspace: Workspace) -> None:
     counts = Counter(VALUES[n % 11 % len(VALUES)][0] for n in range(600))
     with Store.open(workspace, "alice") as store:
         for where, found in [
@@ -157,7 +157,7 @@ def test_a_value_is_found_with_and_without_the_quotation_marks_of_json(workspace
             assert store.count_items(QueueState(where=where).view) == 2 * found, where
 
 
-def test_error_types_functions_and_arguments_share_their_clusters(workspace: Workspace) -> None:
+def test_error_types_functions_and_arguments_share_clusters(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         assert all(
             store.fetch_clusters(QueueState().view, by=by) == store.fetch_clusters(QueueState().view)

@@ -1,4 +1,4 @@
-"""Counts by value, and clusters of failures."""
+"""Facets count items by value, and filters of clusters select their items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_runs_and_their_counts(store: Store) -> None:
     assert sum(category["official_pass"] for category in first.categories) == 125
 
 
-def test_facets_count_what_a_filter_finds(store: Store) -> None:
+def test_facet_counts_equal_filter_results(store: Store) -> None:
     base = View(where="category:c0|c1")
     for name, values in store.fetch_facets(base).items():
         assert sum(count for _, count in values) == store.count_items(base)
@@ -31,7 +31,7 @@ def test_facets_count_what_a_filter_finds(store: Store) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("view", [View(), View(where="category:c0 OR rule:pass"), View(runs=(1,))])
-def test_a_clusters_filter_selects_exactly_its_items(store: Store, view: View) -> None:
+def test_cluster_filter_selects_exactly_its_items(store: Store, view: View) -> None:
     clusters = store.fetch_clusters(view)
     assert len(clusters) > 10
     assert [cluster.count for cluster in clusters] == sorted((cluster.count for cluster in clusters), reverse=True)

@@ -1,4 +1,4 @@
-"""What suspects are found among: questions with the answers of all runs."""
+"""The golden audit gets questions with the answers of all runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def panel(imported: Imported, tmp_path: Path) -> Make:
     return make
 
 
-def test_equal_answers_are_one_with_the_runs_that_gave_it(panel: Make) -> None:
+def test_equal_answers_are_combined(panel: Make) -> None:
     (case,) = panel({"gpt-1": [FAIL], "claude-1": [PASS], "llama-1": [FAIL]}).questions
     assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 2), (True, 1)]
     assert case.n_failing == 2
@@ -51,14 +51,14 @@ def test_answers_with_equal_calls_are_compared_once(panel: Make) -> None:
     assert one.differences is other.differences
 
 
-def test_answers_that_pass_without_a_difference_are_one_answer(panel: Make) -> None:
+def test_passing_answers_without_a_difference_are_combined(panel: Make) -> None:
     equal: dict[str, Any] = {**PASS, "pairs": []}
     other = {**equal, "prediction_hash": "right, in other words"}
     (case,) = panel({"gpt-1": [equal], "llama-1": [other], "claude-1": [FAIL]}).questions
     assert sorted((answer.passed, len(answer.runs)) for answer in case.answers) == [(False, 1), (True, 2)]
 
 
-def test_how_often_runs_pass_is_known_in_all_and_by_category(panel: Make) -> None:
+def test_pass_rates_of_runs_by_category(panel: Make) -> None:
     rows = [PASS] * 8 + [{**FAIL, "category": "other"}] * 8
     (witness,) = panel({"gpt-4o-mini": rows}).run_profiles.values()
     assert (witness.model, witness.family) == ("gpt-4o-mini", "gpt")
@@ -67,31 +67,31 @@ def test_how_often_runs_pass_is_known_in_all_and_by_category(panel: Make) -> Non
     assert witness.pass_rate_by_category == pytest.approx({"simple": 0.9, "other": 0.1})
 
 
-def test_the_golden_answer_that_most_runs_have_counts(panel: Make) -> None:
+def test_most_common_golden_answer_counts(panel: Make) -> None:
     old, new = {"golden_hash": "old", **FAIL}, {"golden_hash": "new", **PASS}
     (case,) = panel({"a": [old], "b": [new], "c": [new]}).questions
     assert len(case.runs) == 2
     assert case.n_failing == 0
 
 
-def test_the_question_is_what_was_said_up_to_the_last_word_of_the_user(panel: Make) -> None:
-    def said(*roles: str) -> list[dict[str, Any]]:
+def test_question_ends_with_the_last_user_message(panel: Make) -> None:
+    def make_messages(*roles: str) -> list[dict[str, Any]]:
         return [{"turn": 0, "step": at, "role": role, "content": f"{role} {at}"} for at, role in enumerate(roles)]
 
-    talk = {"messages": said("system", "user", "assistant", "user", "assistant")}
-    tools = {"messages": said("user", "assistant", "tool", "assistant")}
+    talk = {"messages": make_messages("system", "user", "assistant", "user", "assistant")}
+    tools = {"messages": make_messages("user", "assistant", "tool", "assistant")}
     first, second = panel({"a": [talk, tools]}).questions
     assert (first.text, first.is_self_contained) == ("system 0\nuser 1\nassistant 2\nuser 3", True)
     assert (second.text, second.is_self_contained) == ("user 0", False)
 
 
-def test_verdicts_that_the_rule_contradicts_are_marked(panel: Make) -> None:
+def test_contradicted_verdicts_are_marked(panel: Make) -> None:
     (case,) = panel({"a": [{**FAIL, "rule": True}]}).questions
     assert [answer.has_verdict_conflict for answer in case.answers] == [True]
 
 
 @pytest.mark.parametrize(("others", "fault"), [(None, {"golden": 1}), ("golden", {"golden": 1}), ("model", {})])
-def test_faults_that_nobody_disputes_come_with_the_question(
+def test_undisputed_faults_are_included(
     imported: Imported, tmp_path: Path, others: Fault | None, fault: dict[str, int]
 ) -> None:
     workspace = imported(tmp_path / "runs", {"gpt-1": [FAIL], "claude-1": [PASS]})
@@ -106,7 +106,7 @@ def test_faults_that_nobody_disputes_come_with_the_question(
         assert case.faults == fault
 
 
-def test_a_filter_names_questions_and_leaves_the_evidence(imported: Imported, tmp_path: Path) -> None:
+def test_filter_selects_questions_but_keeps_all_answers(imported: Imported, tmp_path: Path) -> None:
     workspace = imported(tmp_path / "runs", {"a": [FAIL, PASS], "b": [PASS, PASS]})
     with Store.open(workspace, "alice") as store:
         found = store.analysis.fetch_audit_input(View(where="official:fail"))

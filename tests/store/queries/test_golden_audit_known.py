@@ -1,4 +1,4 @@
-"""Golden answers that the maintainers later corrected are found among the first suspects: bfcl_v1_july."""
+"""Golden answers that the maintainers later corrected are among the first suspects in bfcl_v1_july."""
 
 from __future__ import annotations
 
@@ -34,36 +34,36 @@ def corrected(bench: Path) -> set[str]:
     return set(json.loads((bench / "bfcl_v1_july" / "golden_later_corrected.json").read_text("utf-8")))
 
 
-def order(store: Store, runs: Sequence[int] = ()) -> list[str]:
+def rank_ids(store: Store, runs: Sequence[int] = ()) -> list[str]:
     panel = store.analysis.fetch_audit_input(View(runs=tuple(runs)))
     return [each.question.key.id for each in rank_suspects(panel.questions, panel.run_profiles)]
 
 
-def area(ranked: Sequence[str], known: set[str]) -> float:
-    """The chance that one that is known stands before one that is not."""
+def roc_area(ranked: Sequence[str], known: set[str]) -> float:
+    """Return the probability that a known suspect is ranked before another item."""
     places = [at for at, item in enumerate(ranked) if item in known]
     before = sum(len(ranked) - 1 - at for at in places) - len(places) * (len(places) - 1) / 2
     return before / (len(places) * (len(ranked) - len(places)))
 
 
-def test_the_area_is_that_of_the_curve() -> None:
-    assert area(["a", "b", "c", "d"], {"a", "b"}) == 1
-    assert area(["a", "b", "c", "d"], {"d"}) == 0
-    assert area(["a", "b", "c", "d"], {"a", "d"}) == 0.5
+def test_roc_area() -> None:
+    assert roc_area(["a", "b", "c", "d"], {"a", "b"}) == 1
+    assert roc_area(["a", "b", "c", "d"], {"d"}) == 0
+    assert roc_area(["a", "b", "c", "d"], {"a", "d"}) == 0.5
 
 
-def test_most_of_what_was_corrected_is_among_the_first(july: Store, corrected: set[str]) -> None:
-    ranked = order(july)
+def test_most_corrected_answers_are_ranked_first(july: Store, corrected: set[str]) -> None:
+    ranked = rank_ids(july)
     assert len(ranked) == 1000
     assert len(corrected) == 51
     assert sum(item in corrected for item in ranked[:FIRST]) >= 33
-    assert area(ranked, corrected) >= 0.82
+    assert roc_area(ranked, corrected) >= 0.82
 
 
-def test_half_of_the_models_find_as_many(july: Store, corrected: set[str]) -> None:
+def test_half_of_the_models_find_equally_many(july: Store, corrected: set[str]) -> None:
     runs = [row.run for row in july.fetch_runs()]
     draw = random.Random(7)
     for _ in range(3):
-        ranked = order(july, draw.sample(runs, 6))
+        ranked = rank_ids(july, draw.sample(runs, 6))
         assert sum(item in corrected for item in ranked[:FIRST]) >= 33
-        assert area(ranked, corrected) >= 0.82
+        assert roc_area(ranked, corrected) >= 0.82

@@ -1,4 +1,4 @@
-"""The queue of suspects: of every question whose golden answer looks wrong one item, most suspect first."""
+"""The suspects queue has one item for each suspect golden answer, most suspect first."""
 
 from __future__ import annotations
 
@@ -29,33 +29,31 @@ RUNS = {
     "claude-1": [PASS, AGREED, AGREED, PASS],
     "llama-1": [PASS, AGREED, AGREED, PASS],
 }
-"""Of four questions two families are against golden in the second and the third, none in the others."""
+"""Runs of two model families that contradict the golden answers of the second and third of four questions."""
 
 
-def ids(store: Store, **view: Any) -> list[tuple[str, str]]:
+def fetch_ids(store: Store, **view: Any) -> list[tuple[str, str]]:
     return [(row.model, row.id) for row in store.fetch_page(View(queue="suspects", **view), 0, 100)]
 
 
-def test_it_has_one_item_of_each_question_with_a_reason_and_that_gave_the_competing_answer(
-    imported: Imported, tmp_path: Path
-) -> None:
+def test_queue_has_an_item_with_the_competing_answer_for_each_suspect(imported: Imported, tmp_path: Path) -> None:
     with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
         panel = store.analysis.fetch_audit_input(View())
         ranked = [each.question.key.id for each in rank_suspects(panel.questions, panel.run_profiles) if each.reasons]
         assert ranked == ["simple_1", "simple_2"]
-        assert ids(store) == [("claude-1", "simple_1"), ("claude-1", "simple_2")]
+        assert fetch_ids(store) == [("claude-1", "simple_1"), ("claude-1", "simple_2")]
         assert store.count_items(View(queue="suspects")) == 2
 
 
-def test_it_is_narrowed_by_filter_and_runs(imported: Imported, tmp_path: Path) -> None:
+def test_queue_is_narrowed_by_filter_and_runs(imported: Imported, tmp_path: Path) -> None:
     with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
-        assert ids(store, where="id:simple_2") == [("claude-1", "simple_2")]
-        assert ids(store, where="official:pass") == []
+        assert fetch_ids(store, where="id:simple_2") == [("claude-1", "simple_2")]
+        assert fetch_ids(store, where="official:pass") == []
         runs = {row.info.model: row.run for row in store.fetch_runs()}
-        assert ids(store, runs=(runs["gpt-1"],)) == [("gpt-1", "simple_1")]
+        assert fetch_ids(store, runs=(runs["gpt-1"],)) == [("gpt-1", "simple_1")]
 
 
-def test_what_counts_the_items_of_a_view_counts_these(imported: Imported, tmp_path: Path) -> None:
+def test_counts_of_a_view_include_the_queue(imported: Imported, tmp_path: Path) -> None:
     view = View(queue="suspects")
     with Store.open(imported(tmp_path / "runs", RUNS), "alice") as store:
         store.load_suspects(view)
@@ -63,8 +61,8 @@ def test_what_counts_the_items_of_a_view_counts_these(imported: Imported, tmp_pa
         assert store.fetch_facets(view)["category"] == [("simple", 2)]
 
 
-def test_it_tells_verdicts_so_who_is_blind_does_not_get_it(imported: Imported, tmp_path: Path) -> None:
+def test_blind_annotator_has_no_suspects_queue(imported: Imported, tmp_path: Path) -> None:
     with Store.open(imported(tmp_path / "runs", RUNS), "alice", blind=True) as store:
-        assert len(ids(store)) == 12
+        assert len(fetch_ids(store)) == 12
         with pytest.raises(StoreError):
             store.load_suspects(View(queue="suspects"))

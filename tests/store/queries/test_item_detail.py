@@ -1,4 +1,4 @@
-"""One item as it was read, and the records it came from."""
+"""Item details equal the imported item, and raw records are read from their files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fcreview.store.workspace import find_workspace
 from tests.store.factory import import_items, read, write_run
 
 
-def test_detail_gives_the_item_back_as_it_was_read(tmp_path: Path) -> None:
+def test_detail_equals_the_imported_item(tmp_path: Path) -> None:
     place = {"file": "scores.json", "line": 2, "offset": 18, "length": 40}
     state = {"root": {"golden": {"a": 1}, "predicted": None}}
     extra = {"failing_turn": 0, "state_differences": state, "score_record": place, "more": {"path": ["x", 1]}}
@@ -32,7 +32,7 @@ def test_detail_gives_the_item_back_as_it_was_read(tmp_path: Path) -> None:
     assert detail.opinions == []
 
 
-def test_detail_and_row_of_what_is_not_there(store: Store) -> None:
+def test_detail_and_row_of_a_missing_item(store: Store) -> None:
     assert store.fetch_row(77) is None
     assert store.fetch_rows([77]) == []
     with pytest.raises(StoreError, match="item not found"):
@@ -41,13 +41,13 @@ def test_detail_and_row_of_what_is_not_there(store: Store) -> None:
         store.read_raw_record(77)
 
 
-def test_find_in_all_runs_or_one(store: Store) -> None:
+def test_items_are_found_in_all_runs_or_one(store: Store) -> None:
     assert [item >> 32 for item in store.find_items("simple_7")] == [1, 2]
     assert [item >> 32 for item in store.find_items("simple_7", 2)] == [2]
     assert store.find_items("simple_7' OR '1'='1") == []
 
 
-def test_raw_reads_the_record_or_says_that_the_file_changed(tmp_path: Path) -> None:
+def test_raw_record_is_read_or_a_changed_file_reported(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{"id": "x"}, {"id": "y", "question": "é"}]})
     file = tmp_path / "a" / "results.jsonl"
     with Store.open(workspace) as store:
@@ -63,7 +63,7 @@ def test_raw_reads_the_record_or_says_that_the_file_changed(tmp_path: Path) -> N
             store.read_raw_record(item)
 
 
-def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: Path) -> None:
+def test_score_entry_is_read_or_reported_missing(tmp_path: Path) -> None:
     scores = tmp_path / "scores.json"
     entry = '{"id": 1, "error": ["no \\u00e9"]}\n'
     scores.write_text('{"accuracy": 0.5}\n' + entry)
@@ -85,7 +85,7 @@ def test_the_score_entry_of_a_failing_item_is_read_or_said_to_be_gone(tmp_path: 
             store.read_score_record(x)
 
 
-def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> None:
+def test_raw_records_omit_fields_that_the_importer_omits(tmp_path: Path) -> None:
     hidden = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
     asked = f"get(headers={{'X-RapidAPI-Key': '{hidden}'}})"
     rows = [{"id": "rest_0", "question": asked, "extra": {"redacted": True}}, {"id": "other_0", "question": asked}]
@@ -96,7 +96,7 @@ def test_raw_records_leave_out_what_the_importer_left_out(tmp_path: Path) -> Non
     assert hidden in whole
 
 
-def test_a_run_is_given_back_as_it_was_read(tmp_path: Path) -> None:
+def test_run_equals_the_imported_run(tmp_path: Path) -> None:
     plan = write_run(tmp_path / "a", [{}], "a")
     plan.run.title, plan.run.settings, plan.run.dataset = "My Bench", {"title": "no title", "seed": 7}, "/data"
     workspace = find_workspace(tmp_path)

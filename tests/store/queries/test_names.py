@@ -1,4 +1,4 @@
-"""Runs of one model are told apart in lists; what fails without a reason of the benchmark's is found by the rule's."""
+"""Runs of one model have distinct names, and failures without an official reason use the recomputed one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fcreview.tui.text.lines import plain_text
 from tests.store.factory import make_item
 
 
-def test_what_tells_runs_of_a_model_apart() -> None:
+def test_runs_of_a_model_have_distinct_names() -> None:
     def run(benchmark: str, generation: str, language: str, model: str) -> Run:
         return Run(benchmark, generation, language, model, "/r")
 
@@ -39,7 +39,7 @@ def test_what_tells_runs_of_a_model_apart() -> None:
 
 @pytest.fixture
 def languages(tmp_path: Path) -> Workspace:
-    """Two runs of one model with items of the same ids; the benchmark fails them and does not say why."""
+    """A workspace with two runs of one model that have equal item ids and official failures without a reason."""
     workspace = find_workspace(tmp_path, tmp_path)
     plans = []
     for language in ("en", "zh"):
@@ -57,7 +57,7 @@ def languages(tmp_path: Path) -> Workspace:
     return workspace
 
 
-def test_rows_of_the_queue_name_the_run(languages: Workspace) -> None:
+def test_queue_rows_name_the_run(languages: Workspace) -> None:
     with Store.open(languages, "alice") as store:
         view = View(queue="dataset")
         columns = QueueColumns.fit(80, store.measure_columns(view))
@@ -67,7 +67,7 @@ def test_rows_of_the_queue_name_the_run(languages: Workspace) -> None:
         assert ["oak zh" in plain_text(queue_row_line(row, columns)) for row in rows] == [False, True]
 
 
-def test_failures_without_a_reason_are_found_and_counted_by_the_recomputed_one(languages: Workspace) -> None:
+def test_failures_without_a_reason_use_the_recomputed_one(languages: Workspace) -> None:
     with Store.open(languages, "alice") as store:
         assert len(store.fetch_page(View(where="error:wrong_value"), 0, 10)) == 2
         assert not store.fetch_page(View(where="error:none"), 0, 10)

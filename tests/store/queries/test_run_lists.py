@@ -1,4 +1,4 @@
-"""Runs in order, in groups, and which of them words select."""
+"""Run lists are sorted, grouped and filtered by words."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from fcreview.store.queries.run_lists import (
 from fcreview.store.rows import RunRow
 
 
-def row(number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any) -> RunRow:
+def make_row(number: int, model: str, path: str = "a/b", generation: str = "V1", **counts: Any) -> RunRow:
     fields = {"official_pass": 0, "official_known": 0, "rule_pass": 0, "rule_known": 0, "effective_pass": 0}
     fields |= {"effective_known": 0, "reviewed": 0, "n_issues": 0, "n_items": 100, **counts}
     return RunRow(number, Run("bfcl", generation, "en", model, path, title="BFCL"), **fields)
 
 
 RUNS = [
-    row(1, "maple", "x/2024-08-01/result/maple", official_pass=50, official_known=100, reviewed=3),
-    row(2, "Birch", "x/2024-07-24/result/birch", official_pass=9, official_known=10),
-    row(3, "maple", "x/2024-07-24/result/maple", generation="V3"),
-    row(4, "oak", "x/2024-08-01/result/oak", official_pass=90, official_known=100, reviewed=7),
+    make_row(1, "maple", "x/2024-08-01/result/maple", official_pass=50, official_known=100, reviewed=3),
+    make_row(2, "Birch", "x/2024-07-24/result/birch", official_pass=9, official_known=10),
+    make_row(3, "maple", "x/2024-07-24/result/maple", generation="V3"),
+    make_row(4, "oak", "x/2024-08-01/result/oak", official_pass=90, official_known=100, reviewed=7),
 ]
 
 
-def numbers(runs: list[RunRow]) -> list[int]:
+def list_numbers(runs: list[RunRow]) -> list[int]:
     return [run.run for run in runs]
 
 
@@ -48,14 +48,14 @@ def numbers(runs: list[RunRow]) -> list[int]:
         ("generation", [1, 2, 4, 3], [3, 4, 2, 1]),
     ],
 )
-def test_orders_what_has_no_rate_is_last_either_way(sort: str, order: list[int], reversed_: list[int]) -> None:
-    assert numbers(sort_runs(RUNS, sort)) == order
-    assert numbers(sort_runs(RUNS, sort, reverse=True)) == reversed_
+def test_runs_without_a_rate_are_last_in_both_directions(sort: str, order: list[int], reversed_: list[int]) -> None:
+    assert list_numbers(sort_runs(RUNS, sort)) == order
+    assert list_numbers(sort_runs(RUNS, sort, reverse=True)) == reversed_
 
 
-def test_every_order_works_on_every_run() -> None:
+def test_all_orders_work_on_all_runs() -> None:
     for sort in SORT_KEYS:
-        assert sorted(numbers(sort_runs(RUNS, sort))) == [1, 2, 3, 4]
+        assert sorted(list_numbers(sort_runs(RUNS, sort))) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_every_order_works_on_every_run() -> None:
         ("date", {"2024-08-01": [1, 4], "2024-07-24": [2, 3]}),
     ],
 )
-def test_groups_stand_where_their_first_run_stood(by: str, groups: dict[str, list[int]]) -> None:
+def test_groups_are_ordered_by_their_first_run(by: str, groups: dict[str, list[int]]) -> None:
     made = group_runs(RUNS, by)
-    assert {group.name: numbers(group.runs) for group in made} == groups
+    assert {group.name: list_numbers(group.runs) for group in made} == groups
     assert [group.name for group in made] == list(groups)
     assert by in ("", *GROUP_LABELS)
 
@@ -85,23 +85,23 @@ def test_groups_stand_where_their_first_run_stood(by: str, groups: dict[str, lis
         ("a/12024-07-245/result/m", "12024-07-245"),
     ],
 )
-def test_the_date_of_a_folder_above_never_that_of_a_model(path: str, folder: str) -> None:
-    assert folder_label(row(1, "m", path)) == folder
+def test_date_is_read_from_the_folder_not_the_model(path: str, folder: str) -> None:
+    assert folder_label(make_row(1, "m", path)) == folder
 
 
-def test_every_word_has_to_be_there() -> None:
-    assert numbers(search_runs(RUNS, "")) == [1, 2, 3, 4]
-    assert numbers(search_runs(RUNS, "MAPLE")) == [1, 3]
-    assert numbers(search_runs(RUNS, "maple v3")) == [3]
-    assert numbers(search_runs(RUNS, "07-24 bfcl")) == [2, 3]
-    assert numbers(search_runs(RUNS, "maple elm")) == []
+def test_all_words_must_match() -> None:
+    assert list_numbers(search_runs(RUNS, "")) == [1, 2, 3, 4]
+    assert list_numbers(search_runs(RUNS, "MAPLE")) == [1, 3]
+    assert list_numbers(search_runs(RUNS, "maple v3")) == [3]
+    assert list_numbers(search_runs(RUNS, "07-24 bfcl")) == [2, 3]
+    assert list_numbers(search_runs(RUNS, "maple elm")) == []
 
 
 def test_runs_of_one_model_are_named_by_their_files() -> None:
     paths = ["a/sim_1.json", "a/sim_2.json", "a/folder"]
-    rows = [row(number, "m", path) for number, path in enumerate(paths)]
+    rows = [make_row(number, "m", path) for number, path in enumerate(paths)]
     assert name_runs(rows) == {0: "m · sim_1", 1: "m · sim_2", 2: "m"}
     assert name_runs(rows[:1]) == {0: "m"}
     paths = ["a/airline_10tasks_2t_context_agent.json", "a/airline_10tasks_2t.json"]
-    rows = [row(number, "m", path) for number, path in enumerate(paths)]
+    rows = [make_row(number, "m", path) for number, path in enumerate(paths)]
     assert name_runs(rows) == {0: "m · 2t_context_agent", 1: "m · 2t"}

@@ -1,4 +1,4 @@
-"""The store as screens see it: windows, orders, reviews, blind mode."""
+"""The store returns windows of sorted views, reviews, and hides verdicts in blind mode."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from fcreview.store.workspace import Workspace, find_workspace
 from tests.store.factory import Imported, import_items
 
 
-def say(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: Act = "review") -> None:
-    """Appends a review to the annotator's journal, as another process would."""
+def append_review(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice", act: Act = "review") -> None:
+    """Append a review to the journal of an annotator, like another process."""
     with Store.open(workspace) as store:
         detail = store.read_detail(item)
     Journal(workspace, annotator).append(
@@ -31,7 +31,7 @@ def say(workspace: Workspace, item: int, verdict: Any, annotator: str = "alice",
     )
 
 
-def test_a_view_of_given_items_has_these_however_many_and_filters_look_among_them(store: Store) -> None:
+def test_view_of_given_items_is_filtered(store: Store) -> None:
     every = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10_000)]
     assert len(every) > 200, "more than a filter may have words"
     some = tuple(every[1:])
@@ -55,7 +55,7 @@ def test_windows_are_slices_of_one_order(store: Store, queue: str, where: str) -
     assert store.find_position(view, 1) is None
 
 
-def test_orders_are_what_they_say(store: Store) -> None:
+def test_orders_sort_rows(store: Store) -> None:
     def fails(row: Any) -> Any:
         return {False: 0, None: 1, True: 2}[row.effective]
 
@@ -75,7 +75,7 @@ def test_orders_are_what_they_say(store: Store) -> None:
     assert shuffled != [row.item for row in store.fetch_page(View(queue="random", seed=2), 0, 1000)]
 
 
-def test_the_same_seed_is_the_same_order_in_another_session(workspace: Workspace, store: Store) -> None:
+def test_same_seed_gives_the_same_order_in_another_session(workspace: Workspace, store: Store) -> None:
     with Store.open(workspace, "bob") as other:
         view = View(queue="random", seed=7)
         assert [row.item for row in other.fetch_page(view, 0, 50)] == [
@@ -83,23 +83,23 @@ def test_the_same_seed_is_the_same_order_in_another_session(workspace: Workspace
         ]
 
 
-def test_more_views_than_are_kept(store: Store) -> None:
+def test_more_views_than_the_cache_keeps(store: Store) -> None:
     for seed in (*range(12), *range(12)):
         assert store.count_items(View(queue="random", seed=seed)) == 1000
 
 
-def test_a_view_of_one_run(store: Store) -> None:
+def test_view_of_one_run(store: Store) -> None:
     assert {row.model for row in store.fetch_page(View(runs=(2,)), 0, 1000)} == {"b"}
     assert store.count_items(View(runs=(2,), where="category:c0 OR category:c1")) == 334
     assert store.count_items(View(runs=(9,))) == 0
 
 
-def test_an_unknown_queue_is_refused(store: Store) -> None:
+def test_unknown_queue_is_refused(store: Store) -> None:
     with pytest.raises(ValueError, match="failures"):
         store.count_items(View(queue="x; DROP TABLE runs"))
 
 
-def test_what_you_reviewed_is_counted_apart_from_what_anybody_did(tmp_path: Path) -> None:
+def test_own_reviews_are_counted_separately(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}, {}, {}]})
     with Store.open(workspace, "alice") as store:
         Reviewer(store, Journal(workspace, "alice")).review(store.find_items("simple_0")[0], Annotation(verdict=True))
@@ -110,12 +110,12 @@ def test_what_you_reviewed_is_counted_apart_from_what_anybody_did(tmp_path: Path
         assert [(row.yours, row.reviewed) for row in store.fetch_runs()] == [(1, 2)]
 
 
-def test_reviews_show_in_rows_at_once_and_move_items_only_on_refresh(tmp_path: Path) -> None:
+def test_reviews_show_immediately_and_reorder_only_on_refresh(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{}, {}, {}]})
     with Store.open(workspace, "alice") as store:
         todo = View(where="-reviewed", queue="dataset")
         first = store.fetch_page(todo, 0, 1)[0]
-        say(workspace, first.item, True)
+        append_review(workspace, first.item, True)
         assert store.reviews.refresh() == 1
         assert store.count_items(todo) == 3
         row = store.fetch_page(todo, 0, 1)[0]
@@ -123,7 +123,7 @@ def test_reviews_show_in_rows_at_once_and_move_items_only_on_refresh(tmp_path: P
         store.refresh_reviews()
         assert store.count_items(todo) == 2
         assert store.find_position(todo, first.item) is None
-        say(workspace, first.item, False, "bob")
+        append_review(workspace, first.item, False, "bob")
         assert store.refresh_reviews() == 1
         row = store.fetch_row(first.item)
         assert row is not None
@@ -135,10 +135,10 @@ def test_reviews_show_in_rows_at_once_and_move_items_only_on_refresh(tmp_path: P
         assert len(store.read_detail(first.item).opinions) == 2
 
 
-def test_blind_mode_tells_nothing_before_the_annotator_decided(tmp_path: Path) -> None:
+def test_blind_mode_hides_verdicts_before_the_review(tmp_path: Path) -> None:
     workspace, _ = import_items(tmp_path, {"a": [{"official": True}, {}, {"rule": True}]})
     item = (1 << 32) + 1
-    say(workspace, item, False, "bob")
+    append_review(workspace, item, False, "bob")
     with Store.open(workspace, "alice", blind=True) as store:
         for row in store.fetch_page(View(), 0, 10):
             told = (row.official, row.rule, row.judge, row.human, row.effective, row.error_type, row.rule_error_type)
@@ -156,14 +156,14 @@ def test_blind_mode_tells_nothing_before_the_annotator_decided(tmp_path: Path) -
             store.count_items(View(where="official:fail"))
         with pytest.raises(StoreError, match="blind"):
             store.run_sql("SELECT * FROM items")
-        say(workspace, item, True)
+        append_review(workspace, item, True)
         store.refresh_reviews()
         shown = store.read_detail(item)
         assert (shown.row.official, shown.row.human, shown.item.official) == (False, "disputed", False)
         assert len(shown.opinions) == 2
 
 
-def test_without_an_import_opening_says_what_to_do(tmp_path: Path) -> None:
+def test_opening_without_an_import_is_a_helpful_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="fcreview import"):
         Store.open(find_workspace(tmp_path))
     (tmp_path / ".fcreview" / "store.duckdb").write_bytes(b"x" * 5000)
@@ -172,7 +172,7 @@ def test_without_an_import_opening_says_what_to_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_threads_may_share_a_store(store: Store) -> None:
+def test_threads_can_share_a_store(store: Store) -> None:
     wrong: list[BaseException] = []
 
     def look(seed: int) -> None:
@@ -192,7 +192,7 @@ def test_threads_may_share_a_store(store: Store) -> None:
     assert wrong == []
 
 
-def test_verdicts_of_runs_are_those_of_the_outcomes(imported: Imported, tmp_path: Path) -> None:
+def test_run_verdicts_equal_outcomes(imported: Imported, tmp_path: Path) -> None:
     rows = [{"official": True, "question": "one"}, {"official": None, "question": "two"}, {"official": False}]
     workspace = imported(tmp_path / "runs", {"a": rows, "b": rows[::-1]})
     with Store.open(workspace, "alice") as store:

@@ -1,4 +1,4 @@
-"""Queues that need no file: who is in them, in which order, and what verdicts on parts they see."""
+"""Built-in queues select and order the right items, and use verdicts on parts."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ CALL = "turn:1/call:1"
 OFFICIAL = Verdict("official", False)
 
 
-def pair(*states: str) -> list[CallPair]:
+def make_pair(*states: str) -> list[CallPair]:
     return [CallPair(0, 0, 0, "get_weather", "!", [ArgumentDiff(f"a{at}", s, None) for at, s in enumerate(states)])]
 
 
 ITEMS: list[dict[str, Any]] = [
-    {"verdicts": [OFFICIAL, Verdict("judge", True, CALL, "equivalent", by="gpt")], "pairs": pair("!", "=", "~")},
-    {"verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")], "pairs": pair("!", "!")},
-    {"verdicts": [Verdict("judge", 1, "response", "completeness")], "official": True, "pairs": pair("=")},
-    {"verdicts": [Verdict("judge", 2, "response", "completeness")], "official": True, "pairs": pair("=")},
-    {"verdicts": [Verdict("rule", 0.5, CALL, "soft_score")], "pairs": [*pair("="), CallPair(0, 1, None, "f", "-", [])]},
-    {"verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")], "pairs": pair("-")},
+    {"verdicts": [OFFICIAL, Verdict("judge", True, CALL, "equivalent", by="gpt")], "pairs": make_pair("!", "=", "~")},
+    {"verdicts": [Verdict("judge", False, CALL, "equivalent", by="gpt")], "pairs": make_pair("!", "!")},
+    {"verdicts": [Verdict("judge", 1, "response", "completeness")], "official": True, "pairs": make_pair("=")},
+    {"verdicts": [Verdict("judge", 2, "response", "completeness")], "official": True, "pairs": make_pair("=")},
+    {
+        "verdicts": [Verdict("rule", 0.5, CALL, "soft_score")],
+        "pairs": [*make_pair("="), CallPair(0, 1, None, "f", "-", [])],
+    },
+    {"verdicts": [Verdict("judge", True, f"{CALL}/arg:a", "hallucinated")], "pairs": make_pair("-")},
 ]
 
 
@@ -55,7 +58,7 @@ def store(workspace: Workspace) -> Iterator[Store]:
         yield store
 
 
-def found(store: Store, where: str = "", queue: str = "dataset", seed: int = 0) -> list[int]:
+def find_ids(store: Store, where: str = "", queue: str = "dataset", seed: int = 0) -> list[int]:
     return [row.seq for row in store.fetch_page(View(where, queue, seed), 0, 100)]
 
 
@@ -63,9 +66,9 @@ def found(store: Store, where: str = "", queue: str = "dataset", seed: int = 0) 
     ("queue", "holds"),
     [("judged", [0, 1, 2, 3, 5]), ("uncertain", [0, 2, 5])],
 )
-def test_queues_that_choose(store: Store, queue: str, holds: list[int]) -> None:
-    """Uncertain: one argument differs, or a middling score; two that differ or a missing call are no near miss."""
-    assert found(store, queue=queue) == holds
+def test_queues_select_items(store: Store, queue: str, holds: list[int]) -> None:
+    """An item is uncertain if one argument differs or its score is near the middle, not for more differences."""
+    assert find_ids(store, queue=queue) == holds
     assert store.count_items(View(queue=queue)) == len(holds)
     assert sum(len(lines) > 0 for lines in store.iter_labels(View(queue=queue))) == 1
     assert store.fetch_facets(View(queue=queue))["run"] == [("1", len(holds))]
@@ -86,30 +89,30 @@ def test_queues_that_choose(store: Store, queue: str, holds: list[int]) -> None:
         ("score<1", [4]),
     ],
 )
-def test_filters_see_what_is_said_of_parts(store: Store, where: str, holds: list[int]) -> None:
-    assert found(store, where) == holds
+def test_filters_use_verdicts_on_parts(store: Store, where: str, holds: list[int]) -> None:
+    assert find_ids(store, where) == holds
 
 
-def test_blind_nothing_tells_what_was_judged(workspace: Workspace) -> None:
+def test_blind_mode_hides_judged_parts(workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
         for queue in ("judged", "uncertain", "failures", "disagreement"):
-            assert found(store, queue=queue) == list(range(6))
+            assert find_ids(store, queue=queue) == list(range(6))
         for where in ("judge:any", "criterion:equivalent", "score<2", "human:part"):
             with pytest.raises(FilterError, match="blind"):
-                found(store, where)
+                find_ids(store, where)
 
 
-def test_stratified_takes_every_category_in_turn(imported: Any, tmp_path: Path) -> None:
+def test_stratified_order_alternates_categories(imported: Any, tmp_path: Path) -> None:
     rows = [{"category": name} for name in "aaaaaaaabbbbcc"]
     with Store.open(imported(tmp_path / "w", {"m": rows}), "alice") as store:
         order = [row.category for row in store.fetch_page(View(queue="stratified", seed=3), 0, 100)]
         assert [sorted(order[at : at + 3]) for at in (0, 3)] == [["a", "b", "c"]] * 2
         assert sorted(order[6:10]) == ["a", "a", "b", "b"] and order[10:] == ["a"] * 4
-        orders = {tuple(found(store, queue="stratified", seed=seed)) for seed in range(5)}
+        orders = {tuple(find_ids(store, queue="stratified", seed=seed)) for seed in range(5)}
         assert len(orders) == 5
 
 
-def test_a_verdict_on_a_part_reviews_the_item_in_part(store: Store, workspace: Workspace) -> None:
+def test_verdict_on_a_part_reviews_the_item_partly(store: Store, workspace: Workspace) -> None:
     item = store.find_items("simple_0")[0]
     said = Annotation(target=CALL, criterion="equivalent", verdict=True)
     event = Reviewer(store, Journal(workspace, "alice")).review(item, said)
@@ -117,13 +120,13 @@ def test_a_verdict_on_a_part_reviews_the_item_in_part(store: Store, workspace: W
     row = store.fetch_rows([item])[0]
     assert (row.you, row.parts, row.your_parts) == (None, 1, 1)
     store.refresh_reviews()
-    assert [found(store, where) for where in ("human:part", "you:part", "human:any", "human:none")] == [
+    assert [find_ids(store, where) for where in ("human:part", "you:part", "human:any", "human:none")] == [
         [0], [0], [0], [0, 1, 2, 3, 4, 5],
     ]  # fmt: skip
     assert [(run.reviewed, run.in_part) for run in store.fetch_runs()] == [(0, 1)]
 
 
-def test_a_verdict_names_what_it_overrules(store: Store, workspace: Workspace) -> None:
+def test_verdict_records_what_it_overrides(store: Store, workspace: Workspace) -> None:
     reviewer = Reviewer(store, Journal(workspace, "alice"))
     item = store.find_items("simple_0")[0]
     judge = reviewer.review(item, Annotation(target=CALL, criterion="equivalent", verdict=False))
@@ -139,7 +142,7 @@ def test_a_verdict_names_what_it_overrules(store: Store, workspace: Workspace) -
 
 
 @pytest.mark.parametrize("presentation", [1, 2])
-def test_a_review_is_the_same_with_and_without_the_displayed_detail(workspace: Workspace, presentation: int) -> None:
+def test_review_does_not_depend_on_the_displayed_detail(workspace: Workspace, presentation: int) -> None:
     annotations = [
         Annotation(target=CALL, criterion="equivalent", verdict=False),
         *(Annotation(verdict=verdict) for verdict in (True, False, "unsure")),
@@ -157,7 +160,7 @@ def test_a_review_is_the_same_with_and_without_the_displayed_detail(workspace: W
             assert first == second
 
 
-def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace) -> None:
+def test_blind_verdict_records_no_override(workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as store:
         event = Reviewer(store, Journal(workspace, "alice")).review(
             store.find_items("simple_0")[0], Annotation(verdict=True)
@@ -165,17 +168,17 @@ def test_blind_a_verdict_overrules_nothing_that_it_knew_of(workspace: Workspace)
         assert (event.blind, event.overrules) == (True, None)
 
 
-def test_judges_are_told_item_by_item(store: Store) -> None:
+def test_judge_names_are_read_per_item(store: Store) -> None:
     items = [row.item for row in store.fetch_page(View(queue="dataset"), 0, 10)]
     told = store.analysis.fetch_judge_verdicts(items)
     assert told[items[0]] == [{"target": CALL, "criterion": "equivalent", "value": True, "by": "gpt"}]
     assert items[4] not in told
 
 
-def test_what_reads_a_queue_that_chooses_items_reads_no_others(store: Store) -> None:
+def test_selecting_queue_reads_no_other_items(store: Store) -> None:
     for queue in ("judged", "uncertain"):
         view = View(queue=queue)
         read = [each.row.seq for chunk in store.iter_details(view) for each in chunk]
-        assert read == sorted(found(store, queue=queue))
+        assert read == sorted(find_ids(store, queue=queue))
         assert 0 < len(read) < len(ITEMS)
-        assert len(found(store, queue=queue)) < max(read) - min(read) + 1
+        assert len(find_ids(store, queue=queue)) < max(read) - min(read) + 1

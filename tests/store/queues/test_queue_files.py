@@ -1,4 +1,4 @@
-"""Queue files over a real store: what they hold, whose share is what, and what a second answer does."""
+"""Queue files have items, shares and repeated items that work with a real store."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SHARE = View(queue="pilot", share=True)
 
 @pytest.fixture
 def workspace(imported: Imported, tmp_path: Path) -> Workspace:
-    """40 items, 30 of one category, 6 of another, and 4 that the queue leaves out."""
+    """A workspace with 40 items: 30 of one category, 6 of another, and 4 that the queue excludes."""
     names = [*["large"] * 30, *["small"] * 6, *["left_out"] * 4]
     return imported(tmp_path / "here", {"maple-8b": [{"category": name} for name in names]})
 
@@ -40,17 +40,17 @@ def store(workspace: Workspace) -> Iterator[Store]:
         yield store
 
 
-def say(store: Store, number: int, verdict: Any, queue: str | None = "pilot") -> None:
+def record_review(store: Store, number: int, verdict: Any, queue: str | None = "pilot") -> None:
     reviewer = Reviewer(store, Journal(store.workspace, store.annotator or ""))
     reviewer.queue = queue
     reviewer.review(number, Annotation(verdict=verdict))
 
 
-def shared(store: Store) -> list[int]:
+def create_shared_queue(store: Store) -> list[int]:
     return [row.item for row in store.fetch_page(SHARE, 0, 100)]
 
 
-def test_what_is_written_is_read_and_drawn_again_the_same(store: Store, workspace: Workspace) -> None:
+def test_queue_file_round_trips_and_is_reproducible(store: Store, workspace: Workspace) -> None:
     again, read = store.draw_queue(WANTED), read_queue(workspace, "pilot")
     assert read.has_same_content(again) and replace(again, created=read.created) == read
     assert [(each.name, each.size, each.drawn) for each in read.strata] == [("large", 30, 15), ("small", 6, 3)]
@@ -60,7 +60,7 @@ def test_what_is_written_is_read_and_drawn_again_the_same(store: Store, workspac
     assert not read.has_same_content(other)
 
 
-def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, workspace: Workspace) -> None:
+def test_queue_file_has_inclusion_probabilities_as_json(store: Store, workspace: Workspace) -> None:
     content = json.loads(queue_path(workspace, "pilot").read_text())
     assert content["items"][0]["key"]["benchmark"] == "bfcl" and content["items"][0]["prediction_hash"]
     assert content["strata"][0] == {"name": "large", "size": 30, "drawn": 15, "probability": 0.5}
@@ -68,7 +68,7 @@ def test_inclusion_probabilities_stand_in_the_file_as_plain_json(store: Store, w
     assert content["design"]["runs"][0]["model"] == "maple-8b"
 
 
-def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
+def test_queue_is_never_overwritten(store: Store, workspace: Workspace) -> None:
     before = queue_path(workspace, "pilot").read_bytes()
     with pytest.raises(QueueError, match="already"):
         write_queue(workspace, store.draw_queue(WANTED))
@@ -99,14 +99,14 @@ def test_a_queue_is_never_overwritten(store: Store, workspace: Workspace) -> Non
         (lambda c: {name: value for name, value in c.items() if name != "shares"}, r"\(shares: Field required\)"),
     ],
 )
-def test_a_damaged_file_says_what_is_wrong(store: Store, workspace: Workspace, damage: Any, why: str) -> None:
+def test_damaged_file_is_reported(store: Store, workspace: Workspace, damage: Any, why: str) -> None:
     path = queue_path(workspace, "pilot")
     path.write_text(json.dumps(damage(json.loads(path.read_text()))))
     with pytest.raises(QueueError, match=why):
         read_queue(workspace, "pilot")
 
 
-def test_everybody_gets_their_share_in_their_order(store: Store, workspace: Workspace) -> None:
+def test_each_annotator_gets_a_share_in_its_order(store: Store, workspace: Workspace) -> None:
     queue = read_queue(workspace, "pilot")
     share = queue.share_of("alice")
     assert share is not None
@@ -119,21 +119,21 @@ def test_everybody_gets_their_share_in_their_order(store: Store, workspace: Work
     assert store.fetch_facets(View(queue="pilot"))["category"] == [("large", 15), ("small", 3)]
 
 
-def repeated(store: Store, queue: QueueFile) -> tuple[int, int]:
-    """An item's number the first and the second time."""
+def find_repeated(store: Store, queue: QueueFile) -> tuple[int, int]:
+    """Return the positions of the first and second presentation of an item."""
     share = queue.share_of("alice")
     assert share is not None
     place = share.repeats[0]
-    numbers = shared(store)
+    numbers = create_shared_queue(store)
     return numbers[share.order.index(share.order[place])], numbers[place]
 
 
-def test_a_second_answer_does_not_show_the_first_and_changes_no_label(store: Store, workspace: Workspace) -> None:
-    first, second = repeated(store, read_queue(workspace, "pilot"))
-    say(store, first, True)
+def test_second_review_hides_the_first_and_changes_no_label(store: Store, workspace: Workspace) -> None:
+    first, second = find_repeated(store, read_queue(workspace, "pilot"))
+    record_review(store, first, True)
     row, detail = store.fetch_rows([second])[0], store.read_detail(second)
     assert (row.you, row.human, detail.row.you, detail.opinions, detail.history) == (None, None, None, [], [])
-    say(store, second, False)
+    record_review(store, second, False)
     assert (store.fetch_rows([first])[0].you, store.fetch_rows([second])[0].you) == (True, False)
     assert store.fetch_rows([first])[0].human is True and store.fetch_rows([first])[0].effective is True
     lines = [json.loads(line) for line in (workspace.reviews / "alice.jsonl").read_text().splitlines()]
@@ -142,42 +142,42 @@ def test_a_second_answer_does_not_show_the_first_and_changes_no_label(store: Sto
     assert [(each.annotator, each.first, each.second) for each in both] == [("alice", True, False)]
 
 
-def test_what_was_changed_after_the_second_time_is_not_what_was_held_then(store: Store, workspace: Workspace) -> None:
-    first, second = repeated(store, read_queue(workspace, "pilot"))
+def test_later_changes_do_not_count_as_second_review(store: Store, workspace: Workspace) -> None:
+    first, second = find_repeated(store, read_queue(workspace, "pilot"))
     for number, verdict in ((first, False), (second, False), (first, True)):
-        say(store, number, verdict)
+        record_review(store, number, verdict)
     assert [(each.first, each.second) for each in store.analysis.fetch_duplicate_reviews(View())] == [(False, False)]
     assert store.fetch_rows([first])[0].you is True
 
 
-def test_undo_takes_back_the_second_answer_alone(store: Store, workspace: Workspace) -> None:
-    first, second = repeated(store, read_queue(workspace, "pilot"))
-    say(store, first, True)
-    say(store, second, False)
+def test_undo_retracts_only_the_second_review(store: Store, workspace: Workspace) -> None:
+    first, second = find_repeated(store, read_queue(workspace, "pilot"))
+    record_review(store, first, True)
+    record_review(store, second, False)
     Reviewer(store, Journal(workspace, "alice")).undo()
     assert (store.fetch_rows([first])[0].you, store.fetch_rows([second])[0].you) == (True, None)
     assert store.analysis.fetch_duplicate_reviews(View()) == []
 
 
-def test_progress_counts_what_is_shown(store: Store, workspace: Workspace) -> None:
-    first, second = repeated(store, read_queue(workspace, "pilot"))
-    say(store, first, True)
-    say(store, second, "unsure")
+def test_progress_counts_presentations(store: Store, workspace: Workspace) -> None:
+    first, second = find_repeated(store, read_queue(workspace, "pilot"))
+    record_review(store, first, True)
+    record_review(store, second, "unsure")
     done = {each.annotator: (each.done, each.total, each.missing) for each in store.measure_progress("pilot")}
     assert done == {"alice": (2, 14, 0), "bob": (0, 14, 0)}
 
 
-def test_blind_a_second_time_hides_what_the_first_verdict_opened(store: Store, workspace: Workspace) -> None:
+def test_repeat_is_blind_although_the_first_review_revealed_verdicts(store: Store, workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as blind:
-        first, second = repeated(blind, read_queue(workspace, "pilot"))
-        say(blind, first, True)
+        first, second = find_repeated(blind, read_queue(workspace, "pilot"))
+        record_review(blind, first, True)
         assert blind.fetch_rows([first])[0].official is False
         row, detail = blind.fetch_rows([second])[0], blind.read_detail(second)
         assert (row.official, row.rule, row.error_type, row.first_difference) == (None, None, None, None)
         assert (detail.item.official, detail.item.verdicts, detail.opinions) == (None, [], [])
 
 
-def test_an_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Workspace) -> None:
+def test_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Workspace) -> None:
     queue = read_queue(workspace, "pilot")
     gone = replace(queue.items[0], key=queue.items[0].key._replace(id="gone"))
     write_queue(workspace, replace(queue, name="later", items=[gone, *queue.items[1:]]))
@@ -185,9 +185,7 @@ def test_an_item_that_is_not_in_the_store_is_missing(store: Store, workspace: Wo
     assert store.count_items(View(queue="later")) == 17
 
 
-def test_a_queue_whose_name_cannot_be_one_here_is_told_and_the_others_are_taken(
-    store: Store, workspace: Workspace
-) -> None:
+def test_merge_reports_an_invalid_queue_name_and_imports_others(store: Store, workspace: Workspace) -> None:
     other = Workspace(workspace.root.parent / "there")
     pilot = read_queue(workspace, "pilot")
     write_queue(other, replace(pilot, name="zebra"))
@@ -199,7 +197,7 @@ def test_a_queue_whose_name_cannot_be_one_here_is_told_and_the_others_are_taken(
     assert sorted(queue_names(workspace)) == ["pilot", "zebra"]
 
 
-def test_merging_takes_what_is_new_and_keeps_both_of_what_differs(store: Store, workspace: Workspace) -> None:
+def test_merge_adds_new_queues_and_keeps_both_different_ones(store: Store, workspace: Workspace) -> None:
     other = Workspace(workspace.root.parent / "there")
     changed = replace(read_queue(workspace, "pilot"), created="earlier")
     write_queue(other, changed)

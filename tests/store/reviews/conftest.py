@@ -1,4 +1,4 @@
-"""A workspace without a store."""
+"""Fixture for a workspace without a store."""
 
 from __future__ import annotations
 

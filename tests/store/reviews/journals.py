@@ -1,4 +1,4 @@
-"""Journals with a few events, and whose events they hold."""
+"""Journals with a few events, and the ids of their events."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
 
 
-def key(name: str = "simple_0") -> ItemKey:
+def make_key(name: str = "simple_0") -> ItemKey:
     return ItemKey(benchmark="bfcl", generation="V4", language="en", model="maple-8b", category="simple", id=name)
 
 
-def fill(workspace: Workspace, annotator: str = "alice", count: int = 3) -> Path:
+def fill_journal(workspace: Workspace, annotator: str = "alice", count: int = 3) -> Path:
     journal = Journal(workspace, annotator)
     for number in range(count):
-        journal.append(key(f"simple_{number}"), Annotation(verdict=number % 2 == 0, note="städtisch – 東京"))
+        journal.append(make_key(f"simple_{number}"), Annotation(verdict=number % 2 == 0, note="städtisch – 東京"))
     return journal.path
 
 
-def ids(workspace: Workspace) -> list[str]:
+def read_ids(workspace: Workspace) -> list[str]:
     return [event.key[5] for event in read_journals(workspace)[0]]

@@ -1,4 +1,4 @@
-"""Whether a review was given blind: written with it, kept through the fold, unknown in journals that lack it."""
+"""Reviews have a blind flag, which is unknown in journals without it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items
-from tests.store.reviews.journals import fill, key
+from tests.store.reviews.journals import fill_journal, make_key
 
 CALL = Annotation(target="turn:1/call:1", verdict=True)
 
@@ -26,10 +26,10 @@ def imported(tmp_path: Path) -> Workspace:
     return import_items(tmp_path, {"maple-8b": [{}, {}]})[0]
 
 
-def review(
+def record_acts(
     workspace: Workspace, *acts: Annotation | None, blind: bool = True, annotator: str = "alice"
 ) -> list[bool | None]:
-    """The acts on the first item (None takes back the last one), and whether each that says something was blind."""
+    """Record acts on the first item (None retracts the last one) and return the blind flag of each verdict."""
     said = []
     with Store.open(workspace, annotator, blind=blind) as store:
         reviewer = Reviewer(store, Journal(workspace, annotator))
@@ -42,9 +42,9 @@ def review(
 
 
 @pytest.mark.parametrize("blind", [True, False, None])
-def test_the_flag_is_read_as_it_was_written(workspace: Workspace, blind: bool | None) -> None:
+def test_flag_round_trips(workspace: Workspace, blind: bool | None) -> None:
     journal = Journal(workspace, "alice")
-    written = journal.append(key(), Annotation(verdict=True), blind=blind)
+    written = journal.append(make_key(), Annotation(verdict=True), blind=blind)
     events, warnings = read_journals(workspace)
     assert warnings == []
     assert events == [written]
@@ -53,26 +53,26 @@ def test_the_flag_is_read_as_it_was_written(workspace: Workspace, blind: bool | 
     assert opinion.blind is blind
 
 
-def test_a_flag_that_is_neither_true_nor_false_is_no_review(workspace: Workspace) -> None:
+def test_invalid_flag_is_not_a_review(workspace: Workspace) -> None:
     with pytest.raises(JournalError, match="blind has the wrong type"):
-        Journal(workspace, "alice").append(key(), Annotation(verdict=True), blind="yes")  # type: ignore[arg-type]
-    content = orjson.loads(fill(workspace, count=1).read_bytes()) | {"blind": 1}
+        Journal(workspace, "alice").append(make_key(), Annotation(verdict=True), blind="yes")  # type: ignore[arg-type]
+    content = orjson.loads(fill_journal(workspace, count=1).read_bytes()) | {"blind": 1}
     content["hash"] = hash_event(content)
     with pytest.raises(LineError, match="blind has the wrong type"):
         parse_line(orjson.dumps(content))
 
 
-def test_lines_written_before_there_was_the_flag_count_and_are_unknown(workspace: Workspace) -> None:
-    path = fill(workspace, count=2)
+def test_lines_without_a_flag_count_and_are_unknown(workspace: Workspace) -> None:
+    path = fill_journal(workspace, count=2)
     assert b"blind" not in path.read_bytes()
     events, warnings = read_journals(workspace)
     assert warnings == []
     assert [opinion.blind for opinion in fold_events(events, set())] == [None]
 
 
-def test_an_opinion_has_the_flag_of_the_act_that_set_its_verdict() -> None:
+def test_opinion_has_the_flag_of_its_verdict() -> None:
     def event(number: int, **fields: Any) -> Event:
-        return Event(event=f"e{number}", time=f"t{number}", annotator="alice", key=key(), **fields)
+        return Event(event=f"e{number}", time=f"t{number}", annotator="alice", key=make_key(), **fields)
 
     first, noted = event(1, verdict=True, blind=True), event(2, note="why", blind=False)
     changed, taken = event(3, verdict=False, blind=False), event(4, act="retract", retracts="e3")
@@ -82,42 +82,42 @@ def test_an_opinion_has_the_flag_of_the_act_that_set_its_verdict() -> None:
     assert [o.blind for o in fold_events(events, find_retracted_events(events))] == [True]
 
 
-def test_the_store_shows_the_flag_with_each_review(imported: Workspace) -> None:
-    review(imported, Annotation(verdict=True))
-    review(imported, Annotation(verdict=True), blind=False, annotator="bob")
+def test_store_returns_the_flag_of_each_review(imported: Workspace) -> None:
+    record_acts(imported, Annotation(verdict=True))
+    record_acts(imported, Annotation(verdict=True), blind=False, annotator="bob")
     with Store.open(imported) as store:
         assert store.run_sql("SELECT annotator, blind FROM reviews ORDER BY 1")[1] == [("alice", True), ("bob", False)]
         assert [o.blind for o in store.read_detail(store.find_items("simple_0")[0]).opinions] == [True, False]
 
 
 def test_blind_ends_with_the_first_verdict_on_the_item(imported: Workspace) -> None:
-    assert review(imported, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [
+    assert record_acts(imported, Annotation(note="odd"), Annotation(verdict=True), Annotation(verdict=False)) == [
         True,
         True,
         False,
     ]
-    assert review(imported, Annotation(verdict=True)) == [False]
-    assert review(imported, Annotation(verdict=True), annotator="bob") == [True]
+    assert record_acts(imported, Annotation(verdict=True)) == [False]
+    assert record_acts(imported, Annotation(verdict=True), annotator="bob") == [True]
 
 
-def test_taking_a_verdict_back_does_not_make_unseen(imported: Workspace) -> None:
-    assert review(imported, Annotation(verdict=True), None, Annotation(verdict=False)) == [True, False]
+def test_retraction_does_not_make_later_reviews_blind(imported: Workspace) -> None:
+    assert record_acts(imported, Annotation(verdict=True), None, Annotation(verdict=False)) == [True, False]
 
 
-def test_a_verdict_on_a_part_ends_it_only_where_it_decides_the_item(imported: Workspace) -> None:
+def test_verdict_on_a_part_ends_blindness_if_it_decides_the_item(imported: Workspace) -> None:
     argument = Annotation(target="turn:1/call:1/arg:city", verdict=True)
-    assert review(imported, argument, CALL, None, CALL) == [True, True, False]
+    assert record_acts(imported, argument, CALL, None, CALL) == [True, True, False]
 
 
-def test_who_spoke_of_an_item_when_nothing_was_hidden_is_never_blind_on_it(imported: Workspace) -> None:
-    assert review(imported, Annotation(note="looks odd"), blind=False) == [False]
-    assert review(imported, Annotation(verdict=True)) == [False]
+def test_reviewer_who_saw_verdicts_is_never_blind_on_the_item(imported: Workspace) -> None:
+    assert record_acts(imported, Annotation(note="looks odd"), blind=False) == [False]
+    assert record_acts(imported, Annotation(verdict=True)) == [False]
 
 
-def test_what_was_seen_of_an_earlier_prediction_does_not_count(imported: Workspace) -> None:
+def test_verdicts_of_an_earlier_prediction_do_not_end_blindness(imported: Workspace) -> None:
     with Store.open(imported, "alice") as store:
         name, _, golden_hash = store.reviews.key_and_hashes(store.find_items("simple_0")[0])
     Journal(imported, "alice").append(
         name, Annotation(verdict=False), prediction_hash="other", golden_hash=golden_hash, blind=False
     )
-    assert review(imported, Annotation(verdict=True)) == [True]
+    assert record_acts(imported, Annotation(verdict=True)) == [True]

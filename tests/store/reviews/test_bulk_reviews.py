@@ -1,4 +1,4 @@
-"""Bulk reviews count in effective verdicts and nowhere where reviews are measured."""
+"""Bulk reviews count in effective verdicts, and not in measurements of reviews."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ PASS, FAIL = Annotation(verdict=True), Annotation(verdict=False, fault="model", 
 
 @pytest.fixture
 def workspace(tmp_path: Path, imported: Imported) -> Workspace:
-    """One run whose items fail, the last one twice in alice's share of the queue `pilot`."""
+    """A workspace with one run of failing items, the last one twice in alice's share of the queue `pilot`."""
     return imported(tmp_path, {"maple-8b": [{} for _ in range(N_ITEMS)]})
 
 
-def reviewer(store: Store, annotator: str = "alice") -> Reviewer:
+def make_reviewer(store: Store, annotator: str = "alice") -> Reviewer:
     return Reviewer(store, Journal(store.workspace, annotator))
 
 
-def items(store: Store, *numbers: int) -> list[int]:
+def list_items(store: Store, *numbers: int) -> list[int]:
     return [store.find_items(f"simple_{number}")[0] for number in numbers or range(N_ITEMS)]
 
 
@@ -51,8 +51,8 @@ def draw_pilot(store: Store) -> None:
 
 def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store.open(workspace, "alice") as store:
-        alice, calls = reviewer(store), dict.fromkeys(("write", "fsync"), 0)
-        first = alice.review(items(store, 2)[0], PASS)
+        alice, calls = make_reviewer(store), dict.fromkeys(("write", "fsync"), 0)
+        first = alice.review(list_items(store, 2)[0], PASS)
 
         def count(name: str) -> None:
             original = getattr(os, name)
@@ -65,16 +65,16 @@ def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.Monkey
 
         count("write")
         count("fsync")
-        events = alice.review_in_bulk(items(store), FAIL)
+        events = alice.review_in_bulk(list_items(store), FAIL)
         assert calls == {"write": 1, "fsync": 1}
         assert [event.key.id for event in events] == [f"simple_{at}" for at in (0, 1, 3, 4, 5)]
         assert len({event.bulk for event in events}) == 1 and all(event.blind is False for event in events)
-        assert alice.review_in_bulk(items(store), FAIL) == []
+        assert alice.review_in_bulk(list_items(store), FAIL) == []
         assert calls == {"write": 1, "fsync": 1}
-        alice.review(items(store, 3)[0], PASS)
+        alice.review(list_items(store, 3)[0], PASS)
         assert [event.bulk for event in alice.undo()] == [None]
         assert alice.undo() == events
-        assert [row.you for row in store.fetch_rows(items(store))] == [None, None, True, None, None, None]
+        assert [row.you for row in store.fetch_rows(list_items(store))] == [None, None, True, None, None, None]
         assert [event.event for event in alice.undo()] == [first.event]
         assert alice.undo() == []
         assert check_journals(workspace)[0].warnings == []
@@ -82,9 +82,9 @@ def test_one_write_and_one_undo(workspace: Workspace, monkeypatch: pytest.Monkey
 
 def test_bulk_reviews_count_in_effective_verdicts_and_disagreements(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review_in_bulk(items(store), PASS)
-        reviewer(store, "bob").review(items(store, 0)[0], FAIL)
-        rows = store.fetch_rows(items(store, 0, 1))
+        make_reviewer(store).review_in_bulk(list_items(store), PASS)
+        make_reviewer(store, "bob").review(list_items(store, 0)[0], FAIL)
+        rows = store.fetch_rows(list_items(store, 0, 1))
         assert [(row.human, row.effective, row.your_bulk) for row in rows] == [
             ("disputed", False, True),
             (True, True, True),
@@ -94,9 +94,9 @@ def test_bulk_reviews_count_in_effective_verdicts_and_disagreements(workspace: W
         assert [item.valid for item in corrected] == [False, *[True] * (N_ITEMS - 1)]
 
 
-def measured(store: Store) -> dict[str, Any]:
-    """Everything that is computed from reviews as measurements."""
-    run = store.fetch_rows(items(store, 0))[0].run
+def compute_measurements(store: Store) -> dict[str, Any]:
+    """Return all measurements that are computed from reviews."""
+    run = store.fetch_rows(list_items(store, 0))[0].run
     status, cases = store.analysis.fetch_sample_status(run), store.analysis.fetch_calibration_cases(View())
     return {
         "agreement": [(r.annotator, r.key.id, r.value) for r in store.analysis.fetch_ratings(View())],
@@ -110,19 +110,19 @@ def measured(store: Store) -> dict[str, Any]:
 def test_bulk_reviews_count_in_no_measurement(workspace: Workspace, tmp_path: Path) -> None:
     with Store.open(workspace, "alice") as store:
         draw_pilot(store)
-        nothing = measured(store)
-        reviewer(store).review_in_bulk(items(store), FAIL)
-        assert measured(store) == nothing
-        reviewer(store).review(encode_repetition(items(store, 5)[0], 2), PASS)
-        assert measured(store) == nothing
-        reviewer(store, "bob").review(items(store, 0)[0], PASS)
-        only_bob = measured(store)
+        nothing = compute_measurements(store)
+        make_reviewer(store).review_in_bulk(list_items(store), FAIL)
+        assert compute_measurements(store) == nothing
+        make_reviewer(store).review(encode_repetition(list_items(store, 5)[0], 2), PASS)
+        assert compute_measurements(store) == nothing
+        make_reviewer(store, "bob").review(list_items(store, 0)[0], PASS)
+        only_bob = compute_measurements(store)
         assert only_bob["agreement"] == [("bob", "simple_0", True)]
         assert {human for _, human, _ in only_bob["calibration"]} == {True}
-        reviewer(store).review(items(store, 1)[0], PASS)
-        assert measured(store)["agreement"] == [("bob", "simple_0", True), ("alice", "simple_1", True)]
-        reviewer(store).undo()
-        assert measured(store) == only_bob
+        make_reviewer(store).review(list_items(store, 1)[0], PASS)
+        assert compute_measurements(store)["agreement"] == [("bob", "simple_0", True), ("alice", "simple_1", True)]
+        make_reviewer(store).undo()
+        assert compute_measurements(store) == only_bob
     out = tmp_path / "labels.jsonl"
     with Store.open(workspace) as store:
         export(store, "jsonl", out)
@@ -130,29 +130,31 @@ def test_bulk_reviews_count_in_no_measurement(workspace: Workspace, tmp_path: Pa
         assert [bool(each["bulk"]) for each in opinions] == [each["annotator"] == "alice" for each in opinions]
 
 
-def test_an_adjudication_of_a_bulk_review_counts(workspace: Workspace) -> None:
+def test_adjudication_of_a_bulk_review_counts(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         draw_pilot(store)
-        reviewer(store).review_in_bulk(items(store), FAIL)
-        reviewer(store, "judy").review(items(store, 0)[0], Annotation(act="adjudicate", verdict=True))
-        assert {(item, human) for item, human, _ in measured(store)["calibration"]} == {(items(store, 0)[0], True)}
+        make_reviewer(store).review_in_bulk(list_items(store), FAIL)
+        make_reviewer(store, "judy").review(list_items(store, 0)[0], Annotation(act="adjudicate", verdict=True))
+        assert {(item, human) for item, human, _ in compute_measurements(store)["calibration"]} == {
+            (list_items(store, 0)[0], True)
+        }
 
 
-def test_the_filter_of_a_calibration_cell_leaves_bulk_reviews_out(workspace: Workspace) -> None:
+def test_filter_of_a_calibration_cell_omits_bulk_reviews(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review_in_bulk(items(store), FAIL)
-        reviewer(store, "bob").review(items(store, 2)[0], FAIL)
-        cell = CalibrationCell("official", "correct", False, False, "overall", None, items(store, 2))
+        make_reviewer(store).review_in_bulk(list_items(store), FAIL)
+        make_reviewer(store, "bob").review(list_items(store, 2)[0], FAIL)
+        cell = CalibrationCell("official", "correct", False, False, "overall", None, list_items(store, 2))
         where = store.analysis.build_cell_filter("", cell)
         assert where is not None
         assert [row.id for row in store.fetch_page(View(where), 0, 9)] == ["simple_2"]
 
 
-def test_the_cache_keeps_what_bulk_reviews_change(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_includes_bulk_reviews(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decision_cache, "MIN_EVENTS", 1)
     with Store.open(workspace, "alice") as store:
-        reviewer(store).review_in_bulk(items(store, 0, 1), FAIL)
-        reviewer(store).review(items(store, 1)[0], FAIL)
+        make_reviewer(store).review_in_bulk(list_items(store, 0, 1), FAIL)
+        make_reviewer(store).review(list_items(store, 1)[0], FAIL)
         expected = store.connection.execute("FROM human_labels").fetchall()
     with Store.open(workspace, "alice") as store:
         assert store.connection.execute("FROM human_labels").fetchall() == expected
@@ -165,7 +167,7 @@ def test_exported_bulk_reviews_stay_bulk_reviews(
     workspace: Workspace, tmp_path: Path, imported: Imported, name: str
 ) -> None:
     with Store.open(workspace, "alice") as store:
-        events = reviewer(store).review_in_bulk(items(store, 0, 1), FAIL)
+        events = make_reviewer(store).review_in_bulk(list_items(store, 0, 1), FAIL)
         export(store, name, tmp_path / "labels")
     copy = imported(tmp_path / "copy", {"maple-8b": [{} for _ in range(N_ITEMS)]})
     with Store.open(copy, "alice") as store:
@@ -178,7 +180,7 @@ def test_exported_bulk_reviews_stay_bulk_reviews(
         assert (again.written, again.already) == ([], 2)
 
 
-def test_a_blind_store_refuses(workspace: Workspace) -> None:
+def test_blind_store_refuses_bulk_reviews(workspace: Workspace) -> None:
     with Store.open(workspace, "alice", blind=True) as store, pytest.raises(StoreError, match="not available in blind"):
-        reviewer(store).review_in_bulk(items(store), FAIL)
+        make_reviewer(store).review_in_bulk(list_items(store), FAIL)
     assert not (workspace.reviews / "alice.jsonl").exists()

@@ -1,4 +1,4 @@
-"""What stood is kept for the next time, and never believed against the journals."""
+"""Decisions are cached, and the journals take precedence over the cache."""
 
 from __future__ import annotations
 
@@ -27,107 +27,105 @@ def _always_worth(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def workspace(tmp_path: Path, imported: Imported) -> Workspace:
-    """With reviews of two annotators, one taken back, and what stood is kept."""
+    """A workspace with a cache and reviews of two annotators, one of them retracted."""
     workspace = imported(tmp_path / "here", {"maple-8b": ROWS})
     with Store.open(workspace, "alice") as store:
-        say(store, "alice", 0, verdict=True, fault="golden", tags=["city"], note="it is right")
-        say(store, "bob", 0, verdict=False, note="no")
-        say(store, "alice", 1, target="turn:0/call:0", verdict=False)
-        say(store, "alice", 2, verdict=True)
+        record_review(store, "alice", 0, verdict=True, fault="golden", tags=["city"], note="it is right")
+        record_review(store, "bob", 0, verdict=False, note="no")
+        record_review(store, "alice", 1, target="turn:0/call:0", verdict=False)
+        record_review(store, "alice", 2, verdict=True)
         Reviewer(store, Journal(workspace, "alice")).undo()
     assert workspace.decision_cache.exists()
     return workspace
 
 
-def say(store: Store, annotator: str, number: int, **parts: Any) -> None:
+def record_review(store: Store, annotator: str, number: int, **parts: Any) -> None:
     Reviewer(store, Journal(store.workspace, annotator)).review(
         store.find_items(f"simple_{number}")[0], Annotation(**parts)
     )
 
 
-def stands(store: Store) -> list[str]:
-    """What is seen before anything was read, as the queue sees it."""
+def read_cached_decisions(store: Store) -> list[str]:
+    """Return the decisions that the queue shows before any journal line is read."""
     return sorted(map(repr, store.connection.execute("SELECT * FROM human_labels").fetchall()))
 
 
-def everything(store: Store) -> list[list[str]]:
+def read_all(store: Store) -> list[list[str]]:
     views = ("human_labels", "human", "reviews", "review_acts", "labels")
     return [sorted(map(repr, store.run_sql(f"FROM {name}")[1])) for name in views]
 
 
-def as_if_new(workspace: Workspace, annotator: str = "alice") -> list[list[str]]:
-    """The same from the journals alone."""
+def read_without_cache(workspace: Workspace, annotator: str = "alice") -> list[list[str]]:
+    """Return the same data from the journals alone."""
     workspace.decision_cache.unlink(missing_ok=True)
     with Store.open(workspace, annotator) as store:
-        return everything(store)
+        return read_all(store)
 
 
-def same_as_new(workspace: Workspace, annotator: str = "alice") -> bool:
+def check_against_journals(workspace: Workspace, annotator: str = "alice") -> bool:
     with Store.open(workspace, annotator) as store:
-        first, all_of_it = stands(store), everything(store)
-    return [first, *all_of_it[1:]] == as_if_new(workspace, annotator)
+        first, all_of_it = read_cached_decisions(store), read_all(store)
+    return [first, *all_of_it[1:]] == read_without_cache(workspace, annotator)
 
 
-def no_lines(line: bytes) -> Any:
+def fail_if_parsed(line: bytes) -> Any:
     pytest.fail(f"read {line[:80]!r}")
 
 
 @pytest.mark.sweep
-def test_a_line_is_read_only_when_somebody_asks_what_was_said(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_are_read_only_when_needed(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(journal_reader, "parse_line", no_lines)
-        patched.setattr(journal_reader, "parse_verified_line", no_lines)
+        patched.setattr(journal_reader, "parse_line", fail_if_parsed)
+        patched.setattr(journal_reader, "parse_verified_line", fail_if_parsed)
         with Store.open(workspace, "alice") as store:
-            shown = stands(store)
+            shown = read_cached_decisions(store)
             assert store.refresh_reviews() == 0
             rows = store.fetch_rows(store.find_items("simple_0"))
             assert [(row.you, row.human) for row in rows] == [(True, "disputed")]
-    assert shown == as_if_new(workspace)[0]
+    assert shown == read_without_cache(workspace)[0]
 
 
 @pytest.mark.sweep
-def test_what_is_asked_for_later_is_as_ever(workspace: Workspace) -> None:
+def test_later_reads_are_complete(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         detail = store.read_detail(store.find_items("simple_0")[0])
         assert [each.annotator for each in detail.opinions] == ["alice", "bob"]
         assert len(store.read_detail(store.find_items("simple_2")[0]).history) == 2
-    assert same_as_new(workspace)
+    assert check_against_journals(workspace)
 
 
 def test_nothing_is_verified_twice(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_reader, "parse_line", no_lines)
+    monkeypatch.setattr(journal_reader, "parse_line", fail_if_parsed)
     with Store.open(workspace, "alice") as store:
         assert len(store.run_sql("FROM reviews")[1]) == 3
 
 
 @pytest.mark.sweep
-def test_what_another_process_adds_is_read(workspace: Workspace) -> None:
+def test_lines_of_another_process_are_read(workspace: Workspace) -> None:
     with Store.open(workspace, "alice") as store:
         with Store.open(workspace, "carol") as other:
-            say(other, "carol", 0, verdict=True, tags=["first"])
-            say(other, "alice", 3, verdict=False)
+            record_review(other, "carol", 0, verdict=True, tags=["first"])
+            record_review(other, "alice", 3, verdict=False)
         assert store.refresh_reviews() == 2
-        assert stands(store) == as_if_new(workspace)[0]
-    assert same_as_new(workspace)
+        assert read_cached_decisions(store) == read_without_cache(workspace)[0]
+    assert check_against_journals(workspace)
 
 
 @pytest.mark.sweep
-def test_a_session_that_was_killed_loses_nothing(workspace: Workspace) -> None:
+def test_killed_session_loses_nothing(workspace: Workspace) -> None:
     store = Store.open(workspace, "alice")
-    say(store, "alice", 3, verdict=False)
+    record_review(store, "alice", 3, verdict=False)
     bob = Journal(workspace, "bob")
     bob.retract(journal_reader.JournalReader(workspace, only=bob.path).read()[-1])
-    store.connection.close()  # without keeping anything
+    store.connection.close()  # without writing the cache
     with Store.open(workspace, "alice") as store:
-        shown = stands(store)
-    assert shown == as_if_new(workspace)[0]
+        shown = read_cached_decisions(store)
+    assert shown == read_without_cache(workspace)[0]
 
 
 @pytest.mark.parametrize("seen", [False, True])
-def test_a_journal_changed_in_the_middle_is_told(workspace: Workspace, seen: bool) -> None:
-    """Of the same length, with the same end; even if that happens after the workspace was opened."""
+def test_journal_changed_in_the_middle_is_reported(workspace: Workspace, seen: bool) -> None:
+    """The changed journal has the same length and end, and can change while the workspace is open."""
     path = workspace.reviews / "alice.jsonl"
     altered = path.read_bytes().replace(b"it is right", b"it is wrong")
     store = Store.open(workspace, "alice") if seen else None
@@ -141,36 +139,36 @@ def test_a_journal_changed_in_the_middle_is_told(workspace: Workspace, seen: boo
 
 
 @pytest.mark.sweep
-def test_a_journal_that_is_gone_counts_no_more(workspace: Workspace) -> None:
+def test_deleted_journal_does_not_count(workspace: Workspace) -> None:
     (workspace.reviews / "bob.jsonl").unlink()
-    assert same_as_new(workspace)
+    assert check_against_journals(workspace)
 
 
-def test_a_torn_end_is_told_and_the_rest_stands(workspace: Workspace) -> None:
+def test_torn_end_is_reported_and_other_lines_count(workspace: Workspace) -> None:
     with (workspace.reviews / "bob.jsonl").open("ab") as file:
         file.write(b'{"act":"review","tar')
     with Store.open(workspace, "alice") as store:
-        shown = stands(store)
+        shown = read_cached_decisions(store)
         assert any("unfinished" in text for text in store.reviews.warnings)
-    assert shown == as_if_new(workspace)[0]
+    assert shown == read_without_cache(workspace)[0]
 
 
 @pytest.mark.sweep
-def test_what_was_kept_may_be_cut_or_anything(workspace: Workspace) -> None:
+def test_damaged_cache_is_ignored(workspace: Workspace) -> None:
     whole = workspace.decision_cache.read_bytes()
-    right = as_if_new(workspace)
+    right = read_without_cache(workspace)
     for damaged in (b"", b"no database", *(whole[: len(whole) * part // 8] for part in range(1, 8))):
         workspace.decision_cache.write_bytes(damaged)
         with Store.open(workspace, "alice") as store:
-            assert everything(store) == right
+            assert read_all(store) == right
     for place in range(4096, len(whole), len(whole) // 12):
         workspace.decision_cache.write_bytes(whole[:place] + bytes(64) + whole[place + 64 :])
         with Store.open(workspace, "alice") as store:
-            assert everything(store) == right
+            assert read_all(store) == right
 
 
 @pytest.mark.sweep
-def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Workspace) -> None:
+def test_cache_of_another_annotator_policy_or_store_is_not_used(workspace: Workspace) -> None:
     kept = workspace.decision_cache.read_bytes()
     with Store.open(workspace, "bob") as store:
         assert [row.you for row in store.fetch_rows(store.find_items("simple_0"))] == [False]
@@ -186,38 +184,38 @@ def test_of_another_annotator_policy_or_store_it_is_not_believed(workspace: Work
 
 
 @pytest.mark.sweep
-def test_merged_copies_read_like_one_journal(workspace: Workspace, tmp_path: Path, imported: Imported) -> None:
-    """What comes from the other copy was said earlier, after the same line: then what was said here counts."""
+def test_merged_copies_equal_one_journal(workspace: Workspace, tmp_path: Path, imported: Imported) -> None:
+    """The events of the other copy are older and follow the same line, so the events of this copy count."""
     other = imported(tmp_path / "there", {"maple-8b": ROWS})
     for path in workspace.reviews.glob("*.jsonl"):
         (other.reviews / path.name).write_bytes(path.read_bytes())
     with Store.open(other, "alice") as store:
-        say(store, "alice", 3, verdict=False, note="there")
+        record_review(store, "alice", 3, verdict=False, note="there")
     with Store.open(workspace, "alice") as store:
-        say(store, "alice", 3, verdict=True, note="here")
+        record_review(store, "alice", 3, verdict=True, note="here")
     with Store.open(workspace, "alice") as store:
         plan_journal_merge(workspace, other).write()
         store.refresh_reviews()
-        shown = stands(store)
-    assert shown == as_if_new(workspace)[0]
-    assert same_as_new(workspace)
+        shown = read_cached_decisions(store)
+    assert shown == read_without_cache(workspace)[0]
+    assert check_against_journals(workspace)
 
 
 def test_a_cache_of_the_old_name_is_removed_when_the_new_one_is_written(workspace: Workspace) -> None:
     old = workspace.root / "standing.duckdb"
     workspace.decision_cache.rename(old)
     with Store.open(workspace, "alice") as store:
-        shown = everything(store)
+        shown = read_all(store)
     assert workspace.decision_cache.exists() and not old.exists()
-    assert shown == as_if_new(workspace)
+    assert shown == read_without_cache(workspace)
 
 
 @pytest.mark.sweep
-def test_where_it_cannot_be_kept_nobody_minds(workspace: Workspace) -> None:
+def test_unwritable_cache_is_no_error(workspace: Workspace) -> None:
     workspace.decision_cache.unlink()
     workspace.decision_cache.mkdir()
     with Store.open(workspace, "alice") as store:
-        say(store, "alice", 3, verdict=False)
+        record_review(store, "alice", 3, verdict=False)
     assert not list(workspace.root.glob("*.tmp*"))
     workspace.decision_cache.rmdir()
-    assert same_as_new(workspace)
+    assert check_against_journals(workspace)

@@ -1,4 +1,4 @@
-"""From events to opinions, from opinions to what counts."""
+"""Events are combined into opinions, and opinions into decisions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from fcreview.model.verdict import RollUpContext, roll_up_by_common_rule, roll_u
 KEY = ItemKey("bfcl", "V4", "en", "maple-8b", "simple", "simple_0")
 
 
-def event(annotator: str = "alice", verdict: Any = None, **fields: Any) -> Event:
-    event.count += 1  # type: ignore[attr-defined]
-    number = event.count  # type: ignore[attr-defined]
+def make_event(annotator: str = "alice", verdict: Any = None, **fields: Any) -> Event:
+    make_event.count += 1  # type: ignore[attr-defined]
+    number = make_event.count  # type: ignore[attr-defined]
     time = f"2026-01-01T00:{number:05d}Z"
     return Event(event=f"e{number}", time=time, annotator=annotator, key=KEY, verdict=verdict, **fields)
 
 
-event.count = 0  # type: ignore[attr-defined]
+make_event.count = 0  # type: ignore[attr-defined]
 
 
-def item(
+def decide_item(
     *events: Event, pairs: dict[int, int] | None = None, you: str = "alice", build: RollUpContext | None = None
 ) -> Decision:
     decision = decide(
@@ -34,13 +34,13 @@ def item(
     return decision
 
 
-def test_an_event_changes_only_the_fields_it_carries() -> None:
+def test_event_changes_only_its_fields() -> None:
     events = [
-        event(verdict=False, fault="model", tags=["a"]),
-        event(note="because"),
-        event(verdict=True),
-        event(tags=[]),
-        event(note=""),
+        make_event(verdict=False, fault="model", tags=["a"]),
+        make_event(note="because"),
+        make_event(verdict=True),
+        make_event(tags=[]),
+        make_event(note=""),
     ]
     (opinion,) = fold_events(events[:2], set())
     assert (opinion.verdict, opinion.fault, opinion.tags, opinion.note) == (False, "model", ["a"], "because")
@@ -51,24 +51,24 @@ def test_an_event_changes_only_the_fields_it_carries() -> None:
 
 
 @pytest.mark.parametrize("verdict", [True, False, "unsure", 0])
-def test_a_verdict_without_a_fault_takes_back_the_fault_named_before(verdict: Any) -> None:
-    golden = event(verdict=True, fault="golden", note="n", golden_fix={"f": {}})
-    (opinion,) = fold_events([golden, event(verdict=verdict)], set())
+def test_verdict_without_a_fault_removes_the_earlier_fault(verdict: Any) -> None:
+    golden = make_event(verdict=True, fault="golden", note="n", golden_fix={"f": {}})
+    (opinion,) = fold_events([golden, make_event(verdict=verdict)], set())
     assert (opinion.verdict, opinion.fault, opinion.note, opinion.golden_fix) == (verdict, None, "n", {"f": {}})
 
 
-def test_a_fault_named_without_a_verdict_is_added_to_the_verdict() -> None:
-    (opinion,) = fold_events([event(verdict=False), event(fault="question"), event(tags=["t"])], set())
+def test_fault_without_a_verdict_is_added() -> None:
+    (opinion,) = fold_events([make_event(verdict=False), make_event(fault="question"), make_event(tags=["t"])], set())
     assert (opinion.verdict, opinion.fault, opinion.tags) == (False, "question", ["t"])
 
 
-def test_a_verdict_leaves_faults_of_others_and_of_other_targets_alone() -> None:
+def test_verdict_keeps_faults_of_other_annotators_and_targets() -> None:
     events = [
-        event(verdict=True, fault="golden"),
-        event("bob", True, fault="checker"),
-        event(verdict=True, fault="simulator", target="turn:1"),
-        event(verdict=True, act="adjudicate", fault="question"),
-        event(verdict=False),
+        make_event(verdict=True, fault="golden"),
+        make_event("bob", True, fault="checker"),
+        make_event(verdict=True, fault="simulator", target="turn:1"),
+        make_event(verdict=True, act="adjudicate", fault="question"),
+        make_event(verdict=False),
     ]
     faults = {(o.annotator, o.target, o.is_adjudication): o.fault for o in fold_events(events, set())}
     assert faults == {
@@ -79,24 +79,24 @@ def test_a_verdict_leaves_faults_of_others_and_of_other_targets_alone() -> None:
     }
 
 
-def test_undoing_the_verdict_brings_its_fault_back() -> None:
-    first, second = event(verdict=True, fault="golden"), event(verdict=False)
-    gone = event(act="retract", retracts=second.event)
-    assert (item(first, second).fault, item(first, second, gone).fault) == (None, "golden")
+def test_undo_of_a_verdict_restores_the_fault() -> None:
+    first, second = make_event(verdict=True, fault="golden"), make_event(verdict=False)
+    gone = make_event(act="retract", retracts=second.event)
+    assert (decide_item(first, second).fault, decide_item(first, second, gone).fault) == (None, "golden")
 
 
-def test_a_retraction_restores_what_was_there_before() -> None:
-    first, second = event(verdict=False), event(verdict=True, fault="golden")
-    gone = event(act="retract", retracts=second.event)
-    assert item(first, second).human is True
-    after = item(first, second, gone)
+def test_retraction_restores_the_earlier_opinion() -> None:
+    first, second = make_event(verdict=False), make_event(verdict=True, fault="golden")
+    gone = make_event(act="retract", retracts=second.event)
+    assert decide_item(first, second).human is True
+    after = decide_item(first, second, gone)
     assert (after.human, after.fault) == (False, None)
-    assert item(first, second, gone, event(act="retract", retracts=first.event)).human is None
+    assert decide_item(first, second, gone, make_event(act="retract", retracts=first.event)).human is None
 
 
-def test_nobody_takes_back_what_another_said() -> None:
-    mine = event(verdict=True)
-    assert item(mine, event("bob", act="retract", retracts=mine.event)).human is True
+def test_annotators_cannot_retract_events_of_others() -> None:
+    mine = make_event(verdict=True)
+    assert decide_item(mine, make_event("bob", act="retract", retracts=mine.event)).human is True
 
 
 @pytest.mark.parametrize(
@@ -111,10 +111,10 @@ def test_nobody_takes_back_what_another_said() -> None:
         ({"alice": 1, "bob": True}, "disputed", "disputed"),
     ],
 )
-def test_what_annotators_say_together(verdicts: dict[str, Any], human: Any, by: str | None) -> None:
-    events = [event(name, verdict, tags=["t"]) for name, verdict in verdicts.items()]
+def test_human_verdict_of_several_annotators(verdicts: dict[str, Any], human: Any, by: str | None) -> None:
+    events = [make_event(name, verdict, tags=["t"]) for name, verdict in verdicts.items()]
     for order in permutations(events):
-        decision = item(*order)
+        decision = decide_item(*order)
         assert decision.human == human
         assert type(decision.human) is type(human)
         assert decision.decided_by == by
@@ -124,45 +124,48 @@ def test_what_annotators_say_together(verdicts: dict[str, Any], human: Any, by: 
 
 @pytest.mark.parametrize("verdict", [True, False, None, "unsure", ["a"]])
 @pytest.mark.parametrize("you", ["alice", "bob"])
-def test_a_single_opinion_is_decided_like_one_of_several(verdict: Any, you: str) -> None:
-    said = event(verdict=verdict, fault="golden", tags=["a", "a", "b"], note="n")
-    assert item(said, you=you) == item(said, event("bob", 2, criterion="completeness"), you=you)
+def test_single_opinion_decides(verdict: Any, you: str) -> None:
+    said = make_event(verdict=verdict, fault="golden", tags=["a", "a", "b"], note="n")
+    assert decide_item(said, you=you) == decide_item(said, make_event("bob", 2, criterion="completeness"), you=you)
 
 
-def test_an_adjudication_settles_a_dispute_and_the_latest_counts() -> None:
-    said = [event("alice", True, fault="golden"), event("bob", False, fault="model")]
-    assert (item(*said).human, item(*said).fault) == ("disputed", "disputed")
-    ruling = event("carol", False, act="adjudicate", fault="model")
-    settled = item(*said, ruling)
+def test_latest_adjudication_resolves_a_disagreement() -> None:
+    said = [make_event("alice", True, fault="golden"), make_event("bob", False, fault="model")]
+    assert (decide_item(*said).human, decide_item(*said).fault) == ("disputed", "disputed")
+    ruling = make_event("carol", False, act="adjudicate", fault="model")
+    settled = decide_item(*said, ruling)
     assert (settled.human, settled.decided_by, settled.fault, settled.mine) == (False, "adjudication", "model", True)
-    assert item(*said, ruling, event("dora", True, act="adjudicate")).human is True
-    undone = item(*said, ruling, event("carol", act="retract", retracts=ruling.event))
+    assert decide_item(*said, ruling, make_event("dora", True, act="adjudicate")).human is True
+    undone = decide_item(*said, ruling, make_event("carol", act="retract", retracts=ruling.event))
     assert undone.decided_by == "disputed"
 
 
-def test_a_settled_pass_says_itself_who_is_wrong() -> None:
-    said = [event("alice", True, fault="golden"), event("bob", True)]
-    assert item(*said).fault == "golden"
-    assert item(*said, event("carol", True, act="adjudicate")).fault is None
-    assert item(*said, event("carol", True, act="adjudicate", fault="judge")).fault == "judge"
-    failing = [event("alice", False, fault="model"), event("bob", True)]
-    assert item(*failing, event("carol", False, act="adjudicate")).fault == "model"
-    assert item(*said, event("carol", fault="question", act="adjudicate")).fault == "question"
+def test_adjudicated_pass_has_its_own_fault() -> None:
+    said = [make_event("alice", True, fault="golden"), make_event("bob", True)]
+    assert decide_item(*said).fault == "golden"
+    assert decide_item(*said, make_event("carol", True, act="adjudicate")).fault is None
+    assert decide_item(*said, make_event("carol", True, act="adjudicate", fault="judge")).fault == "judge"
+    failing = [make_event("alice", False, fault="model"), make_event("bob", True)]
+    assert decide_item(*failing, make_event("carol", False, act="adjudicate")).fault == "model"
+    assert decide_item(*said, make_event("carol", fault="question", act="adjudicate")).fault == "question"
 
 
-def test_an_unsure_adjudicator_settles_nothing() -> None:
-    assert item(event("alice", True), event("carol", "unsure", act="adjudicate")).decided_by == "unanimous"
+def test_unsure_adjudication_resolves_nothing() -> None:
+    assert (
+        decide_item(make_event("alice", True), make_event("carol", "unsure", act="adjudicate")).decided_by
+        == "unanimous"
+    )
 
 
 def test_labels_are_compared_as_sets_on_other_criteria() -> None:
     events = [
-        event(verdict=["ask", "inform"], criterion="dialog_act"),
-        event("bob", ["inform", "ask"], criterion="dialog_act"),
-        event(verdict=2, criterion="completeness"),
-        event("bob", 1, criterion="completeness"),
+        make_event(verdict=["ask", "inform"], criterion="dialog_act"),
+        make_event("bob", ["inform", "ask"], criterion="dialog_act"),
+        make_event(verdict=2, criterion="completeness"),
+        make_event("bob", 1, criterion="completeness"),
     ]
     first, acts, completeness = decide(fold_events(events, set()), RollUpContext(), "bob")
-    assert first.human is None  # other criteria do not decide whether the item is correct
+    assert first.human is None  # Other criteria do not decide whether the item is correct.
     assert (acts.human, acts.decided_by) == (["ask", "inform"], "unanimous")
     assert (completeness.human, completeness.mine) == ("disputed", 1)
 
@@ -177,19 +180,19 @@ def test_labels_are_compared_as_sets_on_other_criteria() -> None:
         ({}, False),
     ],
 )
-def test_an_opinion_on_another_answer_is_stale_and_not_counted(hashes: dict[str, str], stale: bool) -> None:
-    said = event(verdict=True, **hashes)
+def test_opinion_on_another_answer_is_stale(hashes: dict[str, str], stale: bool) -> None:
+    said = make_event(verdict=True, **hashes)
     (opinion,) = fold_events([said], set(), "p", "g")
     assert (opinion.stale, opinion.verdict) == (stale, True)
-    decision = item(said)
+    decision = decide_item(said)
     assert decision.stale is stale
     assert decision.human is (None if stale else True)
     assert decision.n_verdicts == (0 if stale else 1)
 
 
-def test_a_new_opinion_takes_nothing_over_from_a_stale_one() -> None:
-    old = event(verdict=False, fault="model", note="old", prediction_hash="old")
-    new = event(verdict=True, prediction_hash="p")
+def test_new_opinion_copies_nothing_from_a_stale_one() -> None:
+    old = make_event(verdict=False, fault="model", note="old", prediction_hash="old")
+    new = make_event(verdict=True, prediction_hash="p")
     for order in ([old, new], [new, old]):
         (opinion,) = fold_events(order, set(), "p", "g")
         assert (opinion.verdict, opinion.fault, opinion.note, opinion.stale) == (True, None, None, False)
@@ -228,7 +231,7 @@ def test_verdicts_on_parts_roll_up(verdicts: dict[str, Any], pairs: dict[int, in
 
 OWN = {"turn:1/call:1": True, "turn:1/call:2": False, "turn:1/call:3": True}
 RETRY = [["turn:1/call:1"], ["turn:1/call:2", "turn:1/call:3"]]
-"""Call 3 is a second try of what call 2 was refused for."""
+"""Call 3 repeats call 2, which was refused."""
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ RETRY = [["turn:1/call:1"], ["turn:1/call:2", "turn:1/call:3"]]
     [
         ({"turn:1/call:1": True}, None, None),  # confirms
         ({"turn:1/call:1": True, "turn:1/call:2": False, "turn:1/call:3": True}, None, None),
-        ({"turn:1/call:2": True}, None, True),  # the last that was refused
+        ({"turn:1/call:2": True}, None, True),  # last refused call
         ({"turn:1/call:3": False}, None, False),
         (OWN, RETRY, None),
         ({"turn:1/call:2": True}, RETRY, True),
@@ -244,44 +247,44 @@ RETRY = [["turn:1/call:1"], ["turn:1/call:2", "turn:1/call:3"]]
         ({"turn:1/call:3": False, "turn:1/call:2": True}, RETRY, True),
         ({"turn:1/call:3/arg:city": False}, RETRY, False),
         ({"turn:1/call:2": "unsure"}, RETRY, None),
-        ({"turn:1/call:2": True}, [*RETRY, []], None),  # something else failed the item
+        ({"turn:1/call:2": True}, [*RETRY, []], None),  # Something else failed the item.
         ({"turn:1": False}, RETRY, False),
         ({"turn:1": True}, RETRY, True),
         ({"response": False}, RETRY, False),
     ],
 )
-def test_what_confirms_the_benchmark_rolls_up_to_nothing(
+def test_confirmed_parts_give_no_derived_verdict(
     verdicts: dict[str, Any], needs: list[list[str]] | None, expected: bool | None
 ) -> None:
     assert roll_up_parts(verdicts, RollUpContext({0: 3}, OWN, needs)) is expected
-    events = [event(verdict=value, target=target, criterion="equivalent") for target, value in verdicts.items()]
-    assert item(*events, build=RollUpContext({0: 3}, OWN, needs)).human is expected
+    events = [make_event(verdict=value, target=target, criterion="equivalent") for target, value in verdicts.items()]
+    assert decide_item(*events, build=RollUpContext({0: 3}, OWN, needs)).human is expected
 
 
-def test_a_direct_verdict_stands_above_the_roll_up() -> None:
-    part = event(verdict=False, target="turn:1/call:1")
-    assert item(part, pairs={0: 1}).human is False
-    assert item(part, event(verdict=True), pairs={0: 1}).human is True
+def test_direct_verdict_precedes_derived_verdict() -> None:
+    part = make_event(verdict=False, target="turn:1/call:1")
+    assert decide_item(part, pairs={0: 1}).human is False
+    assert decide_item(part, make_event(verdict=True), pairs={0: 1}).human is True
 
 
-def test_annotators_can_differ_through_their_parts() -> None:
-    events = [event("alice", True), event("bob", False, target="turn:1/call:1", criterion="equivalent")]
-    assert item(*events, pairs={0: 1}).human == "disputed"
-    ruling = event("carol", True, act="adjudicate", target="turn:1/call:1", criterion="equivalent")
-    settled = item(*events, ruling, pairs={0: 1})
+def test_annotators_disagree_through_parts() -> None:
+    events = [make_event("alice", True), make_event("bob", False, target="turn:1/call:1", criterion="equivalent")]
+    assert decide_item(*events, pairs={0: 1}).human == "disputed"
+    ruling = make_event("carol", True, act="adjudicate", target="turn:1/call:1", criterion="equivalent")
+    settled = decide_item(*events, ruling, pairs={0: 1})
     assert (settled.human, settled.decided_by) == (True, "adjudication")
     assert settled.annotators == ["alice", "bob", "carol"]
 
 
-def test_parts_that_are_confirmed_say_nothing_new_of_the_item() -> None:
-    """The benchmark fails call 1 and says nothing of the item: a reviewer who agrees does not fail the item."""
+def test_confirmed_part_does_not_change_the_item() -> None:
+    """The benchmark fails call 1 and has no verdict on the item. A reviewer who agrees does not fail the item."""
     first, second = "turn:1/call:1", "turn:1/call:2"
     build = RollUpContext({0: 2}, {first: False, second: True})
 
     def human(*verdicts: bool) -> Any:
-        said = [event(verdict=value, target=f"turn:1/call:{at}") for at, value in enumerate(verdicts, 1)]
+        said = [make_event(verdict=value, target=f"turn:1/call:{at}") for at, value in enumerate(verdicts, 1)]
         return decide(fold_events(said, set()), build)[0].human
 
     assert human(False, True) is None
-    assert human(False, False) is False  # call 2 is overruled
+    assert human(False, False) is False  # Call 2 is overridden.
     assert human(True, True) is True

@@ -1,4 +1,4 @@
-"""A disk that is full at any byte: what is told to be saved counts, what is told not to be does not."""
+"""If the disk is full at any byte, exactly the events that are reported as saved count."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError, parse_line
 from fcreview.store.reviews.journal_reader import read_journals
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import fill, ids, key
+from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
 TOLD = r"review not saved in .*alice\.jsonl: No space left on device"
 
@@ -22,8 +22,8 @@ def by_hash(lines: Sequence[bytes]) -> dict[str, bytes]:
     return {parse_line(line).hash: line for line in lines}
 
 
-class Disk:
-    """With room for so many bytes."""
+class LimitedDisk:
+    """Replaces `os.write` by one that fails after a number of bytes."""
 
     def __init__(self, patched: pytest.MonkeyPatch, room: int) -> None:
         self._room, self._write = room, os.write
@@ -37,48 +37,46 @@ class Disk:
         return some
 
 
-def test_what_counts_is_what_was_told_wherever_the_disk_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    length = len(fill(Workspace(tmp_path / "usual"), count=1).read_bytes())
+def test_exactly_the_reported_events_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    length = len(fill_journal(Workspace(tmp_path / "usual"), count=1).read_bytes())
     for room in range(length + 1):
         workspace, told = Workspace(tmp_path / str(room)), True
         with monkeypatch.context() as patched:
-            Disk(patched, room)
+            LimitedDisk(patched, room)
             try:
-                fill(workspace, count=1)
+                fill_journal(workspace, count=1)
             except JournalError as error:
                 told = False
                 assert "not saved" in str(error)
         assert told == (room >= length - 1), "the newline is not missed"
-        assert len(ids(workspace)) == told
-        Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
-        assert ids(workspace) == ["simple_0"] * told + ["next"]
+        assert len(read_ids(workspace)) == told
+        Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
+        assert read_ids(workspace) == ["simple_0"] * told + ["next"]
         assert read_journals(workspace)[1] == []
 
 
-def test_of_several_at_once_those_that_count_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Labels of a file, lines of a copy: at each byte of three lines."""
-    lines = fill(Workspace(tmp_path / "usual")).read_bytes().splitlines(keepends=True)
+def test_exactly_the_reported_events_of_a_batch_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The disk is full at each byte of three lines, for imported labels and merged lines."""
+    lines = fill_journal(Workspace(tmp_path / "usual")).read_bytes().splitlines(keepends=True)
     ends = [sum(map(len, lines[: number + 1])) - 1 for number in range(3)]
     for room in sorted({0, 5, *ends, *(end - 1 for end in ends), *(end + 1 for end in ends)}):
         workspace = Workspace(tmp_path / str(room))
         whole = sum(end <= room for end in ends)
         with monkeypatch.context() as patched:
-            Disk(patched, room)
+            LimitedDisk(patched, room)
             if whole == 3:
                 assert len(Journal(workspace, "alice").append_lines(by_hash(lines))) == 3
             else:
                 some = rf" \(the first {whole} of 3 reviews were saved\)$" if whole else "$"
                 with pytest.raises(JournalError, match=TOLD + some):
                     Journal(workspace, "alice").append_lines(by_hash(lines))
-        assert len(ids(workspace)) == whole
+        assert len(read_ids(workspace)) == whole
         assert len(Journal(workspace, "alice").append_lines(by_hash(lines))) == 3 - whole, "again, what is missing"
-        assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
+        assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
 
 
-def test_behind_an_unfinished_line_it_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = fill(Workspace(tmp_path / "usual"))
+def test_exactly_the_reported_events_count_after_a_torn_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fill_journal(Workspace(tmp_path / "usual"))
     data = path.read_bytes()
     (first, second), cut = data.splitlines()[:2], 40
     for room in (0, 1, 2, len(second), len(second) + 1, len(second) + 2):
@@ -87,21 +85,19 @@ def test_behind_an_unfinished_line_it_is_the_same(tmp_path: Path, monkeypatch: p
         journal.path.parent.mkdir(parents=True)
         journal.path.write_bytes(first + b"\n" + second[:cut])
         with monkeypatch.context() as patched:
-            Disk(patched, room)
+            LimitedDisk(patched, room)
             if room > len(second):
                 assert len(journal.append_lines(by_hash([second]))) == 1
             else:
                 with pytest.raises(JournalError, match=TOLD):
                     journal.append_lines(by_hash([second]))
-        assert ids(workspace) == ["simple_0", "simple_1"][: 1 + (room > len(second))]
+        assert read_ids(workspace) == ["simple_0", "simple_1"][: 1 + (room > len(second))]
         assert journal.path.read_bytes().startswith(first + b"\n" + second[:cut])
 
 
-def test_what_the_disk_does_not_confirm_is_not_told_as_saved_nor_as_gone(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some disks say so late that there was no room: then it is read back, as long as nobody drops it."""
-    path, sync = fill(workspace), os.fsync
+def test_unconfirmed_event_is_reported_as_uncertain(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some disks report a full disk only at fsync. The event is then read back if it was written."""
+    path, sync = fill_journal(workspace), os.fsync
 
     def broken(descriptor: int) -> None:
         if os.fstat(descriptor).st_ino == path.stat().st_ino:
@@ -111,5 +107,5 @@ def test_what_the_disk_does_not_confirm_is_not_told_as_saved_nor_as_gone(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", broken)
         with pytest.raises(JournalError, match=r"the review may be lost, because .* could not be synced"):
-            Journal(workspace, "alice").append(key("late"), Annotation(verdict=True))
-    assert ids(workspace)[-1] == "late"
+            Journal(workspace, "alice").append(make_key("late"), Annotation(verdict=True))
+    assert read_ids(workspace)[-1] == "late"

@@ -1,4 +1,4 @@
-"""The journal: durable, never rewritten, taken back act by act."""
+"""The journal is durable, is never rewritten, and supports undo of each act."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal, JournalError, hash_event
 from fcreview.store.reviews.journal_reader import JournalReader, check_journals, read_journals
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import fill, ids, key
+from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
 
-def test_an_event_is_one_line_chained_to_the_one_before(workspace: Workspace) -> None:
-    path = fill(workspace)
+def test_event_is_one_line_chained_to_the_previous_line(workspace: Workspace) -> None:
+    path = fill_journal(workspace)
     lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
     assert path.name == "alice.jsonl"
     assert [line["previous"] for line in lines] == ["", lines[0]["hash"], lines[1]["hash"]]
@@ -29,7 +29,7 @@ def test_an_event_is_one_line_chained_to_the_one_before(workspace: Workspace) ->
         assert len(line["event"]) == 32
         assert line["time"].endswith("Z")
         assert len(line["time"]) == len("2026-01-01T00:00:00.000Z")
-        assert "fault" not in line  # an event carries only what it sets
+        assert "fault" not in line  # An event contains only the fields that it sets.
     events, warnings = read_journals(workspace)
     assert warnings == []
     assert [event.verdict for event in events] == [True, False, True]
@@ -43,23 +43,23 @@ def test_append_is_one_write_and_synced_before_it_returns(
     monkeypatch.setattr(os, "write", lambda fd, data: (acts.append("write"), write(fd, data))[1])
     monkeypatch.setattr(os, "fsync", lambda fd: (acts.append("sync"), sync(fd))[1])
     journal = Journal(workspace, "alice")
-    journal.append(key(), Annotation(verdict=True))
+    journal.append(make_key(), Annotation(verdict=True))
     assert acts.count("write") == 1
-    assert acts == ["sync", "sync", "write", "sync"]  # the folders that are new to it, then the file
+    assert acts == ["sync", "sync", "write", "sync"]  # new folders first, then the file
     acts.clear()
-    journal.append(key(), Annotation(verdict=False))
+    journal.append(make_key(), Annotation(verdict=False))
     assert acts == ["write", "sync"]
 
 
-def test_a_short_write_is_continued(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_write_is_continued(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     write = os.write
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[:7]))
-    fill(workspace)
-    assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
+    fill_journal(workspace)
+    assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
 
 
-def test_a_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = fill(workspace)
+def test_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = fill_journal(workspace)
     write, writes = os.write, []
 
     def full(descriptor: int, data: bytes) -> int:
@@ -71,9 +71,9 @@ def test_a_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(os, "write", full)
         with pytest.raises(JournalError, match="No space left"):
-            Journal(workspace, "alice").append(key("lost"), Annotation(verdict=True))
-    Journal(workspace, "alice").append(key("kept"), Annotation(verdict=True))
-    assert ids(workspace) == ["simple_0", "simple_1", "simple_2", "kept"]
+            Journal(workspace, "alice").append(make_key("lost"), Annotation(verdict=True))
+    Journal(workspace, "alice").append(make_key("kept"), Annotation(verdict=True))
+    assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2", "kept"]
     assert read_journals(workspace)[1] == []
     assert len(list((path.parent / "torn").iterdir())) == 1
 
@@ -82,26 +82,26 @@ def test_a_full_disk_is_an_error_and_loses_nothing(workspace: Workspace, monkeyp
     "fields",
     [{"fault": "nobody"}, {"tags": "one"}, {"act": "erase"}, {"verdict": {"a": 1}}, {"golden_fix": {"n": 2**70}}],
 )
-def test_what_is_not_a_review_is_not_written(workspace: Workspace, fields: dict[str, Any]) -> None:
+def test_invalid_review_is_not_written(workspace: Workspace, fields: dict[str, Any]) -> None:
     journal = Journal(workspace, "alice")
     with pytest.raises(JournalError, match="invalid review"):
-        journal.append(key(), Annotation(**fields))
+        journal.append(make_key(), Annotation(**fields))
     assert not journal.path.exists() or journal.path.read_bytes() == b""
 
 
 def test_undecodable_text_is_written_as_replacement_characters(workspace: Workspace) -> None:
-    Journal(workspace, "alice").append(key(), Annotation(note="a\udcffb", golden_fix={"x": [None, "\ud800"]}))
+    Journal(workspace, "alice").append(make_key(), Annotation(note="a\udcffb", golden_fix={"x": [None, "\ud800"]}))
     (event,), warnings = read_journals(workspace)
     assert warnings == []
     assert event.note == "a\ufffdb"
     assert event.golden_fix == {"x": [None, "\ufffd"]}
 
 
-def test_undo_takes_back_one_act_after_the_other_across_restarts(workspace: Workspace) -> None:
-    fill(workspace, "bob", 1)
-    fill(workspace)
+def test_undo_retracts_acts_one_by_one_across_restarts(workspace: Workspace) -> None:
+    fill_journal(workspace, "bob", 1)
+    fill_journal(workspace)
     assert [_undo(workspace) for _ in range(2)] == ["simple_2", "simple_1"]
-    Journal(workspace, "alice").append(key("new"), Annotation())
+    Journal(workspace, "alice").append(make_key("new"), Annotation())
     assert [_undo(workspace) for _ in range(4)] == ["new", "simple_0", None, None]
     alice, bob = check_journals(workspace)
     assert (alice.events, alice.retracted, bob.events, bob.retracted) == (4, 4, 1, 0)
@@ -144,18 +144,18 @@ def test_ten_verdicts_then_kill_9_then_ten_verdicts(workspace: Workspace) -> Non
         assert process.stdout.readline() == b"saved\n"
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    assert ids(workspace) == [str(number) for number in range(10)]
+    assert read_ids(workspace) == [str(number) for number in range(10)]
     assert read_journals(workspace)[1] == []
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("annotators", [("alice", "bob"), ("alice", "alice")])
-def test_two_processes_at_once_lose_nothing(workspace: Workspace, annotators: tuple[str, str]) -> None:
+def test_two_concurrent_processes_lose_nothing(workspace: Workspace, annotators: tuple[str, str]) -> None:
     processes = [_writer(workspace, name, 60, f"{number}-") for number, name in enumerate(annotators)]
     for process in processes:
         process.communicate()
         assert process.returncode == 0
-    assert sorted(ids(workspace)) == sorted(f"{who}-{number}" for who in (0, 1) for number in range(60))
+    assert sorted(read_ids(workspace)) == sorted(f"{who}-{number}" for who in (0, 1) for number in range(60))
     assert read_journals(workspace)[1] == []
     for path in workspace.reviews.glob("*.jsonl"):
         lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]

@@ -1,4 +1,4 @@
-"""Whatever happened to a journal, what is whole in it counts."""
+"""All intact lines of a damaged journal count."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, JournalError, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import CHAIN_BROKEN, check_journals, read_journals, torn_line_path
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import fill, ids, key
+from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
 
 @pytest.mark.sweep
 @pytest.mark.slow
-def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -> None:
-    whole = fill(Workspace(tmp_path / "whole")).read_bytes()
+def test_line_truncated_at_any_byte_is_set_aside(tmp_path: Path) -> None:
+    whole = fill_journal(Workspace(tmp_path / "whole")).read_bytes()
     start = whole.rindex(b"\n", 0, len(whole) - 1) + 1
     for cut in range(start, len(whole)):
         workspace = Workspace(tmp_path / f"cut{cut}")
@@ -29,16 +29,16 @@ def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -
         path.parent.mkdir(parents=True)
         path.write_bytes(whole[:cut])
         fragment = whole[start:cut]
-        complete = cut == len(whole) - 1  # only the newline is missing: the event is there
+        complete = cut == len(whole) - 1  # Only the newline is missing, so the event counts.
         before = ["simple_0", "simple_1"] + (["simple_2"] if complete else [])
 
         events, warnings = read_journals(workspace)
         assert [event.key[5] for event in events] == before
         assert len(warnings) == (1 if fragment and not complete else 0)
-        assert path.read_bytes() == whole[:cut]  # reading changes nothing
+        assert path.read_bytes() == whole[:cut]  # Reading changes nothing.
 
-        Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
-        assert path.read_bytes().startswith(whole[:cut])  # nothing overwritten, nothing deleted
+        Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
+        assert path.read_bytes().startswith(whole[:cut])  # Nothing is overwritten or deleted.
         events, warnings = read_journals(workspace)
         assert [event.key[5] for event in events] == [*before, "next"]
         assert warnings == []
@@ -50,8 +50,8 @@ def test_a_line_cut_at_any_byte_is_set_aside_and_the_rest_kept(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
-def test_what_stands_in_the_place_of_the_copy_is_not_waited_for(workspace: Workspace, kind: str) -> None:
-    path = fill(workspace)
+def test_special_file_in_place_of_the_copy_does_not_block(workspace: Workspace, kind: str) -> None:
+    path = fill_journal(workspace)
     fragment = path.read_bytes()[:40]
     with path.open("ab") as file:
         file.write(fragment)
@@ -66,30 +66,30 @@ def test_what_stands_in_the_place_of_the_copy_is_not_waited_for(workspace: Works
     read_journals(workspace)
     if kind == "folder":
         with pytest.raises(JournalError, match="not saved"):
-            Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
-        assert ids(workspace) == ["simple_0", "simple_1", "simple_2"]
+            Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
+        assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2"]
     else:
-        Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
-        assert ids(workspace) == ["simple_0", "simple_1", "simple_2", "next"]
+        Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
+        assert read_ids(workspace) == ["simple_0", "simple_1", "simple_2", "next"]
         assert copy.read_bytes() == fragment
 
 
-def test_an_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) -> None:
-    path = fill(workspace)
+def test_altered_line_is_not_counted_and_not_deleted(workspace: Workspace) -> None:
+    path = fill_journal(workspace)
     data = path.read_bytes().replace(b'"verdict":false', b'"verdict":true')
     path.write_bytes(data)
     events, warnings = read_journals(workspace)
     assert [event.key[5] for event in events] == ["simple_0", "simple_2"]
     assert warnings == ["alice.jsonl line 2: altered: the hash does not match the content, skipped"]
-    Journal(workspace, "alice").append(key("next"), Annotation())
+    Journal(workspace, "alice").append(make_key("next"), Annotation())
     assert path.read_bytes().startswith(data)
 
 
-def test_a_missing_line_breaks_the_chain_with_a_warning(workspace: Workspace) -> None:
-    path = fill(workspace)
+def test_missing_line_gives_a_warning(workspace: Workspace) -> None:
+    path = fill_journal(workspace)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[2])
-    assert ids(workspace) == ["simple_0", "simple_2"]
+    assert read_ids(workspace) == ["simple_0", "simple_2"]
     assert read_journals(workspace)[1] == [f"alice.jsonl line 2: {CHAIN_BROKEN}"]
 
 
@@ -99,7 +99,7 @@ def fill_at(workspace: Workspace, minutes: Sequence[int], previous: str = "") ->
     for number, minute in enumerate(minutes):
         event = Event(
             event=f"{minute}{previous}{number}", time=f"2026-01-01T00:{minute:02}:00.000Z", annotator="alice",
-            act="review", key=key(f"simple_{minute}"), verdict=True,
+            act="review", key=make_key(f"simple_{minute}"), verdict=True,
         )  # fmt: skip
         event, line = seal_event(event, previous)
         previous = event.hash
@@ -130,14 +130,14 @@ def test_branches_that_begin_at_a_lost_line_are_sorted_by_time(workspace: Worksp
     lost = parse_line(base[1]).hash
     branches = fill_at(workspace, [9, 10], lost) + fill_at(workspace, [5, 20], lost)
     (workspace.reviews / "alice.jsonl").write_bytes(b"".join([base[0], *branches]))
-    assert ids(workspace) == [f"simple_{minute}" for minute in (1, 5, 9, 10, 20)]
+    assert read_ids(workspace) == [f"simple_{minute}" for minute in (1, 5, 9, 10, 20)]
 
 
 def test_no_event_is_lost_if_the_lines_are_out_of_order_and_one_is_missing(workspace: Workspace) -> None:
     lines = fill_at(workspace, range(6))
     for order in itertools.permutations([lines[0], *lines[2:]]):
         (workspace.reviews / "alice.jsonl").write_bytes(b"".join(order))
-        found = ids(workspace)
+        found = read_ids(workspace)
         assert sorted(found) == [f"simple_{minute}" for minute in (0, 2, 3, 4, 5)]
         assert [each for each in found if each != "simple_0"] == [f"simple_{minute}" for minute in (2, 3, 4, 5)]
 
@@ -157,11 +157,11 @@ def test_no_event_is_lost_if_the_lines_are_out_of_order_and_one_is_missing(works
     ],
 )
 def test_damage_gives_a_warning_and_never_a_traceback(workspace: Workspace, line: bytes) -> None:
-    path = fill(workspace, count=1)
+    path = fill_journal(workspace, count=1)
     with path.open("ab") as file:
         file.write(line + b"\n")
-    Journal(workspace, "alice").append(key("after"), Annotation())
-    assert ids(workspace) == ["simple_0", "after"]
+    Journal(workspace, "alice").append(make_key("after"), Annotation())
+    assert read_ids(workspace) == ["simple_0", "after"]
     (report,) = check_journals(workspace)
     assert (report.annotator, report.events, len(report.warnings)) == ("alice", 2, 1)
 
@@ -173,7 +173,7 @@ def test_random_damage_costs_only_the_lines_it_touches(
     data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     workspace = Workspace(tmp_path_factory.mktemp("damage"))
-    path = fill(workspace, count=5)
+    path = fill_journal(workspace, count=5)
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
     start = data.draw(st.integers(0, len(whole) - 1))
@@ -182,12 +182,12 @@ def test_random_damage_costs_only_the_lines_it_touches(
     path.write_bytes(whole[:start] + new + whole[start + length :])
     touched, at = set(), 0
     for number, line in enumerate(lines):
-        if at <= start + max(length, 1) and start <= at + len(line):  # a newline that goes takes both its lines
+        if at <= start + max(length, 1) and start <= at + len(line):  # A lost newline damages both of its lines.
             touched.add(f"simple_{number}")
         at += len(line)
-    kept = ids(workspace)
+    kept = read_ids(workspace)
     assert {f"simple_{n}" for n in range(5)} - touched <= set(kept)
     assert len(kept) == len(set(kept))
-    Journal(workspace, "alice").append(key("after"), Annotation())
-    assert ids(workspace)[-1] == "after"
-    assert set(ids(workspace)) >= set(kept)
+    Journal(workspace, "alice").append(make_key("after"), Annotation())
+    assert read_ids(workspace)[-1] == "after"
+    assert set(read_ids(workspace)) >= set(kept)

@@ -1,4 +1,4 @@
-"""Journals read: copies, merges, newer versions, and only what was added."""
+"""The journal reader handles copies, merges and newer versions, and reads only added lines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal, LineError, hash_event, parse_line, seal_event
 from fcreview.store.reviews.journal_reader import JournalReader, read_journals
 from fcreview.store.workspace import Workspace
-from tests.store.reviews.journals import fill, ids, key
+from tests.store.reviews.journals import fill_journal, make_key, read_ids
 
 
 def test_fields_of_a_newer_version_are_kept(workspace: Workspace) -> None:
-    path = fill(workspace, count=1)
+    path = fill_journal(workspace, count=1)
     content = orjson.loads(path.read_bytes())
     content.update(version=2, mood={"happy": True})
     content["hash"] = hash_event(content)
@@ -44,9 +44,9 @@ _LINE = st.fixed_dictionaries(
 
 
 @given(_LINE)
-def test_whatever_passes_the_check_is_written_as_it_was_read(changes: dict[str, Any]) -> None:
+def test_valid_events_round_trip(changes: dict[str, Any]) -> None:
     content: dict[str, Any] = {
-        "event": "e", "time": "t", "annotator": "a", "act": "review", "key": key()._asdict(), **changes
+        "event": "e", "time": "t", "annotator": "a", "act": "review", "key": make_key()._asdict(), **changes
     }  # fmt: skip
     content["hash"] = hash_event(content)
     try:
@@ -57,19 +57,19 @@ def test_whatever_passes_the_check_is_written_as_it_was_read(changes: dict[str, 
     assert replace(again, hash="") == replace(event, hash="")
     assert parse_line(line) == again
     assert {name: value for name, value in content.items() if value is not None}.items() <= {
-        **asdict(event), "key": key()._asdict()
+        **asdict(event), "key": make_key()._asdict()
     }.items()  # fmt: skip
 
 
-def test_merging_two_copies_is_the_union_of_their_lines(tmp_path: Path) -> None:
+def test_merge_of_two_copies_is_the_union_of_lines(tmp_path: Path) -> None:
     here, there = Workspace(tmp_path / "here"), Workspace(tmp_path / "there")
-    path = fill(here)
+    path = fill_journal(here)
     there.reviews.mkdir(parents=True)
     copy = there.reviews / "alice.jsonl"
     copy.write_bytes(path.read_bytes())
-    Journal(here, "alice").append(key("here"), Annotation(verdict=True))
-    Journal(there, "alice").append(key("there"), Annotation(verdict=False))
-    Journal(there, "alice").append(key("there_2"), Annotation(verdict=False))
+    Journal(here, "alice").append(make_key("here"), Annotation(verdict=True))
+    Journal(there, "alice").append(make_key("there"), Annotation(verdict=False))
+    Journal(there, "alice").append(make_key("there_2"), Annotation(verdict=False))
     ours, theirs = path.read_bytes().splitlines(), copy.read_bytes().splitlines()
     orders = []
     for union in ([*ours, *theirs], sorted({*ours, *theirs}), [*reversed(theirs), *reversed(ours)]):
@@ -81,39 +81,39 @@ def test_merging_two_copies_is_the_union_of_their_lines(tmp_path: Path) -> None:
     assert orders[0][:3] == ["simple_0", "simple_1", "simple_2"]
     assert sorted(orders[0][3:]) == ["here", "there", "there_2"]
     assert orders[0].index("there") < orders[0].index("there_2")
-    Journal(here, "alice").append(key("merged"), Annotation())
+    Journal(here, "alice").append(make_key("merged"), Annotation())
     assert read_journals(here)[1] == []
 
 
-def test_a_copy_beside_the_journal_counts_nothing_twice(workspace: Workspace) -> None:
-    path = fill(workspace)
+def test_copy_of_a_journal_counts_nothing_twice(workspace: Workspace) -> None:
+    path = fill_journal(workspace)
     path.with_name("alice (copy).jsonl").write_bytes(path.read_bytes())
-    assert sorted(ids(workspace)) == ["simple_0", "simple_1", "simple_2"]
+    assert sorted(read_ids(workspace)) == ["simple_0", "simple_1", "simple_2"]
 
 
-def test_a_reader_takes_in_only_what_was_added(workspace: Workspace) -> None:
-    path = fill(workspace)
+def test_reader_reads_only_added_lines(workspace: Workspace) -> None:
+    path = fill_journal(workspace)
     reader = JournalReader(workspace)
     assert len(reader.read()) == 3
     assert reader.read() == []
-    Journal(workspace, "alice").append(key("more"), Annotation())
-    Journal(workspace, "bob").append(key("other"), Annotation())
+    Journal(workspace, "alice").append(make_key("more"), Annotation())
+    Journal(workspace, "bob").append(make_key("other"), Annotation())
     assert [event.key[5] for event in reader.read()] == ["more", "other"]
     with path.open("ab") as file:
         file.write(b'{"half')
     assert reader.read() == []
     assert len(reader.warnings) == 1
-    Journal(workspace, "alice").append(key("then"), Annotation())
+    Journal(workspace, "alice").append(make_key("then"), Annotation())
     assert [event.key[5] for event in reader.read()] == ["then"]
     assert reader.warnings == []
 
 
 @pytest.mark.parametrize("in_place", [True, False])
-def test_a_reader_notices_a_journal_that_was_replaced(workspace: Workspace, in_place: bool) -> None:
-    path = fill(workspace)
+def test_reader_detects_a_replaced_journal(workspace: Workspace, in_place: bool) -> None:
+    path = fill_journal(workspace)
     reader = JournalReader(workspace)
     reader.read()
-    other = fill(Workspace(workspace.root / "elsewhere"), count=9).read_bytes()
+    other = fill_journal(Workspace(workspace.root / "elsewhere"), count=9).read_bytes()
     if in_place:
         path.write_bytes(other)
     else:

@@ -16,7 +16,7 @@ from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from tests.store.factory import import_items
-from tests.store.reviews.journals import fill, key
+from tests.store.reviews.journals import fill_journal, make_key
 
 
 def write_journal(workspace: Workspace, name: str, *events: Event) -> None:
@@ -34,7 +34,7 @@ def make_retraction(event: Event, annotator: str) -> Event:
 
 
 @pytest.fixture
-def reviewed(tmp_path: Path) -> tuple[Workspace, Event]:
+def reviewed_workspace(tmp_path: Path) -> tuple[Workspace, Event]:
     """A workspace with one item, and alice's review of it."""
     workspace, _ = import_items(tmp_path / "run", {"maple-8b": [{}]})
     with Store.open(workspace, "alice") as store:
@@ -44,7 +44,7 @@ def reviewed(tmp_path: Path) -> tuple[Workspace, Event]:
     return workspace, event
 
 
-def alices_verdicts(workspace: Workspace) -> list[list[object]]:
+def read_verdicts_of_alice(workspace: Workspace) -> list[list[object]]:
     """Alice's verdict in the list of items and in the SQL view `reviews`."""
     with Store.open(workspace, "alice") as store:
         (row,) = store.fetch_rows(store.find_items("simple_0"))
@@ -53,52 +53,52 @@ def alices_verdicts(workspace: Workspace) -> list[list[object]]:
 
 
 @pytest.mark.parametrize("annotator", ["alice", "mallory"])
-def test_nobody_can_retract_the_review_of_another_annotator(
-    reviewed: tuple[Workspace, Event], annotator: str, monkeypatch: pytest.MonkeyPatch
+def test_review_of_another_annotator_cannot_be_retracted(
+    reviewed_workspace: tuple[Workspace, Event], annotator: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decision_cache, "MIN_EVENTS", 1)
-    workspace, event = reviewed
+    workspace, event = reviewed_workspace
     write_journal(workspace, "mallory", make_retraction(event, annotator))
     for _ in range(2):
-        assert alices_verdicts(workspace) == [[True], ["true"]]
+        assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
     message = "mallory.jsonl line 1: 1 event by 'alice' set aside, because only events by 'mallory' count in this file"
     expected = [message] if annotator == "alice" else []
     assert read_journals(workspace)[1] == expected
     assert [report.warnings for report in check_journals(workspace)] == [[], expected]
 
 
-def test_nobody_can_replace_the_review_of_another_annotator(reviewed: tuple[Workspace, Event]) -> None:
-    workspace, event = reviewed
+def test_review_of_another_annotator_cannot_be_replaced(reviewed_workspace: tuple[Workspace, Event]) -> None:
+    workspace, event = reviewed_workspace
     other = replace(event, event="e" * 32, verdict=False, time="2099-01-01T00:00:00.000Z")
     write_journal(workspace, "mallory", other, replace(other, event="d" * 32), replace(other, annotator="m\x1b[2J" * 9))
-    assert alices_verdicts(workspace) == [[True], ["true"]]
+    assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
     assert [text.partition(" set aside")[0] for text in read_journals(workspace)[1]] == [
         "mallory.jsonl line 1: 2 events by 'alice'",
         "mallory.jsonl line 3: 1 event by 'm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b[2Jm\\x1b'",
     ]
 
 
-def test_an_event_with_the_id_of_another_annotators_event_hides_nothing(reviewed: tuple[Workspace, Event]) -> None:
-    workspace, event = reviewed
+def test_event_with_the_id_of_another_event_hides_nothing(reviewed_workspace: tuple[Workspace, Event]) -> None:
+    workspace, event = reviewed_workspace
     write_journal(workspace, "aaron", replace(event, annotator="aaron", verdict=False))
-    assert alices_verdicts(workspace) == [[True], ["true"]]
+    assert read_verdicts_of_alice(workspace) == [[True], ["true"]]
     assert read_journals(workspace)[1] == []
 
 
-def test_the_chain_continues_after_a_line_that_is_set_aside(workspace: Workspace) -> None:
-    path = fill(workspace, count=2)
+def test_chain_continues_after_a_line_that_is_set_aside(workspace: Workspace) -> None:
+    path = fill_journal(workspace, count=2)
     (first, last), _ = read_journals(workspace)
     sealed, line = seal_event(replace(first, event="e" * 32, annotator="bob"), last.hash)
     path.write_bytes(path.read_bytes() + line)
-    Journal(workspace, "alice").append(key("next"), Annotation(verdict=True))
+    Journal(workspace, "alice").append(make_key("next"), Annotation(verdict=True))
     events, warnings = read_journals(workspace)
     assert [event.key.id for event in events] == ["simple_0", "simple_1", "next"]
     assert events[-1].previous == sealed.hash
     assert len(warnings) == 1 and "line 3: 1 event by 'bob' set aside" in warnings[0]
 
 
-def test_the_unicode_form_of_the_file_name_does_not_matter(workspace: Workspace) -> None:
-    path = fill(workspace, "jürgen")
+def test_unicode_form_of_the_file_name_does_not_matter(workspace: Workspace) -> None:
+    path = fill_journal(workspace, "jürgen")
     path.rename(path.with_name(unicodedata.normalize("NFD", path.name)))
     events, warnings = read_journals(workspace)
     assert (len(events), warnings) == (3, [])

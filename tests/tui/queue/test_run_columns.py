@@ -10,7 +10,7 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.runs import GROUPINGS, RunListState, available_run_orders, run_choices
 from fcreview.tui.queue.state import ALL_RUNS
 from fcreview.tui.text.lines import line_width, plain_text
-from tests.store.queries.test_run_lists import row
+from tests.store.queries.test_run_lists import make_row
 
 LONG = "deepseek-ai_deepseek-coder-6.7b-instruct"
 
@@ -21,10 +21,10 @@ def pass_counts(passed: int, **more: Any) -> dict[str, Any]:
 
 
 RUNS = [
-    row(1, LONG, "x/2024-08-01/result/a", **pass_counts(50)),
-    row(2, "birch", "x/2024-08-01/result/b", **pass_counts(91)),
-    row(3, LONG, "x/2024-07-24/result/a", "V3", **pass_counts(62)),
-    row(4, "oak", "x/2024-07-24/result/o"),
+    make_row(1, LONG, "x/2024-08-01/result/a", **pass_counts(50)),
+    make_row(2, "birch", "x/2024-08-01/result/b", **pass_counts(91)),
+    make_row(3, LONG, "x/2024-07-24/result/a", "V3", **pass_counts(62)),
+    make_row(4, "oak", "x/2024-07-24/result/o"),
 ]
 
 
@@ -47,12 +47,12 @@ def test_names_are_cut_after_other_columns_are_dropped() -> None:
     ("sort", "column"), [("corrected", "corrected"), ("date", "folder"), ("reviewed", "by anyone")]
 )
 def test_sort_column_is_always_shown(sort: str, column: str) -> None:
-    runs = [*RUNS, row(5, "elm", reviewed=3)]
+    runs = [*RUNS, make_row(5, "elm", reviewed=3)]
     assert column in run_lines(RunListState(order=sort), 60, runs)[0]
 
 
 def test_reviewed_runs_keep_the_corrected_rate() -> None:
-    runs = [*RUNS, row(5, "elm", **pass_counts(40, reviewed=2, yours=2))]
+    runs = [*RUNS, make_row(5, "elm", **pass_counts(40, reviewed=2, yours=2))]
     assert "corrected" in run_lines(RunListState(), 80, runs)[0]
 
 
@@ -84,7 +84,7 @@ def test_search_unfolds_matches() -> None:
 
 @pytest.mark.parametrize("by", GROUPINGS)
 def test_blind_list_does_not_depend_on_verdicts(by: str) -> None:
-    other = [row(each.run, each.info.model, each.info.path, each.info.generation, n_items=100) for each in RUNS]
+    other = [make_row(each.run, each.info.model, each.info.path, each.info.generation, n_items=100) for each in RUNS]
     for sort in available_run_orders(blind=True):
         state = RunListState(order=sort, grouping=by)
         assert run_lines(state, 140, blind=True) == run_lines(state, 140, other, blind=True)

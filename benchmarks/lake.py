@@ -1,9 +1,9 @@
-"""A lake of ten million items: make it from real runs, and time what the screens ask of it.
+"""Make a lake of ten million items from real runs, and measure the queries of the screens.
 
 Usage: python benchmarks/lake.py make PATH LAKE [--items N]    real runs at PATH, repeated until the lake has N items
        python benchmarks/lake.py time LAKE                     median of three processes: each query, whole commands
 
-The items are those of the runs, in windows of 5,000 that begin anywhere; 16 parts, 280 bytes an item.
+The runs of the lake are windows of 5,000 items at random positions. It has 16 parts and 280 bytes per item.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def make_run(writer: LakeWriter, number: int, first: int) -> None:
 
 
 def queries(folder: Path) -> dict[str, float]:
-    """Seconds of each query on a store that was just opened, and of opening it."""
+    """Measure the seconds to open the store and of each query on the newly opened store."""
     workspace = replace(find_workspace(folder, folder), lake=str(folder))
     seconds = {}
     began, cpu = time.perf_counter(), time.process_time()

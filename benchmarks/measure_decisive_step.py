@@ -1,4 +1,4 @@
-"""Measure the guessed decisive step against the root causes that people marked (AgentRx, 29 failed tau retail items).
+"""Measure the guessed decisive step against annotated root causes (AgentRx, 29 failed tau retail items).
 
 The rules were developed on the 19 lowest ids. The other 10 items were scored once, after the rules were finished.
 

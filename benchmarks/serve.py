@@ -1,4 +1,4 @@
-"""`fcreview serve` in headless Chromium: time to the first picture, time from a key to its frame, memory of sessions.
+"""Measure `fcreview serve` in headless Chromium: times to the first picture and of keys, and memory of sessions.
 
 Usage: python -m benchmarks.serve [PATH] [--sessions N]        (default: a synthetic run of 5,000 items, 20 sessions)
 PATH is copied, so that nothing is written to it. Times are from the page: `performance.now()` at a key, and in the
@@ -59,7 +59,7 @@ def log_in(browser: Browser, address: str) -> None:
 
 
 def settle(browser: Browser, seconds: float = 0.4) -> None:
-    """Wait until nothing has been drawn for so long."""
+    """Wait until nothing has been drawn for this number of seconds."""
     browser.wait_for(f"window.frames_.length && performance.now() - frames_[frames_.length - 1][0] > {seconds * 1000}")
 
 
@@ -89,7 +89,7 @@ def measure_key(browser: Browser, label: str, key: str, count: int) -> None:
 
 
 def read_memory(process: int) -> float:
-    """PSS of a process in MB."""
+    """Return the PSS of a process in MB."""
     found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{process}/smaps_rollup").read_text(), re.M)
     return int(found[1]) / 1024 if found else 0.0
 
@@ -121,7 +121,7 @@ async def measure_memory(address: str, server: int, sessions: int) -> None:
         sockets, readers = [], []
         for _ in range(sessions):
             sockets.append(await use())
-            readers.append(asyncio.create_task(answer(sockets[-1])))  # the server closes a browser that is silent
+            readers.append(asyncio.create_task(answer(sockets[-1])))  # The server closes a connection without messages.
         await asyncio.sleep(1)
         each = [read_memory(process) for process in child_processes(server)]
         total = sum(each) + read_memory(server)

@@ -59,7 +59,7 @@ def make_team(server: PostgresServer, project: str, reveal: str, names: list[str
 
 
 def kill_server(server: PostgresServer) -> None:
-    """SIGKILL for the server and its processes, then start it again."""
+    """Kill the server and its processes with SIGKILL, then start it again."""
     main = int((server.folder / "data" / "postmaster.pid").read_text().split()[0])
     children = [
         int(each.parent.name)
@@ -76,7 +76,7 @@ def kill_server(server: PostgresServer) -> None:
     ):
         time.sleep(0.01)
     for stale in (server.folder / "data" / "postmaster.pid", server.folder / f".s.PGSQL.{server.port}.lock"):
-        stale.unlink()  # init may not have removed the process from its table yet
+        stale.unlink()  # init has possibly not reaped the process yet.
     server.run("pg_ctl", "-D", str(server.folder / "data"), "-l", str(server.folder / "log"), "-w", "start")
 
 
@@ -136,7 +136,7 @@ def measure_kills(server: PostgresServer, folder: Path, options: argparse.Namesp
         if left["client"] and running and chance.random() < 0.8:
             os.kill(chance.choice(list(running.values())).pid or 0, signal.SIGKILL)
             left["client"] -= 1
-        if not running:  # everybody has finished
+        if not running:  # All annotators have finished.
             options.client_kills -= left["client"]
             left["client"] = 0
     stopper.join()
@@ -180,7 +180,7 @@ def _report_kills(team: Team, places: dict[str, Path], options: argparse.Namespa
 
 
 def measure_delivery(server: PostgresServer, folder: Path, samples: int) -> None:
-    """Time from a verdict of one client until its line is in a file of another."""
+    """Measure the time from a verdict of one client until its line is in a file of another."""
     team = make_team(server, "delivery", "never", ["ann"])
     places = {name: folder / f"delivery-{name}" for name in ("ann", "lena")}
     workspaces: dict[str, Workspace] = {}
@@ -234,7 +234,7 @@ def write(team: Team, name: str, count: int) -> None:
 
 
 def measure_cursor(server: PostgresServer, count: int) -> None:
-    """Lines that the cursor misses or repeats beside eight writers."""
+    """Count the lines that the cursor misses or repeats while eight processes write."""
     names = [f"w{number}" for number in range(8)]
     team = make_team(server, "cursor", "never", names)
     writers = [threading.Thread(target=write, args=(team, name, count // 8)) for name in names]

@@ -211,7 +211,7 @@ def test_views_and_catalogues_show_nothing(team: Team, bob: Any) -> None:
         assert set(seen) == {("<insufficient privilege>",)}
 
 
-def test_the_search_path_and_temporary_objects_change_nothing(bob: Any) -> None:
+def test_search_path_and_temporary_objects_change_nothing(bob: Any) -> None:
     bob.execute("CREATE TEMP TABLE line (body text)")
     bob.execute("CREATE FUNCTION pg_temp.sha256(bytea) RETURNS bytea LANGUAGE sql AS $$ SELECT 'x'::bytea $$")
     bob.execute("SET search_path = pg_temp, pg_catalog")

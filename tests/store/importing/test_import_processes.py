@@ -57,7 +57,7 @@ print(forks, import_runs(find_workspace(place), plans, read, n_workers=2).n_item
 
 @pytest.mark.sweep
 @pytest.mark.skipif(sys.platform != "linux", reason="forks on Linux only")
-def test_a_plain_process_forks_if_no_library_has_started_threads(tmp_path: Path) -> None:
+def test_process_without_threads_forks_workers(tmp_path: Path) -> None:
     """DuckDB 1.5 starts a thread when it is imported, DuckDB 2.0 does not."""
     program = FORKED.format(root=str(ROOT), place=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

@@ -201,7 +201,7 @@ def test_merged_copies_equal_one_journal(workspace: Workspace, tmp_path: Path, i
     assert check_against_journals(workspace)
 
 
-def test_a_cache_of_the_old_name_is_removed_when_the_new_one_is_written(workspace: Workspace) -> None:
+def test_cache_with_the_old_name_is_removed(workspace: Workspace) -> None:
     old = workspace.root / "standing.duckdb"
     workspace.decision_cache.rename(old)
     with Store.open(workspace, "alice") as store:

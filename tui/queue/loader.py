@@ -139,7 +139,7 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     rows = fetch_rows(view, window * WINDOW, WINDOW, store)
     widths = store.measure_columns(view)
     if view.queue == SUSPECTS_QUEUE:  # the reasons for suspicion need the room
-        widths = replace(widths, has_difference=True, model=0, has_rule=False, has_judge=False)
+        widths = replace(widths, has_difference=True, model=0, run_names=(), has_rule=False, has_judge=False)
     return QueuePage(total, cursor, window, rows, widths, count_progress(view, store))
 
 

@@ -18,6 +18,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
     async with app.run_test(size=(120, 32)) as pilot:
         lines = await wait_for_screen(pilot)
         assert "why the golden answer is" in lines[3] and "suspects only · 1/10" in lines[-3]
+        assert lines[3].split()[1:4] == ["item", "you", "why"], "no column for the run"
         assert "simple_0" in lines[4] and "calls get_weather, which" in lines[4][:50]
         item = "\n".join(line[51:] for line in lines)
         assert "─ Why the golden answer is suspect ─" in item

@@ -54,7 +54,7 @@ def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
     from fcreview.store.workspace import find_workspace
 
     if folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address
-        raise UsageError(f"--workspace is required for {lake}: choose a folder of this machine for the reviews")
+        raise UsageError(f"--workspace is required for {lake}: choose a local folder for the reviews")
     folder = folder or Path(lake)
     return replace(find_workspace(folder, folder), lake=lake)
 

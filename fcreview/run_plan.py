@@ -82,7 +82,7 @@ class Unrepresentable:
     """Reviews of one kind that the file format of a benchmark cannot represent."""
 
     description: str
-    """Kind of review, such as `soft_score of an argument`."""
+    """Text that names the reviews, such as `soft_score of an argument`."""
     count: int = 1
 
 

@@ -73,7 +73,7 @@ def _round_score(value: float | None) -> float | None:
 
 
 SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
-"""Scope for each value of --by. Every table is by criterion, so `criterion` is the overall scope."""
+"""Scope for each value of --by. All tables list criteria, so `criterion` is the same as `overall`."""
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 """Width of all columns but the first, and minimum width of the first column, in cells."""
 NOTES = (

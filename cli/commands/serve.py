@@ -27,7 +27,7 @@ DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 SECRET_VARIABLE = "FCREVIEW_SERVE_SECRET"  # noqa: S105 - the name of a variable
 MIN_SECRET = 16
-"""Shortest secret of a proxy, in characters."""
+"""Minimum length of the secret of a proxy, in characters."""
 NO_LOGIN = (
     "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users FILE`"
     " and pass --users FILE, or let a proxy log in and pass --trust-header NAME."
@@ -59,8 +59,8 @@ def serve(
         str | None,
         option(
             "--trust-header NAME",
-            "Take the annotator from this header of a proxy. Needs --socket, or a secret in --secret-file or"
-            f" {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
+            "Read the annotator name from this header of a proxy's requests. Needs --socket, or a secret in"
+            f" --secret-file or {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
         ),
     ] = None,
     secret_file: Annotated[Path | None, option("--secret-file FILE", "File with the secret of the proxy.")] = None,

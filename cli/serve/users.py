@@ -43,7 +43,7 @@ class PasswordHash:
 
     @classmethod
     def parse(cls, text: str) -> PasswordHash:
-        """Parse the form of the users file. Raises: ValueError."""
+        """Parse a password hash as written in the users file. Raises: ValueError."""
         name, log_n, r, p, salt, key = text.split("$")
         cost = (int(log_n), int(r), int(p))
         if name != "scrypt" or not all(1 <= each <= most for each, most in zip(cost, _MAX_COST, strict=True)):
@@ -90,7 +90,7 @@ class UsersFile:
         return self._users
 
     def find(self, name: str) -> PasswordHash | None:
-        """Return the hash of an annotator. None if the name is unknown or the file cannot be read now."""
+        """Return the password hash of an annotator. None if the name is unknown or the file cannot be read now."""
         try:
             return self.load().get(name)
         except CommandError:

@@ -163,7 +163,7 @@ def _category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
 
 
 def reasons_section(parts: Sequence[DatasetFailures]) -> Section:
-    """Return a table for each dataset: the most frequent error types of all its runs, after reviews."""
+    """Return a table for each dataset: the most frequent error types of failing items (by effective verdict)."""
     failing = [part for part in parts if part.clusters]
     blocks = [_reasons_table(part) for part in failing]
     return Section("Why items fail", blocks or [Paragraph("No item fails.")])

@@ -283,7 +283,7 @@ class _Facts:
                 reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
                 yield DecisiveStep(beside_call[0], "unseen_answer", reason)
             elif others:
-                reason = f"The reply states a different value, and no reply contains {abbreviate(text)}."
+                reason = f"This reply states a different value, and none of the replies contains {abbreviate(text)}."
                 yield DecisiveStep(others[0], "wrong_answer", reason)
             else:
                 yield DecisiveStep(replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}.")

@@ -22,7 +22,7 @@ DECISIVE_STEP = "decisive_step"
 """Criterion of the decisive step. Its verdict is the number, from 1, of the message after which a failed conversation
 could no longer succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
-"""Word -> verdict for answers by which an annotator does not decide."""
+"""Word -> verdict for answers that are neither pass nor fail, such as `unsure`."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
 

@@ -141,7 +141,7 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
         found.messages.append(Message(turn, at, "assistant", text))
     given = step.get("tool_calls")
     if given is not None and not isinstance(given, list):
-        found.problems.append("tool_calls of a step is not a list; the step has no calls")
+        found.problems.append("tool_calls of a step is not a list; imported the step without calls")
     entries = list_objects(given)
     for entry in entries:
         found.calls.append(read_call(entry, turn, at, found._index))

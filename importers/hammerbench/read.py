@@ -184,7 +184,7 @@ class ConversationFlags(NamedTuple):
     """Verdicts on a conversation in `badcase.csv`."""
 
     name_ok: bool
-    """True if the first snapshot has the golden function."""
+    """True if the first predicted call has the name of the golden function."""
     arguments: list[bool]
     """`args_ok` of each snapshot."""
 

@@ -35,7 +35,7 @@ class NotRecomputable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ReducedScore:
-    """The value of one sample over its epochs."""
+    """Score of one sample, reduced over its epochs to one value."""
 
     value: Any
     """None if the sample is not scored."""

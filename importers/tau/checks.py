@@ -192,7 +192,7 @@ def _describe_env_assertion(assertion: Any) -> str:
 
 
 def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
-    """Return the value of a part from its own checks; None if they are not recorded."""
+    """Compute the value of a reward part from its recorded checks. None without recorded checks."""
     if part == "DB":
         check = recorded.get("db_check")
         if not isinstance(check, dict):

@@ -262,7 +262,7 @@ def _add_verdicts(
         if "error" in info:
             record_reward(item, reward, None, "error", "ended with an exception, which counts as a failure")
         else:
-            reason = "did not end within the limit of steps; nothing was checked"
+            reason = "did not end within the step limit; nothing was checked"
             record_reward(item, reward, None, "not_ended", reason)
         return
     recorded = as_object(reward_info.get("info"))

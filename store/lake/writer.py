@@ -148,7 +148,7 @@ class LakeWriter:
             self._files.remove(f"_issues/{name}.json")
 
     def finish(self) -> None:
-        """Write the index of the part."""
+        """Write the index of this part of the import."""
         if not self._index.runs:
             return
         large = ", ".join(LARGE_COLUMNS)

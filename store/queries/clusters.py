@@ -86,7 +86,8 @@ def fetch_clusters(
 ) -> list[list[Cluster]]:
     """Return the clusters of each grouping, largest first, of the view's items whose effective verdict is fail.
 
-    `groupings` are indexes into `GROUPINGS`; `BY_VALUE` must be the only one. The filter `Cluster.where` selects
+    `groupings` are indexes into `GROUPINGS`; `BY_VALUE` cannot be combined with other
+    groupings. The filter `Cluster.where` selects
     exactly the items of the cluster in the runs of the view. Clusters by value are limited to the `MAX_VALUE_PAIRS`
     most frequent pairs of values.
     """

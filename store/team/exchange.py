@@ -189,7 +189,7 @@ class Inbox:
             try:
                 event = parse_line(body)
             except LineError as error:
-                self.warnings[f"team: a line of your own was ignored: {error}"] = None
+                self.warnings[f"team: ignored an invalid line of your journal: {error}"] = None
                 continue
             if event.annotator == self.annotator:
                 new[event.hash] = body

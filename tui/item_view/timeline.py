@@ -79,7 +79,7 @@ def turn_events(indexed: IndexedItem, turn: int) -> list[TimelineEvent]:
 
 
 def _first_judged_step(indexed: IndexedItem, turn: int) -> int | float:
-    """Return the index of the first step that the judged model made. It is infinite if the benchmark supplied the whole
+    """Return the index of the first step by the evaluated model. It is infinite if the benchmark supplied the whole
     turn."""
     if indexed.is_earlier_dialogue(turn):
         return float("inf")

@@ -35,7 +35,7 @@ AUTOMATIC_NAMES: Mapping[AutomaticOutcome, str] = {True: "pass", False: "fail", 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeCounts:
-    """Counts of the items of a run with one automatic verdict: all items, sampled items, and review outcomes of the
+    """Counts of items with the same automatic verdict in a run: all items, sampled items, and review outcomes of the
     sampled items."""
 
     automatic: AutomaticOutcome

@@ -204,7 +204,8 @@ def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortene
     Args:
         shortened: Steps that make the line shorter. `word`: write `recomp.` instead of `recomputed`. `details`: show no
             recomputed rate if it does not cover all items. `corrected`: omit the corrected rate. `interval`: shorten
-            the estimate. `repeated`: omit the recomputed rate or, if only this rate differs, the corrected rate.
+            the estimate. `repeated`: omit the recomputed rate. If only the recomputed rate differs from the
+            official rate, omit the corrected rate instead.
     """
     covers_all = total.rule[1] == total.items
     only_recomputed_differs = covers_all and total.effective == total.official != total.rule

@@ -212,8 +212,11 @@ class Cursor:
         self.rebuild()
 
     def show_next_docs(self) -> Block | None:
-        """Show the next choice of function docs. Return the block to scroll to: the block of the docs or, without docs,
-        the block of the call. None if the item has no functions."""
+        """Show the next set of function docs: golden, predicted, all or none.
+
+        Return the block to scroll to: the block of the docs or, without docs, the block of the call. None if the item
+        has no functions.
+        """
         address = self.nearest_call_address
         if address is None and not self.detail.item.functions:
             return None

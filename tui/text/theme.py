@@ -23,7 +23,7 @@ from rich.style import Style
 
 MIN_CONTRAST = 4.5
 HUES = {"golden": 38, "predicted": 195, "passed": 105, "failed": 350, "people": 275}
-"""Preferred hue of each meaning, in degrees."""
+"""Preferred hue of each semantic colour, in degrees."""
 HUE_TOLERANCE = 17
 """Largest difference, in degrees, between the preferred hue of a meaning and the hue of a theme colour used for it."""
 MIN_SATURATION = 0.35

@@ -54,7 +54,7 @@ class Panel(Vertical):
     def set_title(self, title: str, facts: str = "", *, flat_facts: bool = False) -> None:
         """Show a title and facts. Both are sanitized text and never parsed as markup.
 
-        `flat_facts`: whether a flat panel also shows the facts, on the right of its title line.
+        `flat_facts`: whether the panel also shows the facts if it has only an upper border.
         """
         if (title, facts, flat_facts) != (self._title, self._facts, self._shows_flat_facts):
             self._title, self._facts, self._shows_flat_facts = title, facts, flat_facts

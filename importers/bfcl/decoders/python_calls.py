@@ -174,7 +174,7 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     if stripped:
         text = text.strip("[]'")
         if not text:
-            raise Undecodable("no text besides brackets and quotes")
+            raise Undecodable("only brackets and quotes")
         listed = f"[{text}]"
     elif not v1:
         text = listed = text.strip().strip("'")

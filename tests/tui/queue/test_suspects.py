@@ -18,7 +18,6 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
     async with app.run_test(size=(120, 32)) as pilot:
         lines = await wait_for_screen(pilot)
         assert "why the golden answer is" in lines[3] and "suspects only · 1/10" in lines[-3]
-        assert lines[3].split()[1:4] == ["item", "you", "why"], "no column for the run"
         assert "simple_0" in lines[4] and "calls get_weather, which" in lines[4][:50]
         item = "\n".join(line[51:] for line in lines)
         assert "─ Why the golden answer is suspect ─" in item
@@ -32,6 +31,16 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
         await wait_for_screen(pilot)
         await pilot.press("s")
         assert "suspects only · 1/10" in (await wait_for_screen(pilot))[-3], "the strongest evidence first"
+
+
+async def test_narrow_list_has_no_column_of_runs(make_app: Any, wait_for_screen: Any) -> None:
+    rows = [{"functions": [FUNCTION]}, *[PASSED] * 9]
+    app = make_app(
+        runs=dict.fromkeys(("gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18-FC"), rows), view=View(queue="suspects")
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        assert "model" not in dict(app.screen.pane.list.columns.columns)
 
 
 def test_row_abbreviates_number_of_agreeing_models() -> None:

@@ -46,6 +46,11 @@ def test_top_line_drops_outer_names_first() -> None:
         assert "failures" in plain_text(line)
 
 
+def test_narrow_top_line_keeps_the_end_of_the_run_name() -> None:
+    path = ("gpt-4o-mini-2024-07-18-FC", "live_multiple_733-167-4")
+    assert plain_text(top_line(path, (), 56)).startswith(" fcreview   …024-07-18-FC › live_multiple_733-167-4 ")
+
+
 def test_ascii_graphics_are_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FCREVIEW_ASCII", "1")
     theme.clear_caches()

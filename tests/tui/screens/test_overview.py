@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from asyncio import Event
+from asyncio import Event, sleep
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Any
 
 from fcreview.model.review import Annotation
@@ -184,6 +185,10 @@ async def test_only_sampled_runs_have_an_estimate(make_app: Any, wait_for_screen
             await app.session.record_review(row.item, Annotation(verdict=True))
         await pilot.press("v")
         lines = await wait_for_screen(pilot)
+        end = monotonic() + 60
+        while not any("±" in line for line in lines) and monotonic() < end:
+            await sleep(0.02)  # estimates follow when no other query runs
+            lines = await wait_for_screen(pilot)
         text = "\n".join(lines)
         assert "95 % confidence intervals" in text and "pilot · alice" in text and "2 / 2" in text
         scores = [line for line in lines if "±" in line]

@@ -117,7 +117,7 @@ class QueueScreen(GuardedScreen[None]):
 
     def must_wait(self, action: str) -> bool:
         """Let the key that opens an item wait until the list shows the rows of the next view."""
-        return action == "open" and self._preloaded and self.pane.is_loading
+        return action == "open" and self._preloaded and self.pane.is_loading and bool(self.check_action(action, ()))
 
     def on_queue_pane_rows_loaded(self) -> None:
         self.release_keys()

@@ -117,9 +117,7 @@ def top_line(path: tuple[str, ...], right: Line, cells: int) -> Line:
         omitted = names.pop(0)
     free = room - sum(display_width(each) + 3 for each in names) - 3
     if omitted and free >= MIN_NAME_CELLS:
-        while display_width(omitted) >= free:
-            omitted = omitted[1:]
-        names.insert(0, sign.ellipsis + omitted)
+        names.insert(0, truncate_middle(omitted, free, 0))
     left: list[StyledText] = [name, ("  ", "")]
     for at, each in enumerate(names):
         is_last = at == len(names) - 1

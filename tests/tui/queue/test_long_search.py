@@ -88,6 +88,27 @@ async def test_long_search_shows_progress_and_escape_cancels(
         await endless.wait_for_interrupt(pilot)
 
 
+async def test_enter_applies_a_filter_while_a_list_loads(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = EndlessQuery()
+
+    def search_endlessly(request: QueueRequest, store: Store) -> QueuePage:
+        if "kangaroo" in request.view.where:
+            endless(store.connection)
+        return load_page(request, store)
+
+    monkeypatch.setattr(loader, "load_page", search_endlessly)
+    async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        with ignore_threads():
+            await pilot.press("f", *"text:kangaroo", "enter")
+            await endless.wait_for_start(pilot)
+            await pilot.press("f", "ctrl+u", *"simple_1", "enter")
+            await wait_for_line(pilot, "filter simple_1 ")
+        assert "simple_1" in "".join((await wait_for_screen(pilot))[3:6])
+
+
 async def test_slow_first_rows_show_progress(
     make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,10 +34,9 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
 
 
 async def test_narrow_list_has_no_column_of_runs(make_app: Any, wait_for_screen: Any) -> None:
-    rows = [{"functions": [FUNCTION]}, *[PASSED] * 9]
-    app = make_app(
-        runs=dict.fromkeys(("gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18-FC"), rows), view=View(queue="suspects")
-    )
+    names, suspect = ("gpt-4o-mini-2024-07-18", "gpt-4o-mini-2024-07-18-FC"), {"functions": [FUNCTION]}
+    rows = [[suspect, {**suspect, **PASSED}], [{**suspect, **PASSED}, suspect]]
+    app = make_app(runs=dict(zip(names, rows, strict=True)), view=View(queue="suspects"))
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         assert "model" not in dict(app.screen.pane.list.columns.columns)

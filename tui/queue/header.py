@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
+from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.run_lists import folder_label, label_files
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.state import SHUFFLED
@@ -117,9 +118,13 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
     if runs is None:
         return (*names, "opening")
     names.append(sanitize(runs[0].info.model) if len(runs) == 1 else format_count(len(runs), "run"))
+    if where == FAILING_FILTER and not search:
+        return (*names, "failures")
     if where or search:
         return (*names, truncate(sanitize(where or f"search {search}"), MAX_PATH_CELLS))
-    return (*names, format_count(len(view.items), "selected item") if view.items else format_order(view))
+    if view.items:
+        return (*names, format_count(len(view.items), "selected item"))
+    return (*names, "failures first" if view.queue == "failures" else format_order(view))
 
 
 def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_anyone: int = 0) -> Line:

@@ -454,8 +454,11 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         elif self._overview.blind and name != "failures":
             self._show_message(f"{name}: not available in blind mode")
         else:
+            some_fail = not self._overview.blind and self._overview.n_failures != 0
             choices: dict[str, OverviewChoice] = {
-                "failures": ("order", "dataset" if self._overview.blind else "failures"),
+                "failures": ("clusters", ())
+                if some_fail
+                else ("order", "dataset" if self._overview.blind else "failures"),
                 "suspects": ("order", "suspects"),
                 "adjudicate": ("adjudicate", None),
                 "runs": ("menu", "runs"),

@@ -202,6 +202,8 @@ class QueueScreen(GuardedScreen[None]):
             self.action_choose(value)
         else:
             self._levels.clear(all_runs=True)
+            if menu_name == "clusters":
+                self.state.apply_order("failures")
             cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from="overview")
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
             self.pane.load_view(CursorPosition() if is_ranked else cursor)

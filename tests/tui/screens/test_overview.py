@@ -49,11 +49,13 @@ async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_fo
         await pilot.press("j", "enter")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "maple-8b" in lines[0] and "/3" in "\n".join(lines[:4])
+        app.screen.state.apply_order("suspects")
         await pilot.press("v")
         await wait_for_screen(pilot)
         await pilot.press("2", "enter")
         lines = await wait_for_screen(pilot)
         assert "error:value_error:string" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])
+        assert app.screen.state.queue == "failures"
 
 
 async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(make_app: Any, wait_for_screen: Any) -> None:
@@ -69,7 +71,8 @@ async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(make_ap
         assert isinstance(app.screen, OverviewScreen)
         await pilot.press("j", "f")
         lines = await wait_for_screen(pilot)
-        assert isinstance(app.screen, QueueScreen) and "/5" in "\n".join(lines[:4])
+        assert isinstance(app.screen, QueueScreen) and "2 runs › failures " in lines[0]
+        assert "1/2" in "\n".join(lines), "the failing items of both runs only"
 
 
 async def test_enter_waits_until_the_chosen_run_is_loaded(make_app: Any, wait_for_screen: Any) -> None:

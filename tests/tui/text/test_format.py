@@ -406,7 +406,9 @@ def test_top_line_fits_and_keeps_the_review_count(cells, runs):
 
 def test_path_names_folder_run_and_order_or_filter():
     one, two = [run_row("gpt-4o")], [run_row(), run_row("b")]
-    assert header.queue_path("result", one, View(), "", "") == ("result/", "gpt-4o", "failures")
+    assert header.queue_path("result", one, View(), "", "") == ("result/", "gpt-4o", "failures first")
+    failing = View(where="effective:fail")
+    assert header.queue_path("", two, failing, failing.where, "") == ("2 runs", "failures")
     assert header.queue_path("", two, View(where="official:fail"), "official:fail", "") == ("2 runs", "official:fail")
     assert header.queue_path("", two, View(items=(1, 2)), "", "") == ("2 runs", "2 selected items")
     assert header.queue_path("r", None, View(), "", "") == ("r/", "opening")

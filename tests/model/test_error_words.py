@@ -15,7 +15,7 @@ from fcreview.model.wording import describe_error_type
         ("multiple_function_checker:wrong_count", "number of calls differs from the golden answer"),
         ("simple_function_checker:missing_required", "required argument is missing"),
         ("type_error:simple", "value has the wrong type"),
-        ("relevance_error:decoder_success", "no function fits the question, but one was called"),
+        ("relevance_error:decoder_success", "no function fits, but the model called one"),
         ("relevance_error:decoder_failed", "no call was made, but one was expected"),
         ("dialog_act:no_overlap", "reply has none of the golden reply's labels"),
         (

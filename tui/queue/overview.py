@@ -44,7 +44,8 @@ MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
 MIN_INTERVAL_CELLS = 8
 MANY_SUSPECTS = 100
 """Number of suspects above which the overview does not suggest checking all of them."""
-REASON_BAR_CELLS = 14
+REASON_BAR_CELLS = (8, 14)
+"""Minimum and maximum width, in cells, of a bar in the list of reasons. A bar is narrow where a sentence is long."""
 REASON_LINES = 2
 
 
@@ -281,12 +282,14 @@ def runs_facts(overview: Overview, hidden_categories: int) -> str:
 def reason_lines(groups: Sequence[ClusterGroup], cells: int) -> list[Line]:
     largest = max((group.count for group in groups), default=1)
     count_cells = max(display_width(f"{largest:,}"), 3)
-    bar_cells = REASON_BAR_CELLS if cells >= 60 else 8
     room = cells - count_cells - 2
+    shown = groups[:MAX_REASONS]
+    meanings = [describe_error_type(group.name or "") for group in shown]
+    least, most = REASON_BAR_CELLS
+    bar_cells = max(least, min(most, room - 2 - max(map(display_width, meanings), default=0)))
     lines: list[Line] = []
-    for group in groups[:MAX_REASONS]:
+    for group, meaning in zip(shown, meanings, strict=True):
         code = sanitize(group.name or "(no error type)")
-        meaning = describe_error_type(group.name or "")
         sentence = meaning[:1].upper() + meaning[1:] if meaning else code
         code = truncate_error_type(code, room // 2) if meaning else ""
         example = split_difference(group.example_cluster.difference or "") if group.example_cluster is not None else ()

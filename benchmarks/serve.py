@@ -21,7 +21,7 @@ from statistics import median
 import aiohttp
 
 from benchmarks.synthetic import write_run
-from fcreview.cli.serve.users import UsersFile
+from fcreview.cli.serve_users import UsersFile
 from tests.chromium import Browser, chromium, open_browser
 
 FCREVIEW = [sys.executable, "-m", "fcreview.cli"]

@@ -44,10 +44,10 @@ COMMAND_GROUPS = {
         "import-labels": "fcreview.cli.commands.import_labels:import_labels",
         "merge": "fcreview.cli.commands.merge:merge",
         "team": "fcreview.cli.commands.team:COMMANDS",
-        "schema": "fcreview.cli.commands.schema:schema",
+        "schema": "fcreview.cli.commands.run_import:schema",
     },
     "Setup": {
-        "demo": "fcreview.cli.commands.demo:demo",
+        "demo": "fcreview.cli.commands.open:demo",
         "doctor": "fcreview.cli.commands.doctor:doctor",
         "completion": "fcreview.cli.commands.completion:completion",
     },

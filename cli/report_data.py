@@ -361,7 +361,7 @@ def _category_share(category: dict[str, Any]) -> float | None:
 
 def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
     """Describe how each queue was sampled. Unreadable queue files are reported on stderr."""
-    from fcreview.store.queues.queue_file import QueueError, read_queues
+    from fcreview.store.queue_file import QueueError, read_queues
 
     samples = []
     for queue in read_queues(session.workspace):

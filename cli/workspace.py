@@ -33,7 +33,7 @@ from fcreview.model.wording import format_count
 if TYPE_CHECKING:
     from fcreview.run_plan import DiscoveredRuns, RunPlan
     from fcreview.store.importing.dataset_paths import DatasetFolders
-    from fcreview.store.queues.queue_file import QueueFile
+    from fcreview.store.queue_file import QueueFile
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ImportSummary, RunRow, View
@@ -272,7 +272,7 @@ class WorkspaceSession:
 
     def load_queue_file(self, name: str) -> QueueFile:
         """Load a queue file into the store, so that a `View` can refer to it. Raises UsageError for an unknown name."""
-        from fcreview.store.queues.queue_file import queue_names
+        from fcreview.store.queue_file import queue_names
         from fcreview.store.rows import BUILTIN_QUEUES
 
         names = queue_names(self.workspace)

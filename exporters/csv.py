@@ -18,7 +18,7 @@ import orjson
 
 from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.model.wording import format_answer
-from fcreview.store.labels.fields import FLAG, JSON, NUMBER, TEXT, DuckDBType
+from fcreview.store.label_fields import FLAG, JSON, NUMBER, TEXT, DuckDBType
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that start a formula (OWASP, CSV injection). The last four are full-width forms of the first four."""

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from fcreview.exporters.base import ExportSource
 from fcreview.model.wording import format_count
-from fcreview.store.labels.fields import FLAG, NUMBER, DuckDBType
+from fcreview.store.label_fields import FLAG, NUMBER, DuckDBType
 
 DATA_FILE = "data/labels.parquet"
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    from fcreview.store.labels.read import write_parquet
+    from fcreview.store.label_reader import write_parquet
 
     (folder / DATA_FILE).parent.mkdir()
     write_parquet(folder / DATA_FILE, source.label_field_types, source.label_lines())

@@ -58,7 +58,7 @@ def _unused(folder: Path, path: Path) -> Path:
 
 def _reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
     """Yield the decided verdicts on the items of a run and their parts, the verdict on the item itself first."""
-    from fcreview.store.labels.read import LabelSelection
+    from fcreview.store.label_reader import LabelSelection
 
     for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
         for label in map(orjson.loads, lines):

@@ -1,4 +1,4 @@
-"""Export and import labels as JSON Lines: one label per line, with the fields of `fcreview.store.labels.fields`.
+"""Export and import labels as JSON Lines: one label per line, with the fields of `fcreview.store.label_fields`.
 
 `official`, `rule`, `judge`, `human` and `effective` are values of the criterion's scale (true, false, 0 to 2, a list of
 labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes` and `annotators` are lists of strings.
@@ -15,8 +15,8 @@ import orjson
 
 from fcreview.exporters.base import ExportSource, Sink
 from fcreview.model.review import ANNOTATION_FIELDS
-from fcreview.store.labels.fields import VERDICT_KEY
-from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
+from fcreview.store.label_fields import VERDICT_KEY
+from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
 
 OPINION_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
 """Fields that an opinion may set."""

@@ -21,7 +21,7 @@ from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT
 from fcreview.model.wording import format_answer, get_scale_words, parse_answer
-from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord, parse_review
+from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
 
 CONTROL_TYPES = {"verdict": "choices", "labels": "choices", "fault": "choices"}
 """Control -> type. All other controls are text areas."""

@@ -15,7 +15,7 @@ from fcreview.exporters.base import ExportSource, Sink
 
 
 def write(source: ExportSource, out: Sink) -> None:
-    from fcreview.store.labels.read import write_parquet
+    from fcreview.store.label_reader import write_parquet
 
     with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
         path = Path(folder) / "labels.parquet"

@@ -36,7 +36,7 @@ from fcreview.model.verdict import DISPUTED, same_verdict
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.store.labels.read import TrainingOptions
+    from fcreview.store.label_reader import TrainingOptions
     from fcreview.store.rows import ItemDetail
 
 
@@ -82,7 +82,7 @@ class CorrectedGoldens:
 
 def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, _Fix | None]:
     """Return question -> fix, from all runs of the workspace. The fix is None if a question has different fixes."""
-    from fcreview.store.labels.read import LabelSelection
+    from fcreview.store.label_reader import LabelSelection
     from fcreview.store.rows import View
 
     found: dict[QuestionKey, _Fix | None] = {}

@@ -44,7 +44,7 @@ from fcreview.store.queries.summaries import (
     fetch_run_rows,
     fetch_source_paths,
 )
-from fcreview.store.queues.queue_file import QueueItemTable
+from fcreview.store.queue_file import QueueItemTable
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, ItemDetail, ItemMatch, QueueRow, RunRow, View, decode_item
@@ -52,10 +52,10 @@ from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
     from fcreview.store.analysis import UnblindedAnalysis
-    from fcreview.store.labels.read import LabelSelection
+    from fcreview.store.label_reader import LabelSelection
     from fcreview.store.queries.golden_audit import SuspectTable
-    from fcreview.store.queues.create import QueueRequest
-    from fcreview.store.queues.queue_file import QueueFile, ShareProgress
+    from fcreview.store.queue_file import QueueFile, ShareProgress
+    from fcreview.store.queue_sampling import QueueRequest
 
 T = TypeVar("T")
 
@@ -314,14 +314,14 @@ class Store:
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
         """Draw a queue from the items of a view, without writing a file. Raises the errors of `create.draw_queue`."""
-        from fcreview.store.queues.create import draw_queue
+        from fcreview.store.queue_sampling import draw_queue
 
         return self._query(lambda: draw_queue(self.connection, request))
 
     def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
         """Return the progress of all annotators of a queue file, or of one annotator. Raises: QueueError as
         `load_queue`."""
-        from fcreview.store.queues.queue_file import measure_progress
+        from fcreview.store.queue_file import measure_progress
 
         return self._query(lambda: measure_progress(name, self._queue_items, self.reviews, annotator))
 
@@ -365,18 +365,18 @@ class Store:
     ) -> Iterator[list[dict[str, Any]]]:
         """Yield the labels of the view's items in item order, in lists for about `batch_size` items.
 
-        The fields of a label are `store.labels.fields.LABEL_FIELDS`; the label of the item itself comes before the
+        The fields of a label are `store.label_fields.LABEL_FIELDS`; the label of the item itself comes before the
         labels of its parts. Other threads can use the store between two lists.
 
         Raises: FilterError for an invalid filter and StoreError in blind mode, both before the first list.
         """
-        from fcreview.store.labels.read import read_labels
+        from fcreview.store.label_reader import read_labels
 
         return self._iter_labels(read_labels, view, selection, batch_size)
 
     def iter_label_lines(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
         """Yield the same labels as `iter_labels`, each as the text of a JSON object."""
-        from fcreview.store.labels.read import read_label_lines
+        from fcreview.store.label_reader import read_label_lines
 
         return self._iter_labels(read_label_lines, view, selection, None)
 
@@ -395,7 +395,7 @@ class Store:
         self, read: Callable[..., list[T]], view: View, selection: LabelSelection | None, batch_size: int | None
     ) -> Iterator[list[T]]:
         self._raise_if_blind("reading labels")
-        from fcreview.store.labels.read import ALL_LABELS
+        from fcreview.store.label_reader import ALL_LABELS
 
         selection = selection or ALL_LABELS
         batch_size = batch_size or (DETAIL_BATCH_SIZE if selection.with_content else CHUNK_SIZE)

@@ -35,7 +35,7 @@ from fcreview.tui.widgets.document_view import LineBar, TopLine
 if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow
     from fcreview.store.store import Store
-    from fcreview.store.team.sync import TeamSync
+    from fcreview.store.team_exchange import TeamSync
     from fcreview.tui.queue.state import QueueSettings
     from fcreview.tui.session import Session
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.rows import ItemDetail
     from fcreview.store.store import Store
-    from fcreview.store.team.sync import TeamSync
+    from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.queue.state import QueueState
@@ -224,7 +224,7 @@ class Session:
         return load_position(self._annotator_state, state, self._can_open_queue_file, self.start_options)
 
     def _can_open_queue_file(self, name: str) -> bool:
-        from fcreview.store.queues.queue_file import QueueError, read_queue
+        from fcreview.store.queue_file import QueueError, read_queue
 
         with suppress(QueueError):
             return self._workspace is not None and bool(read_queue(self._workspace, name))

@@ -18,7 +18,7 @@ from fcreview.model.review import FAULTS, Annotation
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.store.labels.import_labels import ImportedReview, InvalidRecord
+    from fcreview.store.label_import import ImportedReview, InvalidRecord
 
 
 MAX_INPUT_BYTES = 1 << 30
@@ -89,7 +89,7 @@ def read_recorded_reviews(paths: Sequence[Path], benchmark: str) -> list[Importe
     """Read the human reviews that the files of runs contain."""
     from fcreview.importers.registry import discover, read_items
     from fcreview.model.item import Item
-    from fcreview.store.labels.import_labels import ImportedReview, normalize_time
+    from fcreview.store.label_import import ImportedReview, normalize_time
 
     found = discover(paths, format=benchmark)
     if not found.plans:
@@ -133,7 +133,7 @@ def record_labels(
         source_annotator: the annotator's name in the file, if it differs.
         not_blind: record lines without a time as not blind; otherwise their blind status is unknown.
     """
-    from fcreview.store.labels.import_labels import ReviewFile, import_reviews, mark_not_blind, to_adjudication
+    from fcreview.store.label_import import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 
     if format == RUN_FORMAT:
         reviews = read_recorded_reviews([file], format)

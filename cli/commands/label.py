@@ -163,7 +163,7 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
 
 def _check_target(detail: ItemDetail, target: str) -> None:
     """Raise a UsageError for an invalid address, or a CommandError for a turn or call that the item lacks."""
-    from fcreview.store.labels.import_labels import check_target
+    from fcreview.store.label_import import check_target
 
     if not is_address(target):
         raise UsageError(f"invalid target {target!r}: choose {ADDRESS_FORMS}")

@@ -22,7 +22,7 @@ from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
     from fcreview.errata import ErrataKey
-    from fcreview.store.queues.create import MergedQueue
+    from fcreview.store.queue_sampling import MergedQueue
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
 
@@ -140,7 +140,7 @@ def merge(
     if from_team or to_team or other is None:
         merge_with_team(options, from_team=from_team, yes=yes, as_json=as_json)
         return
-    from fcreview.store.queues.create import merge_queues
+    from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
     from fcreview.store.reviews.journal_reader import read_journals
     from fcreview.store.workspace import find_workspace
@@ -169,7 +169,7 @@ def merge(
 
 def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
     """Copy the lines received from the team into the journals, or send the user's own journal."""
-    from fcreview.cli.team import open_team_exchange
+    from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.reviews.journal_merge import plan_team_merge
     from fcreview.store.reviews.journal_reader import list_journals
 

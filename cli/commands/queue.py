@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fcreview.model.metric import Metric
     from fcreview.stats.estimation import MetricDraws
     from fcreview.store.queries.estimation import QueueSample, RunSampleStatus
-    from fcreview.store.queues.queue_file import QueueFile
+    from fcreview.store.queue_file import QueueFile
     from fcreview.store.rows import RunRow
     from fcreview.store.workspace import Workspace
 
@@ -36,7 +36,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
     Example: fcreview queue list runs/gpt4o --json
     """
-    from fcreview.store.queues.queue_file import QueueError, read_queues
+    from fcreview.store.queue_file import QueueError, read_queues
 
     with open_workspace(options) as session:
         queue_files = list(read_queues(session.workspace))
@@ -160,8 +160,8 @@ def create(
     --overlap 50 --annotators alice,bob,carol --repeats 10 --seed 7
     """
     from fcreview.stats.sampling import ShareOptions
-    from fcreview.store.queues.create import QueueRequest
-    from fcreview.store.queues.queue_file import write_queue
+    from fcreview.store.queue_file import write_queue
+    from fcreview.store.queue_sampling import QueueRequest
 
     names = split_names(annotators)
     with open_workspace(options) as session:
@@ -181,9 +181,9 @@ def create(
 
 def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     """Publish a new queue to the team. Nothing is published if the workspace already has a queue of this name."""
-    from fcreview.cli.team import open_team_exchange
-    from fcreview.store.queues.queue_file import check_new_queue
-    from fcreview.store.team.sync import assign_queue
+    from fcreview.cli.commands.team import open_team_exchange
+    from fcreview.store.queue_file import check_new_queue
+    from fcreview.store.team_exchange import assign_queue
 
     check_new_queue(workspace, queue.name)
     with open_team_exchange(workspace) as exchange:
@@ -219,8 +219,8 @@ def extend(
     Example: fcreview queue extend runs/gpt4o --name pilot --target "BFCL overall" --half-width 2
     """
     from fcreview.stats.estimation import ExtensionGoal, plan_extension
-    from fcreview.store.queues.extend import ExtensionRequest, draw_extension, undecided_positions
-    from fcreview.store.queues.queue_file import write_queue
+    from fcreview.store.queue_file import write_queue
+    from fcreview.store.queue_sampling import ExtensionRequest, draw_extension
 
     check_half_width(half_width)
     names = split_names(annotators)
@@ -230,7 +230,7 @@ def extend(
         points = {"share": 0.01, "percent": 1.0}.get(metric.unit)
         if points is None:
             raise UsageError(f"--target {metric.name}: only rates have intervals in percentage points. Choose a rate")
-        unreviewed = undecided_positions(sample_status, sample)
+        unreviewed = sample_status.find_undecided(sample)
         waiting = format_count(len(unreviewed), "unreviewed item")
         first = f" once {waiting} of {sanitize(name)} are reviewed" if unreviewed else ""
         goal = ExtensionGoal(metric.key, half_width * points, sample_status.samples.index(sample), unreviewed, size)
@@ -238,8 +238,8 @@ def extend(
         if not parts:
             print_message(f"nothing to draw: the interval of {sanitize(metric.name)} is within ±{half_width:g}{first}")
             return
-        request = ExtensionRequest(sample, row, metric.name, parts, names, seed)
-        queue = draw_extension(session.workspace, sample_status, request)
+        request = ExtensionRequest(sample.queue, row, metric.name, parts, names, seed)
+        queue = draw_extension(session.workspace, sample_status.content_keys, request)
         file = write_queue(session.workspace, queue)
         if as_json:
             extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.commands.show import format_heading
+from fcreview.cli.commands.team import sync_team, warn_of_ignored_files
 from fcreview.cli.errors import CommandError
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
@@ -22,7 +23,6 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import emit, emit_lines, has_terminal
-from fcreview.cli.team import sync_team, warn_of_ignored_files
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.review import FAULTS
 from fcreview.model.sanitize import sanitize

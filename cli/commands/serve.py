@@ -20,8 +20,8 @@ from fcreview.cli.output import emit, print_message
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 
 if TYPE_CHECKING:
-    from fcreview.cli.serve.access import Login
-    from fcreview.cli.serve.server import BrowserServer
+    from fcreview.cli.serve_login import Login
+    from fcreview.cli.serve_server import BrowserServer
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -120,7 +120,7 @@ def build_open_options(
 
 def check_options(options: ServeOptions) -> None:
     """Raise a UsageError unless there is one login and every connection from elsewhere is encrypted."""
-    from fcreview.cli.serve.access import is_loopback, parse_origin
+    from fcreview.cli.serve_login import is_loopback, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
         raise UsageError(NO_LOGIN if options.users is None else "pass either --users or --trust-header, not both")
@@ -141,8 +141,8 @@ def check_options(options: ServeOptions) -> None:
 
 def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
     """Serve until Ctrl+C or SIGTERM."""
-    from fcreview.cli.serve import access as checks
-    from fcreview.cli.serve.server import Address, BrowserServer, SessionCommand, serve
+    from fcreview.cli import serve_login as checks
+    from fcreview.cli.serve_server import Address, BrowserServer, SessionCommand, serve
 
     host, scheme = options.host or DEFAULT_HOST, "https" if options.tls_cert is not None else "http"
     named = checks.parse_origin(options.url) if options.url is not None else None
@@ -173,8 +173,8 @@ def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
 
 def build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
     """Create the login. Raises: UsageError without users or a secret."""
-    from fcreview.cli.serve.access import HeaderLogin, PasswordLogin
-    from fcreview.cli.serve.users import UsersFile
+    from fcreview.cli.serve_login import HeaderLogin, PasswordLogin
+    from fcreview.cli.serve_users import UsersFile
 
     if options.users is not None:
         users = UsersFile(options.users)
@@ -189,7 +189,7 @@ def build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login
 
 
 def _read_secret(options: ServeOptions) -> str | None:
-    from fcreview.cli.serve.users import check_private_file
+    from fcreview.cli.serve_users import check_private_file
 
     if options.secret_file is None:
         secret = os.environ.get(SECRET_VARIABLE)
@@ -218,7 +218,7 @@ def _refuse_password() -> str:
 
 
 def _add_user(users: Path | None, name: str) -> None:
-    from fcreview.cli.serve.users import UsersFile
+    from fcreview.cli.serve_users import UsersFile
     from fcreview.store.workspace import check_annotator
 
     if users is None:

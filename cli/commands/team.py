@@ -7,28 +7,165 @@ Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fcreview.cli.config import load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, argument, option
-from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_message, print_table
-from fcreview.cli.team import open_team_exchange, remove_link, save_link, warn_of_ignored_files
+from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, is_in_browser, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_annotator
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.safe_files import read_file
 
 if TYPE_CHECKING:
-    from fcreview.store.team.exchange import Exchange
-    from fcreview.store.team.server import ServerAddress, TeamServer
+    from fcreview.cli.workspace import WorkspaceSession
+    from fcreview.store.team_exchange import Exchange, SyncStatus, TeamLink, TeamSync
+    from fcreview.store.team_server import ServerAddress, TeamServer
     from fcreview.store.workspace import Workspace
+
+MAX_BYTES = 1_000_000
+IGNORED_FILE = "team.toml"
+
+
+def teams_file() -> Path:
+    """Return the path of `teams.json`, in the folder of the user's configuration.
+
+    A workspace never decides where fcreview connects, because it may come from somebody else.
+    """
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "teams.json"
+
+
+def find_link(workspace: Workspace) -> TeamLink | None:
+    """Return the team that the user has joined with this workspace, or None. Raises CommandError for a damaged file."""
+    entry = _read_entries().get(_key_of(workspace))
+    if entry is None:
+        return None
+    from fcreview.store.team_exchange import TeamLink
+    from fcreview.store.team_server import parse_server_url
+
+    try:
+        return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
+    except (LookupError, TypeError, AttributeError):
+        raise CommandError(f"{teams_file()}: the entry of {workspace.root} is damaged. Join the team again") from None
+
+
+def save_link(workspace: Workspace, link: TeamLink) -> None:
+    entry = {"url": str(link.address), "project": link.project, "annotator": link.annotator}
+    _write_entries(_read_entries() | {_key_of(workspace): entry})
+
+
+def remove_link(workspace: Workspace) -> bool:
+    """Forget the team of a workspace. Returns False if it has none."""
+    entries = _read_entries()
+    if entries.pop(_key_of(workspace), None) is None:
+        return False
+    _write_entries(entries)
+    return True
+
+
+def warn_of_ignored_files(workspace: Workspace) -> None:
+    """Print the names of files in a workspace that look like the configuration of a team and are ignored."""
+    for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
+        if os.path.lexists(file):
+            print_message(f"fcreview: {file} is ignored. A workspace cannot choose a team; use team join")
+
+
+def _key_of(workspace: Workspace) -> str:
+    return os.path.realpath(workspace.root)
+
+
+def _read_entries() -> dict[str, Any]:
+    file = teams_file()
+    try:
+        entries = json.loads(read_file(file, MAX_BYTES))["workspaces"]
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror or error}") from error
+    except (ValueError, LookupError, TypeError, RecursionError):
+        entries = None
+    if not isinstance(entries, dict):
+        raise CommandError(f"{file}: damaged. Delete it and join your teams again")
+    return entries
+
+
+def _write_entries(entries: dict[str, Any]) -> None:
+    file = teams_file()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8")
+    temporary.chmod(0o600)
+    temporary.replace(file)
+
+
+@contextmanager
+def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
+    """Yield an `Exchange` with the team of the workspace. It connects to the server on first use. Raises CommandError
+    if the workspace belongs to no team."""
+    from fcreview.store.team_exchange import Exchange
+
+    warn_of_ignored_files(workspace)
+    link = find_link(workspace)
+    if link is None:
+        raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
+    exchange = Exchange(workspace, link)
+    try:
+        yield exchange
+    finally:
+        exchange.close()
+
+
+@contextmanager
+def sync_team(session: WorkspaceSession) -> Iterator[TeamSync | None]:
+    """Exchange reviews with the annotator's team in a thread while the block runs. None without a team."""
+    sync = start_team_sync(session)
+    try:
+        yield sync
+    finally:
+        if sync is not None:
+            print_team_status(sync.stop())
+
+
+def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
+    """Start to exchange reviews with the annotator's team, in a thread. None without a team, and in a browser, where a
+    session may not write the journals of others."""
+    if is_in_browser():
+        return None
+    link = find_link(session.workspace)
+    if link is None:
+        return None
+    if link.annotator != session.annotator:
+        name = f"your annotator name in the team is {cell_text(link.annotator)}"
+        print_message(f"fcreview: {name}. Reviews by {session.annotator} are not sent")
+        return None
+    from fcreview.store.team_exchange import TeamSync
+
+    sync = TeamSync(session.workspace, link)
+    sync.start()
+    return sync
+
+
+def print_team_status(status: SyncStatus) -> None:
+    """Print the number of reviews that were not sent to the team, and the reason."""
+    if status.unsent:
+        why = f" ({status.problem})" if status.problem else ""
+        count = format_count(status.unsent, "review")
+        print_message(f"fcreview: {count} not sent to the team yet{why}. The next start sends them")
+    if status.refusal:
+        print_message(f"fcreview: {status.refusal}")
+
 
 WATCH_SECONDS = 2.0
 MAX_WAIT_SECONDS = 30.0
@@ -64,7 +201,7 @@ def create(
     if local:
         _print_local_commands(project or "pilot")
         return
-    from fcreview.store.team.server import REVEAL_RULES, create_team, parse_server_url
+    from fcreview.store.team_server import REVEAL_RULES, create_team, parse_server_url
 
     if not url or not project:
         raise UsageError("team create needs a URL and --project. Try fcreview team create --local")
@@ -108,7 +245,7 @@ def invite(
 
     Example: fcreview team invite alice runs/gpt4o --role annotator
     """
-    from fcreview.store.team.server import ROLES
+    from fcreview.store.team_server import ROLES
     from fcreview.store.workspace import check_annotator
 
     name = check_annotator(name)
@@ -128,8 +265,8 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
 
     Example: fcreview team join postgresql://pilot.alice@db.example.org/reviews runs/gpt4o
     """
-    from fcreview.store.team.exchange import TeamLink
-    from fcreview.store.team.server import TeamError, TeamServer, parse_server_url
+    from fcreview.store.team_exchange import TeamLink
+    from fcreview.store.team_server import TeamError, TeamServer, parse_server_url
     from fcreview.store.workspace import check_annotator
 
     here = _locate(path, workspace)
@@ -214,7 +351,7 @@ def sync(
 
     Example: fcreview team sync runs/gpt4o --watch
     """
-    from fcreview.store.team.server import UnreachableError
+    from fcreview.store.team_server import UnreachableError
 
     here, wait = _locate(path, workspace), WATCH_SECONDS
     with open_team_exchange(here) as exchange:
@@ -245,7 +382,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
 
     Example: fcreview team status runs/gpt4o
     """
-    from fcreview.store.team.sync import compare_runs
+    from fcreview.store.team_exchange import compare_runs
 
     here = _locate(path, workspace)
     with open_team_exchange(here) as exchange:
@@ -279,7 +416,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
 def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
     """Report to the team which golden answers and predictions the workspace has, and return the report."""
     from fcreview.store.store import Store
-    from fcreview.store.team.sync import compute_run_digests, report_runs
+    from fcreview.store.team_exchange import compute_run_digests, report_runs
 
     if not workspace.store.is_file():
         return []
@@ -290,7 +427,7 @@ def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str,
 
 
 def _fetch_queues(exchange: Exchange, workspace: Workspace) -> None:
-    from fcreview.store.team.sync import fetch_queues
+    from fcreview.store.team_exchange import fetch_queues
 
     if exchange.server is not None:
         for merged in fetch_queues(exchange.server, workspace):

@@ -20,8 +20,8 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.queues.create import QueueRequest
-from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.queue_file import write_queue
+from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View

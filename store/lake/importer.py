@@ -1,10 +1,11 @@
-"""Import one part of the runs into a lake, through temporary stores."""
+"""Import one part of the runs into a lake: import them into temporary stores, and copy these to Parquet files."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,186 @@ import orjson
 from fcreview.model.item import ImportIssue
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import WorkspaceFiles
+from fcreview.store.database import SCHEMA_VERSION, StoreError, connect_in_memory, quote_literal
 from fcreview.store.importing.builder import build_run_key
 from fcreview.store.importing.dataset_paths import DatasetOptions
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.importing.sources import iter_files
+from fcreview.store.importing.sources import hash_file, iter_files
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
-from fcreview.store.lake.files import LakeFiles
-from fcreview.store.lake.layout import digest, number_of_key
-from fcreview.store.lake.writer import LakeWriter
+from fcreview.store.lake.files import LAKE_FILE, LakeFiles
+from fcreview.store.lake.layout import (
+    COMPUTED_COLUMNS_SQL,
+    COMPUTED_COLUMNS_VERSION,
+    FORMAT,
+    INDEX_FILE,
+    LARGE_COLUMNS,
+    OTHER_VERSION,
+    RUN_FILE,
+    LakeIndex,
+    LakeRun,
+    digest,
+    number_of_key,
+    parse_run,
+)
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
+
+RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
+"""Number of rows in a row group. Reading one item reads its group, so groups with complete items are small."""
+_ISSUE_COLUMNS = "id, file, line, what, raw, severity"
+
+
+class LakeWriter:
+    """Writes the runs of one part of an import. Use it as a context manager and call `finish` at the end."""
+
+    def __init__(self, files: LakeFiles, part: str, scratch: Path) -> None:
+        """Create the lake if it is missing.
+
+        Args:
+            part: name of the part's index.
+            scratch: empty folder for files before they are copied to the lake.
+
+        Raises: StoreError if another version wrote the lake; OSError if it cannot be written.
+        """
+        self._files, self._part, self._scratch = files, part, scratch
+        self._index = LakeIndex(part, {}, computed=COMPUTED_COLUMNS_VERSION)
+        self._copies: dict[str, dict[int, Path]] = {}
+        """Path of the Parquet file of each written run, by table and run number."""
+        self.connection = connect_in_memory()
+        self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
+        self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
+        folders = (name.rpartition("/")[0] for name in files.list_sizes() if name.startswith("benchmark="))
+        numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
+        self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
+        """Folder of each run in the lake, by number."""
+        marker = orjson.dumps({"format": FORMAT, "schema": SCHEMA_VERSION})
+        if files.read_all([LAKE_FILE]).get(LAKE_FILE, marker) != marker:
+            raise StoreError(f"the lake {files.location} {OTHER_VERSION}")
+        files.write(LAKE_FILE, marker)
+
+    def __enter__(self) -> LakeWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def add_runs(self, workspace: Workspace) -> dict[int, int]:
+        """Write all runs of a store. Returns the number of each run in the lake, by its number in the store."""
+        execute = self.connection.execute
+        execute(f"ATTACH {quote_literal(workspace.store)} AS store (READ_ONLY)")
+        try:
+            found = execute("SELECT run, key, CAST(to_json(r) AS VARCHAR) FROM store.runs r ORDER BY key").fetchall()
+            return {number: self._add_run(number, key, orjson.loads(row)) for number, key, row in found}
+        finally:
+            execute("DETACH store")
+
+    def _add_run(self, number: int, key: str, row: dict[str, Any]) -> int:
+        rows = self.connection.execute(
+            "SELECT CAST(to_json(s) AS VARCHAR) FROM store.sources s WHERE run = ? ORDER BY kind, path", [number]
+        )
+        sources = [orjson.loads(text) for (text,) in rows.fetchall()]
+        lake_number = self._choose_number(key)
+        newest = max((source["mtime_ns"] for source in sources), default=0)
+        # The same files give the same lake, whenever they are imported.
+        row |= {"run": lake_number, "imported_at": format_time(newest)}
+        self.write_run(row, sources, _run_queries(number, lake_number))
+        self._files.remove(f"_issues/{digest(key)}.json")
+        return lake_number
+
+    def write_run(self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]) -> None:
+        """Write a run from its rows in the tables `runs` and `sources`, and a query for each Parquet file."""
+        number = int(row["run"])
+        run = LakeRun(row, [source | {"run": number} for source in sources])
+        self._taken[number] = run.folder
+        for table, query in queries.items():
+            self._write_table(run.folder, table, query, RUN_ROW_GROUP, run.files)
+            if f"{table}.parquet" in run.files:
+                self._copies.setdefault(table, {})[number] = self._scratch / f"{number}.{table}"
+        self._files.write(f"{run.folder}/{RUN_FILE}", run.to_json())
+        self._index.runs[number] = run.build
+
+    def _choose_number(self, key: str) -> int:
+        """Return the number for a run: the usual one, or the next that no other run has."""
+        number = number_of_key(key)
+        while (folder := self._taken.get(number)) is not None:
+            name = f"{folder}/{RUN_FILE}"
+            try:
+                if parse_run(self._files.read_all([name])[name]).row["key"] == key:
+                    break
+            except (ValueError, KeyError, TypeError, AttributeError):
+                break  # a damaged or incomplete run is replaced
+            number += 1
+        return number
+
+    def _write_table(
+        self, folder: str, table: str, query: str, row_group: int, files: dict[str, tuple[int, str]]
+    ) -> None:
+        """Write the rows of a query to the lake, if there are any."""
+        number = folder.rpartition("=")[2] if "=" in folder else "index"
+        path = self._scratch / f"{number}.{table}"
+        if table == "items" and number != "index":
+            # The encoding of a run must not depend on the other runs of the store.
+            self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
+            query = "FROM copied ORDER BY item"
+        count = self.connection.execute(
+            f"COPY ({query}) TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {row_group})"
+        ).fetchall()[0][0]
+        name = f"{table}.parquet"
+        if not count and table != "items":
+            self._files.remove(f"{folder}/{name}")
+            return
+        self._files.put(f"{folder}/{name}", path)
+        files[name] = (path.stat().st_size, hash_file(path))
+
+    def write_issues(self, issues: Iterable[dict[str, Any]], name: str) -> None:
+        """Replace the issues of this name that belong to no run."""
+        rows = [
+            {"run": None, "item": None, "id": issue["item"], "file": issue["file"] or ""}
+            | {field: issue[field] for field in ("line", "what", "raw", "severity")}
+            for issue in issues
+        ]
+        if rows:
+            self._files.write(f"_issues/{name}.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        else:
+            self._files.remove(f"_issues/{name}.json")
+
+    def finish(self) -> None:
+        """Write the index of this part of the import."""
+        if not self._index.runs:
+            return
+        large = ", ".join(LARGE_COLUMNS)
+        for table, paths in self._copies.items():
+            files = ", ".join(quote_literal(path) for _, path in sorted(paths.items()))
+            source = f"read_parquet([{files}], hive_partitioning=false)"
+            small = f"SELECT * EXCLUDE ({large}), {COMPUTED_COLUMNS_SQL} FROM {source} i"
+            query = small if table == "items" else f"FROM {source}"
+            if table == "functions":
+                query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
+                query += " ORDER BY hash"
+            row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
+            self._write_table(self._index.folder, table, query, row_group, self._index.files)
+        self._files.write(f"{self._index.folder}/{INDEX_FILE}", self._index.to_json())
+
+
+def _run_queries(number: int, lake_number: int) -> dict[str, str]:
+    """Return the query for each table of a run. `number` is its number in the store."""
+    item = f"{lake_number}::BIGINT * 4294967296 + "
+    return {
+        "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item, run, question_hash,"
+        " messages, calls), NULL::BIGINT AS question_hash,"
+        " list_concat(q.messages, i.messages) AS messages, list_concat(q.calls, i.calls) AS calls"
+        " FROM store.item_rows i LEFT JOIN store.questions q ON q.hash = i.question_hash"
+        f" WHERE i.run = {number} ORDER BY i.item",
+        "functions": "SELECT * FROM store.functions WHERE hash IN"
+        f" (SELECT unnest(functions) FROM store.item_rows WHERE run = {number}) ORDER BY hash",
+        "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item & 4294967295) AS item, {_ISSUE_COLUMNS}"
+        f" FROM store.import_issues WHERE run = {number} ORDER BY rowid",
+    }
+
+
+def format_time(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 BATCH_BYTES = 1_000_000_000
 """Size in bytes of the files that one temporary store is built from."""

@@ -1,9 +1,14 @@
-"""Read a lake as a store: a connection with the tables of `schema.sql`, the large ones as views over Parquet files."""
+"""Read a lake as a store: a connection with the tables of `schema.sql`, the large ones as views over Parquet files.
+
+`pull_items` copies some items to a local store, to review them without the lake.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -12,7 +17,8 @@ import orjson
 
 from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError, connect_in_memory, quote_literal
 from fcreview.store.filters.keys import COMPUTED_COLUMNS
-from fcreview.store.importing.builder import insert_lines, read_schema
+from fcreview.store.importing.builder import StoreBuilder, insert_lines, read_schema, read_store_index
+from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake.files import LakeFiles, open_lake_files
 from fcreview.store.lake.layout import (
     COMPUTED_COLUMNS_VERSION,
@@ -20,13 +26,15 @@ from fcreview.store.lake.layout import (
     LARGE_COLUMNS,
     OTHER_VERSION,
     RUN_ADVICE,
+    TABLES,
     LakeContents,
     LakeIndex,
     LakeRun,
     digest,
     read_lake,
 )
-from fcreview.store.workspace import Workspace
+from fcreview.store.rows import decode_item
+from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
@@ -331,3 +339,52 @@ def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> No
 def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[dict[str, Any]]) -> None:
     types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
     insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
+
+
+NEVER_IMPORTED = -1
+"""Value of `runs.version` for a run of which only some items are stored. No importer has this version, so an import
+reads the run again."""
+
+
+def pull_items(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
+    """Replace the store of the lake's workspace by one with these items. Returns the workspace without the lake.
+
+    Raises: WorkspaceError if the workspace has imported runs; OSError if it cannot be written; StoreError if the lake
+        cannot be read.
+    """
+    workspace = replace(lake, lake=None)
+    index = read_store_index(workspace)
+    if any(run.import_fingerprint != NEVER_IMPORTED for run in index.runs.values()):
+        raise WorkspaceError(f"{workspace.root} has imported runs. Choose another folder with --workspace DIR")
+    items = sorted(set(map(decode_item, item_numbers)))
+    folder = workspace.temporary / str(os.getpid())
+    with import_lock(workspace):
+        workspace.files.make_folder(folder)
+        try:
+            connection = connect_lake(lake, {item >> 32 for item in items})
+            try:
+                _write_parquet(connection, items, str(folder))
+            finally:
+                connection.close()
+            with StoreBuilder(workspace, folder, copy_existing=False) as builder:
+                for table in ("runs", "sources", *TABLES):
+                    builder.load_parquet("item_rows" if table == "items" else table, folder / f"{table}.parquet")
+                builder.finish()
+        finally:
+            workspace.files.remove(folder)
+    return workspace
+
+
+def _write_parquet(connection: LakeConnection, items: Sequence[int], folder: str) -> None:
+    selected = f"(SELECT unnest([{', '.join(map(str, items))}]::BIGINT[]))"
+    connection.execute(f"CREATE TEMP TABLE pulled AS SELECT * FROM item_rows WHERE item IN {selected}")
+    queries = {
+        "runs": "SELECT * EXCLUDE (n) REPLACE (n AS n_items, -1 AS version) FROM runs"
+        " JOIN (SELECT run, count(*) AS n FROM temp.pulled GROUP BY run) USING (run)",
+        "sources": "SELECT * FROM sources WHERE run IN (SELECT run FROM temp.pulled)",
+        "items": "SELECT * FROM temp.pulled ORDER BY item",
+        "functions": "SELECT * FROM functions WHERE hash IN (SELECT unnest(functions) FROM temp.pulled)",
+        "import_issues": "SELECT * FROM import_issues WHERE item IN (SELECT item FROM temp.pulled)",
+    }
+    for table, query in queries.items():
+        connection.execute(f"COPY ({query}) TO {quote_literal(f'{folder}/{table}.parquet')} (FORMAT parquet)")

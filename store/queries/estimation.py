@@ -33,8 +33,8 @@ from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.agreement import fetch_reviewed_items
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.queries.scored_items import only_judge
-from fcreview.store.queues.create import QueueRequest, fetch_population
-from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
+from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, QueueFile, read_queues
+from fcreview.store.queue_sampling import QueueRequest, fetch_population
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
@@ -354,6 +354,12 @@ class RunSampleStatus:
     """One message for each queue file that is not usable as a random sample."""
     criterion_answers: list[CriterionAnswers]
     """Human verdicts on whole items on criteria other than `correct`."""
+
+    def find_undecided(self, sample: QueueSample) -> list[int]:
+        """Return the positions in `items` of sampled items without a resolved human verdict."""
+        sampled = sample.content_keys
+        pairs = zip(self.content_keys, self.items, strict=True)
+        return [at for at, (content_key, item) in enumerate(pairs) if content_key in sampled and item.human is None]
 
 
 def fetch_sample_status(

@@ -23,7 +23,7 @@ from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, ColumnWidths, QueueRow, View
 
 if TYPE_CHECKING:
-    from fcreview.store.queues.queue_file import QueueItemTable
+    from fcreview.store.queue_file import QueueItemTable
 
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"

@@ -33,7 +33,7 @@ from fcreview.model.decision import (
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.store.garbage_collection import pause_garbage_collection
-from fcreview.store.labels.fields import labels_view_sql
+from fcreview.store.label_fields import labels_view_sql
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference

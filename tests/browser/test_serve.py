@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pyte
 import pytest
 
-from fcreview.cli.serve.users import UsersFile
+from fcreview.cli.serve_users import UsersFile
 from tests.chromium import TIMEOUT, Browser
 from tests.commands import PROGRAM
 from tests.waiting import until

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.exporters.csv import format_cell
 from fcreview.exporters.export import ExportOutput, export
-from fcreview.store.labels.fields import LABEL_FIELDS
+from fcreview.store.label_fields import LABEL_FIELDS
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import LABELS, NOTE, read_labels

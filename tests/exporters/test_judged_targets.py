@@ -15,8 +15,8 @@ from fcreview.exporters.export import export
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.labels.fields import label_field_types
-from fcreview.store.labels.read import LabelSelection
+from fcreview.store.label_fields import label_field_types
+from fcreview.store.label_reader import LabelSelection
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View

@@ -8,9 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from fcreview.store import label_reader as read
 from fcreview.store.database import StoreError
-from fcreview.store.labels import read
-from fcreview.store.labels.fields import JSON
+from fcreview.store.label_fields import JSON
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from fcreview.cli.import_options import load_workspace_errata
 from fcreview.model.review import Annotation
 from fcreview.safe_files import UnsafeFileError
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.queues.create import merge_queues
-from fcreview.store.queues.queue_file import QueueError, read_queues
+from fcreview.store.queue_file import QueueError, read_queues
+from fcreview.store.queue_sampling import merge_queues
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.journal_merge import plan_journal_merge
 from fcreview.store.reviews.journal_reader import check_journals, read_journals

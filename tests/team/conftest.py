@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.store.team.exchange import Exchange, TeamLink
-from fcreview.store.team.server import ServerAddress
+from fcreview.store.team_exchange import Exchange, TeamLink
+from fcreview.store.team_server import ServerAddress
 from fcreview.store.workspace import Workspace, find_workspace
 from tests.team.private_server import PostgresServer, find_binaries, start_server
 
@@ -98,7 +98,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def make_team(postgres: PostgresServer) -> MakeTeam:
     """Return a function that creates a team with the lead lena and other members by role."""
-    from fcreview.store.team.server import upgrade_schema
+    from fcreview.store.team_server import upgrade_schema
 
     with psycopg.connect(
         host=str(postgres.folder), port=postgres.port, dbname="postgres", user="postgres"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fcreview.store.team.server import ServerAddress
+from fcreview.store.team_server import ServerAddress
 
 _SETTINGS = (
     "fsync = off\nshared_buffers = 16MB\nautovacuum = off\nmax_connections = 60\nssl = on\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fcreview.store.team.server import AddressError, ServerAddress, TeamError, TeamServer, parse_server_url
+from fcreview.store.team_server import AddressError, ServerAddress, TeamError, TeamServer, parse_server_url
 from tests.team.conftest import PASSWORD, MakeTeam, PostgresServer
 
 

@@ -302,7 +302,7 @@ def test_superuser_cannot_delete_lines_by_mistake(team: Team) -> None:
 
 
 def test_one_time_password_can_only_join(make_team: MakeTeam) -> None:
-    from fcreview.store.team.server import TeamError, TeamServer
+    from fcreview.store.team_server import TeamError, TeamServer
 
     team = make_team()
     with TeamServer.connect(team.tcp_address("lena"), "correct-horse") as lead:

@@ -6,7 +6,7 @@ import random
 import threading
 import time
 
-from fcreview.store.team.server import TeamServer
+from fcreview.store.team_server import TeamServer
 from tests.team.conftest import PASSWORD, MakeTeam, Team
 from tests.team.test_attacks import make_line
 

@@ -11,7 +11,7 @@ import pytest
 from fcreview.model.review import Annotation, Event
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
-from fcreview.store.team.server import PulledLine, TeamError
+from fcreview.store.team_server import PulledLine, TeamError
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal, make_key
 from tests.team.conftest import MakeTeam, Team
@@ -218,7 +218,7 @@ def test_lost_copy_is_fetched_again(make_fresh_team: Callable[[], Team], make_wo
 def test_unsent_lines_are_counted_without_the_server(
     make_fresh_team: Callable[[], Team], make_workspace: MakeWorkspace
 ) -> None:
-    from fcreview.store.team.exchange import Exchange, TeamLink
+    from fcreview.store.team_exchange import Exchange, TeamLink
 
     team, here = make_fresh_team(), make_workspace("a")
     fill_journal(here, "alice", 3)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.store.team import sync
-from fcreview.store.team.exchange import TeamLink
-from fcreview.store.team.server import ServerAddress
-from fcreview.store.team.sync import SyncStatus, TeamSync
+from fcreview.store import team_exchange as sync
+from fcreview.store.team_exchange import SyncStatus, TeamLink, TeamSync
+from fcreview.store.team_server import ServerAddress
 from fcreview.store.workspace import Workspace
 from tests.store.reviews.journals import fill_journal
 from tests.team.conftest import MakeTeam
@@ -65,7 +64,7 @@ def test_unsent_lines_are_counted_without_the_server(make_team: MakeTeam, make_w
 
 
 def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> None:
-    from fcreview.cli.team import print_team_status
+    from fcreview.cli.commands.team import print_team_status
 
     print_team_status(SyncStatus(received=3))
     assert capsys.readouterr().err == ""
@@ -79,7 +78,7 @@ def test_messages_at_the_end_of_the_app(capsys: pytest.CaptureFixture[str]) -> N
 def test_only_the_member_is_synchronized(
     make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fcreview.cli.team import save_link, start_team_sync
+    from fcreview.cli.commands.team import save_link, start_team_sync
     from fcreview.cli.workspace import WorkspaceSession
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))

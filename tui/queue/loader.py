@@ -186,7 +186,7 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 def queue_file_shares(store: Store) -> Mapping[str, bool]:
     """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
-    from fcreview.store.queues.queue_file import QueueError, queue_names, read_queue
+    from fcreview.store.queue_file import QueueError, queue_names, read_queue
 
     def has_share(name: str) -> bool:
         try:
@@ -199,7 +199,7 @@ def queue_file_shares(store: Store) -> Mapping[str, bool]:
 
 def find_unfinished_share(store: Store) -> tuple[str, int] | None:
     """Return (name, number of items left) of the first queue file in which this annotator still has items to review."""
-    from fcreview.store.queues.queue_file import QueueError, queue_names
+    from fcreview.store.queue_file import QueueError, queue_names
 
     for name in queue_names(store.workspace):
         try:
@@ -213,7 +213,7 @@ def find_unfinished_share(store: Store) -> tuple[str, int] | None:
 
 
 def _estimate_pass_rate(run: int, store: Store) -> PassRateEstimate | None:
-    from fcreview.store.queues.queue_file import queue_names
+    from fcreview.store.queue_file import queue_names
 
     if store.blind or not queue_names(store.workspace):
         return None

@@ -14,7 +14,7 @@ from fcreview.matching.clusters import BY_ERROR_TYPE, ClusterGroup, group_cluste
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
-from fcreview.store.queues.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
+from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.queue.columns import fit_difference, short_run_names, split_difference
 from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates

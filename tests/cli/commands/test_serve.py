@@ -66,7 +66,7 @@ def test_user_is_added_and_hostile_names_are_refused(cli: Cli, tmp_path: Path, m
 
 
 def test_addresses_are_normalized_as_in_browsers() -> None:
-    from fcreview.cli.serve.access import format_origin, parse_origin
+    from fcreview.cli.serve_login import format_origin, parse_origin
 
     assert parse_origin("https://Review.Example.org/") == "https://review.example.org"
     assert parse_origin("https://x:8443") == "https://x:8443" and parse_origin("http://[::1]:80") == "http://[::1]"

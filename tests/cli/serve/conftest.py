@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer, get_port_socket
 
-from fcreview.cli.serve import users
-from fcreview.cli.serve.access import AllowedOrigins, HeaderLogin, Login, PasswordLogin
-from fcreview.cli.serve.server import BrowserServer, SessionCommand
-from fcreview.cli.serve.users import UsersFile
+from fcreview.cli import serve_users as users
+from fcreview.cli.serve_login import AllowedOrigins, HeaderLogin, Login, PasswordLogin
+from fcreview.cli.serve_server import BrowserServer, SessionCommand
+from fcreview.cli.serve_users import UsersFile
 
 PASSWORD = "correct horse"  # noqa: S105
 SECRET = "a secret of the proxy"  # noqa: S105

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.errors import CommandError
-from fcreview.cli.serve.users import AttemptLimiter, PasswordHash, UsersFile
+from fcreview.cli.serve_users import AttemptLimiter, PasswordHash, UsersFile
 from tests.cli.serve.conftest import PASSWORD
 
 

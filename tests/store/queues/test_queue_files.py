@@ -12,8 +12,8 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queues.create import QueueRequest, merge_queues
-from fcreview.store.queues.queue_file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
+from fcreview.store.queue_file import QueueError, QueueFile, queue_names, queue_path, read_queue, write_queue
+from fcreview.store.queue_sampling import QueueRequest, merge_queues
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View

@@ -13,10 +13,10 @@ from fcreview.exporters.base import EXPORTERS
 from fcreview.exporters.export import export
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.labels.import_labels import ReviewFile, import_reviews
+from fcreview.store.label_import import ReviewFile, import_reviews
 from fcreview.store.queries.estimation import CalibrationCell
-from fcreview.store.queues.create import QueueRequest
-from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.queue_file import write_queue
+from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.reviews import decision_cache
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.journal_reader import check_journals

@@ -9,7 +9,7 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.reviews.journal import Journal
-from fcreview.store.team.sync import SyncStatus
+from fcreview.store.team_exchange import SyncStatus
 from fcreview.store.workspace import find_workspace
 from fcreview.tui import live_reload
 from tests.tui.conftest import MakeApp

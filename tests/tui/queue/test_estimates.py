@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.stats.estimation import PassRateEstimate
-from fcreview.store.queues.queue_file import ShareProgress
+from fcreview.store.queue_file import ShareProgress
 from fcreview.tui.command_forms import FormField
 from fcreview.tui.queue.estimates import (
     OutcomeCounts,

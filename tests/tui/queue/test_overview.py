@@ -8,7 +8,7 @@ import pytest
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster, group_clusters
 from fcreview.stats.estimation import PassRateEstimate
-from fcreview.store.queues.queue_file import ShareProgress
+from fcreview.store.queue_file import ShareProgress
 from fcreview.store.rows import RunRow
 from fcreview.tui.queue.columns import fit_difference, split_difference
 from fcreview.tui.queue.header import label_runs, rates_line

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queues.create import QueueRequest
-from fcreview.store.queues.queue_file import QueueFile, read_queue, write_queue
+from fcreview.store.queue_file import QueueFile, read_queue, write_queue
+from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.queue.state import QueueState

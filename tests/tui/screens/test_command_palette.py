@@ -14,8 +14,8 @@ from textual.widgets import Input
 
 from fcreview.model.sanitize import display_width, sanitize
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queues.create import QueueRequest
-from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.queue_file import write_queue
+from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.app import FcreviewApp
 from fcreview.tui.exports import ReportServices

@@ -10,8 +10,8 @@ import pytest
 
 from fcreview.cli.wiring import describe_command
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queues.create import QueueRequest
-from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.queue_file import write_queue
+from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.command_forms import CommandResult, CommandService
 from fcreview.tui.exports import ReportServices

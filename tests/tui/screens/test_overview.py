@@ -9,8 +9,8 @@ from typing import Any
 
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.queues.create import QueueRequest
-from fcreview.store.queues.queue_file import write_queue
+from fcreview.store.queue_file import write_queue
+from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen

@@ -20,7 +20,7 @@ import orjson
 
 from fcreview.model.review import ItemKey
 from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
-from fcreview.store.labels.fields import (
+from fcreview.store.label_fields import (
     AUTOMATIC_FIELDS,
     CONTENT_FIELDS,
     IS_ITEM_VERDICT,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.exporters.jsonl import read
-from fcreview.store.labels.import_labels import LabelImportResult, ReviewFile, import_reviews
+from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
 from fcreview.store.reviews import review_tables
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.review_index import MAX_SINGLE_QUERIES, ItemIndex

@@ -19,7 +19,7 @@ from aiohttp.typedefs import Handler, Middleware
 
 from fcreview.cli.errors import UsageError
 from fcreview.cli.output import print_message
-from fcreview.cli.serve.users import AttemptLimiter, PasswordHash, UsersFile
+from fcreview.cli.serve_users import AttemptLimiter, PasswordHash, UsersFile
 from fcreview.store.workspace import AnnotatorError, check_annotator
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -39,7 +39,7 @@ LOGIN_SECONDS = 12 * 3600
 """Seconds without a request or a key after which an annotator has to log in again."""
 MAX_LOGINS = 10_000
 SECRET_HEADER = "X-Fcreview-Secret"  # noqa: S105 - the name of a header
-PAGES = Path(__file__).parent / "static"
+PAGES = Path(__file__).parent / "serve_page"
 WRONG_LOGIN = "Wrong name or password."
 TOO_MANY_ATTEMPTS = "Too many attempts. Wait five minutes and try again."
 

@@ -1,17 +1,28 @@
-"""Create queue files from the items of a view, and merge the queue files of two workspaces."""
+"""Draw and extend queues from the items of a view, and merge the queues of two workspaces."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
 from fcreview.model.review import ItemKey
-from fcreview.stats.sampling import UNSTRATIFIED, ShareOptions, assign_shares, draw_overlap, draw_stratified_sample
+from fcreview.stats.sampling import (
+    UNSTRATIFIED,
+    ShareOptions,
+    Stratum,
+    assign_shares,
+    draw_overlap,
+    draw_stratified_sample,
+    shuffle_by_content,
+)
 from fcreview.store.filters.keys import ERROR_TYPE_SQL
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
-from fcreview.store.queues.queue_file import (
+from fcreview.store.queue_file import (
+    RUN_KEY_FIELDS,
     QueueError,
     QueueFile,
     QueueItem,
@@ -27,7 +38,8 @@ from fcreview.store.workspace import check_annotator, is_same_filename
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from fcreview.store.rows import View
+    from fcreview.stats.estimation import ExtensionStratum
+    from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
 
@@ -124,6 +136,64 @@ def _fetch_sampled_runs(connection: DuckDBPyConnection, items: list[QueueItem]) 
     rows = connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY run").fetchall()
     sampled = {item.key[:4] for item in items}
     return [dict(zip(names, row, strict=True)) for row in rows if tuple(row[:4]) in sampled]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionRequest:
+    queue: QueueFile
+    """Queue to extend."""
+    row: RunRow
+    target: str
+    """Name of the metric whose interval is to be narrowed."""
+    parts: Sequence[ExtensionStratum]
+    """Strata to draw from, with the number of items to draw."""
+    annotators: Sequence[str]
+    """Annotators to whom the new items are assigned; empty for the annotators of the extended queue."""
+    seed: int
+
+
+def draw_extension(workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest) -> QueueFile:
+    """Draw the items that narrow the confidence interval of a metric fastest, and return them as a new queue file.
+
+    The file is not written. The new queue has the name of the extended queue with the next free number. The
+    `probability` of an item is the probability of being drawn from the items of the stratum that no earlier queue has
+    drawn. Raises AnnotatorError for an invalid name.
+
+    Args:
+        content_keys: content key of every item of the run, in dataset order.
+    """
+    queue, info = request.queue, request.row.info
+    names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]
+    drawn: dict[str, ExtensionStratum] = {}
+    for part in request.parts:
+        candidates = [content_keys[at] for at in part.candidates]
+        shuffled = shuffle_by_content(candidates, str, request.seed, f"extend {part.name}")
+        drawn |= dict.fromkeys(shuffled[: part.n_to_draw], part)
+    items = []
+    for content_key, part in sorted(drawn.items(), key=lambda each: each[0]):
+        *key, prediction_hash, golden_hash = orjson.loads(content_key)
+        probability = part.n_to_draw / len(part.candidates)
+        items.append(QueueItem(ItemKey(*key), prediction_hash, golden_hash, part.name, probability, overlap=False))
+    stored_run: dict[str, Any] = next((run for run in queue.design.runs if run["model"] == info.model), {})
+    folders = {"path": stored_run.get("path", ""), "dataset": stored_run.get("dataset")}
+    run = {name: getattr(info, name) for name in RUN_KEY_FIELDS} | folders | {"n_items": request.row.n_items}
+    design = replace(
+        queue.design,
+        seed=request.seed,
+        size=len(items),
+        overlap=0,
+        repeats=0,
+        population=sum(len(part.candidates) for part in request.parts),
+        runs=[run],
+        extends=queue.name,
+        target=request.target,
+    )
+    strata = [Stratum(part.name, len(part.candidates), part.n_to_draw) for part in request.parts]
+    shares = assign_shares(sorted(drawn), set(), ShareOptions(names, seed=request.seed))
+    existing = {each.casefold() for each in queue_names(workspace)}
+    new_names = (f"{queue.name}-{number}" for number in count(2))
+    name = next(each for each in new_names if each.casefold() not in existing)
+    return QueueFile.create(name, design, strata, items, shares)
 
 
 QueueMergeState = Literal["new", "known", "differs", "unreadable"]

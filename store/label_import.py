@@ -20,7 +20,7 @@ from fcreview.model.json_value import json_hash
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event, ItemKey, Opinion, describe_field_error
 from fcreview.model.verdict import same_verdict
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
-from fcreview.store.labels.fields import VERDICT_KEY
+from fcreview.store.label_fields import VERDICT_KEY
 from fcreview.store.reviews.journal import LineError, seal_event
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def parse_review(
 ) -> ImportedReview:
     """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
 
-    Only `id` and one field of the annotation are required; `fcreview.store.labels.fields` lists all fields. With
+    Only `id` and one field of the annotation are required; `fcreview.store.label_fields` lists all fields. With
     `check_scale`, for records that a person wrote, the value must be on the scale of the criterion or one of the words
     of the scale, such as `pass`. Raises ValueError for a record that is not a valid review.
     """

@@ -27,13 +27,13 @@ DEFAULT_PORT = 5432
 CONNECT_SECONDS = 10
 URL_FORM = "postgresql://USER@HOST:PORT/DATABASE"
 SCHEMA_VERSION = 1
-"""Version of schema.sql and functions.sql in this version of fcreview."""
+"""Version of team_schema.sql and team_functions.sql in this version of fcreview."""
 ROLES = ("annotator", "adjudicator", "lead", "none")
 REVEAL_RULES = ("closed", "own", "never")
 STATEMENT_SECONDS = 60
 _MAX_ERROR = 300
 _OWN_ERRORS = "FC"
-"""Class of the SQLSTATE codes that functions.sql raises. The messages of such errors are for the user."""
+"""Class of the SQLSTATE codes that team_functions.sql raises. The messages of such errors are for the user."""
 
 
 class AddressError(FcreviewError):
@@ -314,7 +314,7 @@ def make_verifier(connection: Connection[Any], password: str) -> str:
     return connection.pgconn.encrypt_password(password.encode(), b"unused", b"scram-sha-256").decode()
 
 
-MIGRATIONS = ("schema.sql",)
+MIGRATIONS = ("team_schema.sql",)
 """SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`."""
 _PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
 _LOCK = 0x66637265
@@ -393,7 +393,7 @@ def upgrade_schema(connection: Connection[Any]) -> None:
     for number, name in enumerate(MIGRATIONS[version:], version + 1):
         connection.execute(_read_sql(name))
         connection.execute("INSERT INTO fcreview.migration (version) VALUES (%s)", [number])
-    connection.execute(_read_sql("functions.sql"))
+    connection.execute(_read_sql("team_functions.sql"))
     connection.execute(_OWNERS)
 
 

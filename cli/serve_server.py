@@ -24,7 +24,7 @@ from textual_serve.download_manager import DownloadManager
 
 from fcreview.cli.errors import CommandError
 from fcreview.cli.output import print_message
-from fcreview.cli.serve.access import PAGES, AllowedOrigins, Login, add_security_headers, make_guard
+from fcreview.cli.serve_login import PAGES, AllowedOrigins, Login, add_security_headers, make_guard
 from fcreview.model.sanitize import sanitize
 
 TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"

@@ -11,7 +11,7 @@ from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_run_heading, format_table, print_message
-from fcreview.exporters.report.metrics import (
+from fcreview.exporters.report_metrics import (
     DISAGREEMENTS_NOTE,
     ESTIMATE_HEADING,
     OPEN_DISAGREEMENTS,
@@ -27,7 +27,7 @@ from fcreview.exporters.report.metrics import (
     get_displayed_value,
     select_metric_sources,
 )
-from fcreview.exporters.report.sections import (
+from fcreview.exporters.report_sections import (
     MAX_CLUSTERS,
     CalibrationResult,
     ClusterExample,
@@ -44,7 +44,7 @@ from fcreview.exporters.report.sections import (
     sampling_section,
     suspects_section,
 )
-from fcreview.exporters.report.summary import (
+from fcreview.exporters.report_summary import (
     RunPassCounts,
     SuspectCounts,
     build_cards,

@@ -185,11 +185,18 @@ def _lazy(module: str, function: str = "write") -> Callable[[], Any]:
 
 FORMATS: tuple[ExportFormat, ...] = (
     FileFormat(
-        "jsonl", "JSON Lines: one label per line, with types and lists", "json", _lazy("jsonl"), _lazy("jsonl", "read")
+        "jsonl",
+        "JSON Lines: one label per line, with types and lists",
+        "json",
+        _lazy("label_files", "write_jsonl"),
+        _lazy("label_files", "read_jsonl"),
     ),
-    FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("csv")),
+    FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("label_files", "write_csv")),
     FileFormat(
-        "parquet", "Parquet with the same fields as typed columns, for DuckDB and pyarrow", "binary", _lazy("parquet")
+        "parquet",
+        "Parquet with the same fields as typed columns, for DuckDB and pyarrow",
+        "binary",
+        _lazy("label_files", "write_parquet"),
     ),
     FileFormat(
         "labelstudio",
@@ -198,7 +205,7 @@ FORMATS: tuple[ExportFormat, ...] = (
         _lazy("label_studio"),
         _lazy("label_studio", "read"),
     ),
-    FolderFormat("hf", "a Hugging Face dataset folder with a dataset card", _lazy("hugging_face")),
+    FolderFormat("hf", "a Hugging Face dataset folder with a dataset card", _lazy("label_files", "write_hugging_face")),
     FolderFormat("atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", _lazy("atif")),
     FileFormat(
         "sft",

@@ -22,7 +22,7 @@ import orjson
 
 from fcreview.errata import ErrataEntry, Evidence, hash_question, join_user_messages
 from fcreview.exporters.base import ExportError, ExportSource, Label
-from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
+from fcreview.exporters.report_markdown import code_block, code_span, titled_lines
 from fcreview.model.address import ITEM
 from fcreview.model.json_value import canonical_json
 from fcreview.model.verdict import DISPUTED

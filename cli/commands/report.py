@@ -19,7 +19,7 @@ from fcreview.cli.report_data import (
     format_metric_lines,
 )
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.exporters.report.metrics import Intervals, MetricRow, select_metric_sources
+from fcreview.exporters.report_metrics import Intervals, MetricRow, select_metric_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads
 
@@ -151,12 +151,12 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *,
     """Write the full report to an HTML file, or print it as Markdown if `html` is None."""
     page = build_report_page(session, run)
     if html is None:
-        from fcreview.exporters.report.markdown import render_markdown
+        from fcreview.exporters.report_markdown import render_markdown
 
         emit_data(render_markdown(page).encode())
         return
     from fcreview.exporters.export import OverwriteRules, write_file
-    from fcreview.exporters.report.html import render_html
+    from fcreview.exporters.report_html import render_html
 
     write_file(html, render_html(page).encode(), OverwriteRules.for_store(session.store, force=force))
     print_message(f"fcreview: {html} written")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
@@ -46,8 +44,6 @@ def sql(
 
 def format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     """Format rows as CSV, with spreadsheet formulas neutralised. Lines end with LF, as shell tools expect."""
-    from fcreview.exporters.csv import format_cell
+    from fcreview.exporters.label_files import encode_csv, format_cell
 
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([format_cell(value) for value in row] for row in rows)
-    return text.getvalue().encode("utf-8", "replace")
+    return encode_csv((map(format_cell, row) for row in rows), "\n")

@@ -19,7 +19,6 @@ from hashlib import blake2b
 from typing import Any
 
 from fcreview.model.address import ITEM
-from fcreview.model.derivation import TargetCriterion, derive_verdict, find_derived_targets, find_sources
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, ITEM_CORRECT, UNSURE, Annotation, Event, ItemKey, Opinion
 from fcreview.model.verdict import (
     DISPUTED,
@@ -28,9 +27,13 @@ from fcreview.model.verdict import (
     DecidedBy,
     Policy,
     RollUpContext,
+    TargetCriterion,
     agreed_verdict,
     contradicts,
     decides,
+    derive_verdict,
+    find_derived_targets,
+    find_sources,
     majority_verdict,
     roll_up_benchmark,
     roll_up_parts,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar
 
-from fcreview.model.derivation import TargetCriterion, derive_verdict
 from fcreview.model.item import Run
+from fcreview.model.verdict import TargetCriterion, derive_verdict
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
 """Unit of a metric. `share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a

@@ -10,10 +10,16 @@ from math import isfinite
 from typing import Any
 
 from fcreview.model.address import WHOLE_TARGETS
-from fcreview.model.derivation import GOLDEN_ACTS_KEY, TargetCriterion
 from fcreview.model.metric import Metric, MetricKey, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import TRUE_MEANS_FAILURE, decides, find_scale, same_verdict
+from fcreview.model.verdict import (
+    GOLDEN_ACTS_KEY,
+    TRUE_MEANS_FAILURE,
+    TargetCriterion,
+    decides,
+    find_scale,
+    same_verdict,
+)
 
 DisagreementKind = tuple[str, bool, str]
 """(category of the item, whether the target is the item or response, criterion)."""

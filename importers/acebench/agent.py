@@ -22,7 +22,6 @@ from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, as_list, shorten_question
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
-from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import (
     ABSENT,
     SIMULATED_USER_INSTRUCTION,
@@ -36,6 +35,7 @@ from fcreview.model.item import (
     Verdict,
 )
 from fcreview.model.json_value import to_plain_json
+from fcreview.model.verdict import MILESTONES_MET
 from fcreview.safe_files import read_file
 
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")

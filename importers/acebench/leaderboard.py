@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from fcreview.importers.acebench.discovery import CATEGORIES
 from fcreview.model.address import ITEM
-from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, RunItems, ScoredItem
 from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import MILESTONES_MET
 
 PROCESS_ACCURACY = "process_accuracy"
 """Criterion of agent items: share of milestones that were met, or 1 if the end state is right."""

@@ -33,9 +33,9 @@ from fcreview.importers.common.records import (
 )
 from fcreview.importers.common.writeback import JsonObject, check_fix_fields, check_golden_call
 from fcreview.matching.decisive_call import add_decisive_call
-from fcreview.model.derivation import MILESTONES_MET
 from fcreview.model.item import ImportIssue, Item, RecomputedVerdict, Run, Verdict
 from fcreview.model.json_value import answer_hash, is_string_list
+from fcreview.model.verdict import MILESTONES_MET
 from fcreview.run_plan import RunPlan
 
 RULES_WITH_ERRATA = "ACEBench rules with errata"

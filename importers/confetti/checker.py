@@ -26,12 +26,11 @@ from typing import Any
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
 from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.importers.common.records import as_list, as_object
-from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.function_schema import get_parameters_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DIALOG_ACTS
+from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
 
 SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
 """Dialog act -> the paper's short name."""

@@ -44,9 +44,9 @@ from fcreview.importers.confetti.discovery import (
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.address import RESPONSE, argument_address, call_address
-from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import GOLDEN_CALL, ArgumentDiff, Call, ImportIssue, Item, Message, Role, Verdict
 from fcreview.model.json_value import answer_hash, child_path, to_json_text
+from fcreview.model.verdict import GOLDEN_ACTS_KEY
 from fcreview.run_plan import RunPlan
 
 

@@ -26,12 +26,11 @@ from fcreview.importers.confetti.leaderboard import (
     get_soft_score,
 )
 from fcreview.model.address import ITEM, RESPONSE, enclosing_call, parse_address
-from fcreview.model.derivation import GOLDEN_ACTS_KEY
 from fcreview.model.item import Call, GoldenObject, Item, Run
 from fcreview.model.json_value import child_path
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
-from fcreview.model.verdict import DIALOG_ACTS
+from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
 from fcreview.run_plan import AppliedGoldenFix, RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

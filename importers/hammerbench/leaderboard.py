@@ -21,7 +21,7 @@ criterion implies for other criteria, and which metrics it changes.
 
 In metrics per conversation, such as PR and SR, `func_ok` of the first snapshot counts for all snapshots. A human
 verdict on a criterion takes precedence over a value that an override of another criterion implies
-(`fcreview.model.derivation`). A disputed criterion keeps its automatic value. An override of argument names does not
+(`fcreview.model.verdict`). A disputed criterion keeps its automatic value. An override of argument names does not
 change `args_ok`, and an override of `args_ok` does not change argument names, because the scripts compute them
 independently.
 """
@@ -37,10 +37,10 @@ from typing import Any, NamedTuple
 
 from fcreview.importers.hammerbench.discovery import MULTI_TURN_TYPES, split_item_id
 from fcreview.model.address import ITEM
-from fcreview.model.derivation import DECLINE_KEY
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, cached_on_item
 from fcreview.model.review import CORRECT
+from fcreview.model.verdict import DECLINE_KEY
 
 EPSILON = 1e-9
 """Number that the scripts add to some denominators."""

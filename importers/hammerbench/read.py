@@ -40,10 +40,10 @@ from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
-from fcreview.model.derivation import DECLINE_KEY, SAME_NAMES_KEY
 from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
+from fcreview.model.verdict import DECLINE_KEY, SAME_NAMES_KEY
 from fcreview.run_plan import RunPlan
 
 

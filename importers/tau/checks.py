@@ -24,8 +24,8 @@ from fcreview.importers.tau.reward import (
     to_verdict,
 )
 from fcreview.model.address import ITEM, call_address
-from fcreview.model.derivation import REWARD_CHECKS
 from fcreview.model.item import Item, Verdict
+from fcreview.model.verdict import REWARD_CHECKS
 
 JsonObject = dict[str, Any]
 GRADED_ENDINGS = ("user_stop", "agent_stop")

@@ -10,8 +10,8 @@ from typing import Any
 from fcreview.importers.common.records import is_number
 from fcreview.matching.decisive_step import add_decisive_step
 from fcreview.matching.first_difference import find_first_difference
-from fcreview.model.derivation import REWARD_PARTS
 from fcreview.model.item import Item, SourceName, Verdict
+from fcreview.model.verdict import REWARD_PARTS
 
 PARTS = ("DB", "ENV_ASSERTION", "ACTION", "COMMUNICATE", "NL_ASSERTION")
 ERROR_TYPES = {

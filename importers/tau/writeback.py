@@ -21,10 +21,10 @@ from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.read import read_items
 from fcreview.importers.tau.reward import PARTS
 from fcreview.model.address import ITEM
-from fcreview.model.derivation import REWARD_CHECKS, REWARD_PARTS
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem
 from fcreview.model.review import ITEM_CORRECT
+from fcreview.model.verdict import REWARD_CHECKS, REWARD_PARTS
 from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import read_file
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fcreview.model.address import ITEM, WHOLE_TARGETS
-from fcreview.model.derivation import TargetCriterion
 from fcreview.model.json_value import parse_json
 from fcreview.model.metric import METRIC_SOURCES, METRIC_SOURCES_WITH_ERRATA, MetricSource, ScoredItem
 from fcreview.model.review import CORRECT, ITEM_CORRECT, Annotation
@@ -16,6 +15,7 @@ from fcreview.model.verdict import (
     DISPUTED,
     SCORING_ORDER,
     DecidedBy,
+    TargetCriterion,
     automatic_verdict,
     decides,
     effective_verdict,

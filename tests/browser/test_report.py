@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.exporters.report.html import SORT_SCRIPT, render_html
-from fcreview.exporters.report.sections import (
+from fcreview.exporters.report_html import SORT_SCRIPT, render_html
+from fcreview.exporters.report_sections import (
     Bar,
     Card,
     Paragraph,

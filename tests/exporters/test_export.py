@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.exporters.csv import format_cell
 from fcreview.exporters.export import ExportOutput, export
+from fcreview.exporters.label_files import format_cell
 from fcreview.store.label_fields import LABEL_FIELDS
 from fcreview.store.rows import View
 from fcreview.store.store import Store

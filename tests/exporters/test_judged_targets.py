@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fcreview.exporters.csv import format_cell
 from fcreview.exporters.export import export
+from fcreview.exporters.label_files import format_cell
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs

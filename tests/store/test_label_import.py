@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.exporters.jsonl import read
+from fcreview.exporters.label_files import read_jsonl
 from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
 from fcreview.store.reviews import review_tables
 from fcreview.store.reviews.journal import Journal
@@ -26,7 +26,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def import_lines(store: Store, lines: list[dict[str, Any]]) -> LabelImportResult:
-    records = list(read("\n".join(map(json.dumps, lines)).encode()))
+    records = list(read_jsonl("\n".join(map(json.dumps, lines)).encode()))
     return import_reviews(store, Journal(store.workspace, "alice"), ReviewFile("labels.jsonl", records))
 
 

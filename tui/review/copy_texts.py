@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fcreview.exporters.report.markdown import code_block, code_span, titled_lines
+from fcreview.exporters.report_markdown import code_block, code_span, titled_lines
 from fcreview.model.address import RESPONSE, parse_address
 from fcreview.model.item import Call
 from fcreview.model.wording import format_verdict

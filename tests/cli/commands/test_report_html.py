@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.exporters.report.page_reader import read_page
+from tests.exporters.page_reader import read_page
 
 
 @pytest.mark.sweep

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from fcreview.store.filters.tokens import quote_or_hash
 from tests.commands import Done, run_in_this_process
-from tests.exporters.report.page_reader import read_page
+from tests.exporters.page_reader import read_page
 from tests.faults.hostile.data import SUFFIX
 from tests.faults.hostile.limits import time_limit
 from tests.faults.processes import times

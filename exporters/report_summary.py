@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fcreview.exporters.report.sections import (
+from fcreview.exporters.report_sections import (
     NO_ERROR_TYPE,
     Bar,
     Card,

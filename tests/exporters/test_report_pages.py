@@ -13,9 +13,9 @@ from markdown_it import MarkdownIt
 
 from fcreview.exporters.base import ExportError
 from fcreview.exporters.export import OverwriteRules, write_file
-from fcreview.exporters.report.html import SORT_SCRIPT, render_html
-from fcreview.exporters.report.markdown import inline_text, render_markdown
-from fcreview.exporters.report.sections import (
+from fcreview.exporters.report_html import SORT_SCRIPT, render_html
+from fcreview.exporters.report_markdown import inline_text, render_markdown
+from fcreview.exporters.report_sections import (
     Bar,
     Card,
     Paragraph,
@@ -27,7 +27,7 @@ from fcreview.exporters.report.sections import (
     make_table,
 )
 from fcreview.model.sanitize import sanitize
-from tests.exporters.report.page_reader import read_page
+from tests.exporters.page_reader import read_page
 
 HOSTILE = [
     "<script>alert(1)</script>",

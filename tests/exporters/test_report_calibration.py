@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fcreview.exporters.report.sections import (
+from fcreview.exporters.report_sections import (
     MAX_CALIBRATION_GROUPS,
     CalibrationResult,
     Paragraph,

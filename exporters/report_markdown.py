@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fcreview.exporters.report.sections import Paragraph, ReportPage, Section, Table
+from fcreview.exporters.report_sections import Paragraph, ReportPage, Section, Table
 from fcreview.model.sanitize import sanitize, sanitize_lines
 
 TICKS = re.compile(r"`+")

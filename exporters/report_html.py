@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from html import escape
 
-from fcreview.exporters.report.sections import Bar, Card, Paragraph, ReportPage, Section, Table, TableRow, Whisker
+from fcreview.exporters.report_sections import Bar, Card, Paragraph, ReportPage, Section, Table, TableRow, Whisker
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from fcreview.exporters.report.sections import Table, TableRow
+from fcreview.exporters.report_sections import Table, TableRow
 from fcreview.model.metric import (
     METRIC_SOURCES,
     METRIC_SOURCES_WITH_ERRATA,

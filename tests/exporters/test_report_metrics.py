@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fcreview.exporters.report.metrics import Interval, build_metric_table, collect_metric_rows
+from fcreview.exporters.report_metrics import Interval, build_metric_table, collect_metric_rows
 from fcreview.model.metric import Metric, MetricSource
 
 

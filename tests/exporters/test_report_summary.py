@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fcreview.exporters.report.sections import Bar, DatasetFailures, Paragraph, Section, Table, TableRow, Whisker
-from fcreview.exporters.report.summary import (
+from fcreview.exporters.report_sections import Bar, DatasetFailures, Paragraph, Section, Table, TableRow, Whisker
+from fcreview.exporters.report_summary import (
     MAX_REASONS,
     RunPassCounts,
     SuspectCounts,

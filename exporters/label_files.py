@@ -1,0 +1,229 @@
+"""Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read JSON Lines. All formats have the fields
+of `fcreview.store.label_fields`.
+
+* JSON Lines: one label per line. `official`, `rule`, `judge`, `human` and `effective` are values of the criterion's
+  scale (true, false, 0 to 2, a list of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes` and
+  `annotators` are lists of strings. `automatic` is a list of `{"source", "value", "by", "error_type", "rationale"}`,
+  and `opinions` a list of `{"annotator", "act", "value", "fault", "tags", "note", "golden_fix", "time", "blind",
+  "bulk", "stale"}`.
+* CSV (RFC 4180, UTF-8, CRLF), safe to open in a spreadsheet: text that a spreadsheet would read as a formula gets a
+  leading apostrophe. Booleans are `true` and `false`, null is empty, and lists are joined with `; `. Verdicts and
+  opinions are text, such as `judge gpt-4o fail: why` and `alice pass, golden, tags a b: note`. Calls, messages and
+  golden fixes are JSON.
+* Parquet: typed columns for DuckDB, pyarrow and pandas. `automatic` and `opinions` are lists of structures. Verdicts,
+  which may be booleans, numbers or lists, are JSON text, as are golden fixes, arguments and function docs.
+* Hugging Face dataset: a folder with a Parquet file and a dataset card, which `datasets.load_dataset` reads offline. In
+  the front matter of the card (`README.md`), `configs` contains the path of the data, and `dataset_info` describes the
+  features in the notation of the `datasets` library.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fcreview.exporters.base import ExportSource, Label, Sink
+from fcreview.model.review import ANNOTATION_FIELDS
+from fcreview.model.wording import format_answer, format_count
+from fcreview.store.label_fields import FLAG, JSON, NUMBER, TEXT, VERDICT_KEY, DuckDBType
+from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
+
+REVIEW_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
+"""Fields of an opinion that a label file can set."""
+
+
+def write_jsonl(source: ExportSource, out: Sink) -> None:
+    for chunk in source.label_lines():
+        out.write("\n".join([*chunk, ""]).encode())
+
+
+def read_jsonl(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
+    """Read the opinions of all labels. A line without `opinions` is one opinion: `{"id": "x", "value": true}`."""
+    for number, line in enumerate(content.split(b"\n"), 1):
+        if line.strip():
+            yield from _read_line(number, line)
+
+
+def _read_line(number: int, line: bytes) -> Iterator[ImportedReview | InvalidRecord]:
+    try:
+        label = orjson.loads(line)
+    except ValueError:
+        yield InvalidRecord(number, "invalid JSON")
+        return
+    if not isinstance(label, dict):
+        yield InvalidRecord(number, "not a JSON object")
+        return
+    opinions: Any = label.get("opinions", [label])
+    if not isinstance(opinions, list) or not all(isinstance(each, dict) for each in opinions):
+        yield InvalidRecord(number, "`opinions` must be a list of objects")
+        return
+    if "opinions" not in label and all(label.get(name) is None for name in REVIEW_FIELDS):
+        yield InvalidRecord(number, f"no review: expected one of {', '.join(REVIEW_FIELDS)}")
+        return
+    for opinion in opinions:
+        if any(opinion.get(name) is not None for name in REVIEW_FIELDS):
+            try:
+                yield parse_review(number, label, opinion, check_scale="opinions" not in label)
+            except ValueError as error:
+                yield InvalidRecord(number, str(error))
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Characters that start a formula (OWASP, CSV injection). The last four are full-width forms of the first four."""
+
+
+def write_csv(source: ExportSource, out: Sink) -> None:
+    shapes = source.label_field_types
+    out.write(encode_csv([list(shapes)], "\r\n"))
+    for chunk in source.labels():
+        columns = [_format_column(name, shape, chunk) for name, shape in shapes.items()]
+        out.write(encode_csv(zip(*columns, strict=True), "\r\n"))
+
+
+def _format_column(name: str, shape: DuckDBType, labels: list[Label]) -> list[str]:
+    """Format one field of all labels. Most columns are empty or plain text and need no call per cell."""
+    values = [label[name] for label in labels]
+    if shape not in (JSON, FLAG, NUMBER) and not any(values):
+        return [""] * len(values)
+    if name in _FIELD_FORMATTERS:
+        return [format_cell(_FIELD_FORMATTERS[name](label)) if label[name] else "" for label in labels]
+    if shape == TEXT:
+        return ["" if not text else format_cell(text) if text[0] in FORMULA_STARTS else text for text in values]
+    return ["" if value is None or value == [] else format_cell(value) for value in values]
+
+
+def format_cell(value: Any) -> str:
+    """Return the text of a cell. Text that a spreadsheet would read as a formula gets a leading apostrophe."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA_STARTS) else value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return str(value)
+    return format_cell("; ".join(map(_format_value, value)) if isinstance(value, list) else _format_value(value))
+
+
+def _format_value(value: Any) -> str:
+    return orjson.dumps(value).decode() if isinstance(value, (dict, list)) else str(value)
+
+
+def _format_automatic_verdicts(label: Label) -> list[str]:
+    return [
+        _format_verdict(label["criterion"], each["source"], each["by"], orjson.dumps(each["value"]), each["error_type"])
+        + _format_reason(each["rationale"])
+        for each in label["automatic"]
+    ]
+
+
+@lru_cache(4096)
+def _format_verdict(criterion: str, source: str, by: str | None, value: bytes, error_type: str | None) -> str:
+    return " ".join(word for word in (source, by, format_answer(criterion, orjson.loads(value)), error_type) if word)
+
+
+def _format_opinions(label: Label) -> list[str]:
+    texts = []
+    for each in label["opinions"]:
+        who = f"{each['annotator']} (adjudicator)" if each["act"] == "adjudicate" else each["annotator"]
+        verdict = "" if each["value"] is None else " " + format_answer(label["criterion"], each["value"])
+        tags, bulk = (f"tags {' '.join(each['tags'])}" if each["tags"] else None, "bulk" if each["bulk"] else None)
+        parts = [f"{who}{verdict}", each["fault"], tags, bulk]
+        texts.append(", ".join(part for part in parts if part) + _format_reason(each["note"]))
+    return texts
+
+
+def _format_reason(reason: str | None) -> str:
+    return f": {reason}" if reason else ""
+
+
+_FIELD_FORMATTERS: dict[str, Callable[[Label], list[str]]] = {
+    "automatic": _format_automatic_verdicts,
+    "opinions": _format_opinions,
+}
+
+
+def encode_csv(rows: Iterable[Iterable[str]], line_end: str) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=line_end).writerows(rows)
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def write_parquet(source: ExportSource, out: Sink) -> None:
+    with tempfile.TemporaryDirectory(prefix="fcreview-") as folder:
+        path = Path(folder) / "labels.parquet"
+        _write_parquet_file(source, path)
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, out)
+
+
+def _write_parquet_file(source: ExportSource, path: Path) -> None:
+    from fcreview.store.label_reader import write_parquet
+
+    write_parquet(path, source.label_field_types, source.label_lines())
+
+
+DATA_FILE = "data/labels.parquet"
+
+
+def write_hugging_face(source: ExportSource, folder: Path) -> None:
+    (folder / DATA_FILE).parent.mkdir()
+    _write_parquet_file(source, folder / DATA_FILE)
+    (folder / "README.md").write_text(build_dataset_card(source), "utf-8")
+
+
+def build_dataset_card(source: ExportSource) -> str:
+    """Return the dataset card. It states the number of labels, so they must be written first."""
+    runs = source.runs
+    lines = ["---", "pretty_name: Labels of function-calling runs"]
+    lines += ["tags:", *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review"))]
+    lines += ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILE}"]
+    lines += ["dataset_info:", "  features:"]
+    lines += [f"  {line}" for line in _struct_features(source.label_field_types)]
+    lines += ["---", "", "# Labels of function-calling runs", ""]
+    lines += [
+        f"{format_count(source.counts['label'], 'label')}. Each row is one target: the official, recomputed and",
+        "judge verdicts (`automatic`), the annotators' reviews (`opinions`) and the effective verdict (`effective`,",
+        "`decided_by`).",
+        f"Policy for disagreements: `{source.store.reviews.policy}`. Verdicts are JSON text.",
+        "",
+        "Runs:",
+        "",
+        *(f"* {json.dumps(f'{row.info.full_title}, {row.info.model}', ensure_ascii=False)}" for row in runs),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _struct_features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
+    for name, shape in shapes.items():
+        yield f"- name: {name}"
+        yield from (f"  {line}" for line in _type_feature(shape))
+
+
+def _type_feature(shape: DuckDBType) -> Iterator[str]:
+    if isinstance(shape, list):
+        inner = shape[0]
+        if isinstance(inner, dict):
+            yield "list:"
+            yield from _struct_features(inner)
+        else:
+            yield f"list: {_scalar_type(inner)}"
+    elif isinstance(shape, dict):
+        yield "struct:"
+        yield from _struct_features(shape)
+    else:
+        yield f"dtype: {_scalar_type(shape)}"
+
+
+def _scalar_type(shape: DuckDBType) -> str:
+    return {NUMBER: "int64", FLAG: "bool"}.get(str(shape), "string")

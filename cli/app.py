@@ -41,8 +41,7 @@ def check_environment(arguments: Sequence[str]) -> None:
         raise CommandError("the working folder no longer exists. Change to another folder.") from None
 
 
-MAX_ERROR_WIDTH = 2_000
-"""Width limit of an error message line, in cells. A message may quote a text of any length."""
+MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
 GC_THRESHOLD = 20_000
 """Number of new objects between two garbage collections. Imports create many objects but no garbage. With Python's
 default of 700, collections take 4 % of the time until the first rows."""
@@ -92,11 +91,8 @@ def _exit_on_signal(number: int, _: FrameType | None) -> None:
 
 
 def replace_closed_streams() -> None:
-    """Open the null device for each closed standard stream (`>&-`), also for child processes.
-
-    Otherwise the next file that is opened, perhaps a journal, would get the stream's file descriptor, and printed text
-    would be written to this file.
-    """
+    """Open the null device for each closed standard stream (`>&-`), also for child processes. Otherwise the next file
+    that is opened, perhaps a journal, would get the stream's number, and printed text would be written to it."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)

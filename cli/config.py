@@ -29,12 +29,9 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import check_decoder
 from fcreview.model.sanitize import sanitize
 
-MAX_CONFIG_BYTES = 1_000_000
-"""Size limit of the configuration file, in bytes."""
-MAX_REASONS = 9
-"""Limit of `reasons`, because each reason has a digit key."""
-DEFAULT_FOLLOW = 5.0
-"""Default of the setting `follow`, in seconds."""
+MAX_CONFIG_BYTES = 1_000_000  # size limit of the configuration file, in bytes
+MAX_REASONS = 9  # limit of `reasons`, because each reason has a digit key
+DEFAULT_FOLLOW = 5.0  # default of the setting `follow`, in seconds
 MIN_FOLLOW, MAX_FOLLOW = 0.2, 86_400
 
 
@@ -66,7 +63,6 @@ def _check_theme(name: Any) -> str:
 
 
 def _check_texts(setting: str, value: Any) -> tuple[str, ...]:
-    """Return the texts without duplicates and repeated spaces."""
     rule = f'{setting} must be a list of strings such as ["ambiguous"]'
     texts = [" ".join(each.split()) for each in _check_strings(rule, value)]
     if not all(texts):
@@ -128,19 +124,13 @@ class Config:
     """Settings of the configuration file."""
 
     annotator: str | None = None
-    data: Sequence[str] = ()
-    """Dataset folders. Relative paths are relative to the configuration file."""
-    follow: float = DEFAULT_FOLLOW
-    """Seconds between two checks for new results with `open --follow`."""
+    data: Sequence[str] = ()  # Dataset folders. Relative paths are relative to the configuration file.
+    follow: float = DEFAULT_FOLLOW  # seconds between two checks for new results with `open --follow`
     theme: str | None = None
-    colours: str | None = None
-    """Earlier name of `theme`."""
-    tags: tuple[str, ...] = ()
-    """Error tags that dialogs list first."""
-    reasons: tuple[str, ...] = ()
-    """Reasons that the dialog for an override lists; empty for the default reasons."""
-    keys: Mapping[str, str] = field(default_factory=dict)
-    """Keys by action id, several separated by commas."""
+    colours: str | None = None  # earlier name of `theme`
+    tags: tuple[str, ...] = ()  # error tags that dialogs list first
+    reasons: tuple[str, ...] = ()  # reasons that the dialog for an override lists; empty for the default reasons
+    keys: Mapping[str, str] = field(default_factory=dict)  # keys by action id, several separated by commas
     decoders: Mapping[str, str] = field(default_factory=dict)
     """Decoders by folder name of a BFCL model; `*` in a folder name matches any text."""
 
@@ -189,10 +179,8 @@ def save_theme(name: str) -> None:
 
 
 def is_first_start() -> bool:
-    """Return whether this user starts the app for the first time, and record the start in a file.
-
-    Returns False if the file cannot be written, so that the welcome line does not appear at every start.
-    """
+    """Whether this user starts the app for the first time. The start is recorded in a file. False if the file cannot be
+    written, so that the welcome line does not appear at every start."""
     mark = theme_file().with_name("welcome")
     with suppress(OSError):
         mark.parent.mkdir(parents=True, exist_ok=True)
@@ -202,10 +190,7 @@ def is_first_start() -> bool:
 
 
 def load_config() -> Config:
-    """Load the configuration file, or the defaults if it does not exist.
-
-    Raises: CommandError that names the setting for an invalid file.
-    """
+    """Load the configuration file, or the defaults without one. Raises CommandError that names the invalid setting."""
     file = config_file()
     try:
         settings = tomllib.loads(_read_text(file))

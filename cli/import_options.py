@@ -29,16 +29,13 @@ if TYPE_CHECKING:
 Folders = tuple[Path, ...]
 RunSearch = Callable[[Folders], "DiscoveredRuns"]
 """Function that finds the runs with their datasets. It searches the given folders first."""
-RunId = tuple[str, str, str, str, str]
-"""Benchmark, version, language, model and path of a run."""
+RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run
 
 
 def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
     """Find the runs, each with the dataset that fits it. Searches once for each different set of folders.
 
-    Args:
-        named_folders: folders of --data.
-        remembered: folders of earlier commands.
+    `named_folders` are those of --data, and `remembered` those of earlier commands.
     """
     from fcreview.store.importing.dataset_paths import select_dataset_folders
 
@@ -96,9 +93,7 @@ def set_decoders(
 ) -> None:
     """Set the decoder of each BFCL run, and remember the value of --decoder.
 
-    Args:
-        decoder_option: value of --decoder.
-        configured: decoders in the configuration by model folder name; `*` matches any text.
+    `configured` maps model folder names to the decoders in the configuration; `*` matches any text.
     """
     from fcreview.store.importing.builder import build_run_key
 
@@ -121,18 +116,12 @@ def set_decoders(
             workspace.files.write_json(file, kept)
 
 
-NO_ERRATA = "none"
-"""Value of --errata that removes the errata from the workspace."""
+NO_ERRATA = "none"  # value of --errata that removes the errata from the workspace
 
 
 def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
-    """Set the errata of each run, and copy the file of --errata to the workspace.
-
-    Args:
-        errata_option: value of --errata.
-
-    Raises: CommandError if the file does not exist or no entry is applicable; ErrataError if it is invalid.
-    """
+    """Set the errata of each run, and copy the file of --errata to the workspace. Raises CommandError if the file does
+    not exist or no entry is applicable; ErrataError if it is invalid."""
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:

@@ -23,11 +23,7 @@ from fcreview.model.verdict import POLICIES, UNANIMOUS
 
 
 def option(declaration: str, help_: str, **settings: Any) -> Any:
-    """Create an option from a declaration such as `-o --output FILE`. A flag has no metavar.
-
-    Args:
-        settings: other arguments of `typer.Option`.
-    """
+    """Create an option from a declaration such as `-o --output FILE`. A flag has no metavar."""
     names = [word for word in declaration.split() if word.startswith("-")]
     metavar = " ".join(word for word in declaration.split() if not word.startswith("-")) or None
     return typer.Option(*names, metavar=metavar, help=help_, **settings)
@@ -63,8 +59,7 @@ AnnotatorOption = Annotated[
     option("--annotator NAME", "Annotator name. Default: FCREVIEW_ANNOTATOR, the configuration, git or login name."),
 ]
 
-ParameterSpec = tuple[Any, Any]
-"""Annotated type and default value of a parameter."""
+ParameterSpec = tuple[Any, Any]  # annotated type and default value of a parameter
 ONE_PATH_HELP = "A run, a folder of runs, or a folder with a workspace."
 PATH_ARGUMENT: ParameterSpec = (Annotated[Path, argument("PATH", ONE_PATH_HELP)], Parameter.empty)
 PATHS_TYPE = Annotated[list[Path], argument("PATH", "Runs, folders of runs, or a folder with a workspace.")]
@@ -95,9 +90,8 @@ def workspace_command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Replace a command's first parameter, a `WorkspaceOptions`, by the argument and options that fill it.
 
-    Args:
-        extra_options: names in `SHARED_OPTIONS` that the command has in addition to `common`.
-        path: the argument: `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
+    `extra_options` are names in `SHARED_OPTIONS` that the command has in addition to `common`. `path` is the argument:
+    `PATH_ARGUMENT`, `PATHS_ARGUMENT` or one that the command defines.
     """
     names = [name for name in SHARED_OPTIONS if name in {*extra_options, *common}]
 

@@ -29,13 +29,10 @@ if TYPE_CHECKING:
     from fcreview.exporters.base import Content
 
 
-DEFAULT_WIDTH = 100
-"""Width of text in cells if standard output is a file or pipe."""
+DEFAULT_WIDTH = 100  # width of text in cells if standard output is a file or pipe
 MIN_WIDTH = 40
-MIN_COLUMN = 24
-"""Minimum width of a text column in a table that is too wide, in cells."""
-PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"
-"""Environment variable with the width of the app's pager, in cells."""
+MIN_COLUMN = 24  # minimum width of a text column in a table that is too wide, in cells
+PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager, in cells
 
 
 class _JsonEscapes(dict[int, str]):
@@ -55,8 +52,7 @@ _json_escapes = _JsonEscapes()
 
 
 def format_json_line(value: Any) -> bytes:
-    """Serialise a value, which may contain dataclasses and named tuples, as a line of JSON that is safe on a
-    terminal."""
+    """Serialise a value, such as a dataclass or named tuple, as a line of JSON that is safe on a terminal."""
     try:
         line = orjson.dumps(value, default=_to_plain_fields)
     except TypeError:
@@ -210,10 +206,8 @@ def format_table(
 ) -> list[str]:
     """Format rows as lines with aligned columns that fit the terminal or the page. The last column is not padded.
 
-    Args:
-        right_aligned: indexes of the columns to align right, such as columns of numbers.
-        max_width: maximum width in cells of every column but the last.
-        page_width: width in cells of a page in which texts of the last column are wrapped instead of clipped.
+    Widths are in cells. `max_width` limits every column but the last. With `page_width`, long texts of the last column
+    are wrapped instead of clipped. `right_aligned` are indexes of columns.
     """
     body = [list(headers), *map(list, rows)]
     cells = page_width or output_width()
@@ -259,10 +253,8 @@ def print_table(
     emit_lines(format_table(headers, rows, right_aligned=right_aligned, max_width=max_width))
 
 
-UPDATE_SECONDS = 0.1
-"""Seconds before the first update of a progress line, and between updates."""
-ACTIVITY_SECONDS = 1.0
-"""Seconds before the first update of `show_activity`, and between updates."""
+UPDATE_SECONDS = 0.1  # seconds before the first update of a progress line, and between updates
+ACTIVITY_SECONDS = 1.0  # seconds before the first update of `show_activity`, and between updates
 
 
 def format_megabytes(count: int) -> str:
@@ -272,11 +264,8 @@ def format_megabytes(count: int) -> str:
 class Progress:
     """Progress line on stderr. Only shown on a terminal, and erased by `close`.
 
-    Call the object with (label, amount done, total amount); a total of 0 means that it is unknown.
-
-    Args:
-        activity: text at the start of the line.
-        format_amount: formats an amount; the default formats bytes.
+    Call the object with (label, amount done, total amount); a total of 0 means that it is unknown. By default, amounts
+    are bytes.
     """
 
     def __init__(
@@ -308,17 +297,13 @@ class Progress:
 
 
 def _rewrite_line(text: str) -> None:
-    """Replace the last line on stderr."""
     sys.stderr.write(f"\r{text}\x1b[K")
     sys.stderr.flush()
 
 
 @contextmanager
 def show_activity(activity: str) -> Iterator[None]:
-    """Show an activity with its seconds on stderr while the block runs: `searching 8,282 items · 2 s`.
-
-    The line is only shown on a terminal, and is erased at the end.
-    """
+    """While the block runs, show an activity on stderr if it is a terminal: `searching 8,282 items · 2 s`."""
     if not (sys.stderr.isatty() and os.environ.get("TERM") != "dumb"):
         yield
         return

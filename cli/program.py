@@ -56,8 +56,7 @@ COMMAND_GROUPS = {
 subcommands. A new command needs a line here. fcreview imports only the module of the command that it runs."""
 COMMANDS = {name: target for group in COMMAND_GROUPS.values() for name, target in group.items()}
 """Module and function of each command."""
-KEEP_LINE_BREAKS = "\b"
-"""First line of a help paragraph in which Typer keeps the line breaks."""
+KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
     "fcreview open runs/": "Compare predicted calls with golden answers",
     "fcreview triage runs/": "Group failures by cause",

@@ -84,18 +84,13 @@ class ReportPart:
 
     fields: dict[str, Any]
     metrics: list[MetricRow]
-    row: RunRow | None = None
-    """The run; None for combined metrics."""
+    row: RunRow | None = None  # the run; None for combined metrics
     combined_runs: Sequence[RunRow] = ()
 
 
 def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Compute the metrics of each run, then combined metrics of one model's runs if the benchmark publishes them.
-
-    Args:
-        run: number or model of the only run to include; None for all runs.
-        quiet: show no progress.
-    """
+    """Compute the metrics of each run, then combined metrics of one model's runs if the benchmark publishes them. `run`
+    is the number or model of the only run to include."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
@@ -170,7 +165,6 @@ def _add_bounds(
     items: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
 ) -> list[MetricRow]:
-    """Add the open disagreements and their bounds to the metrics. `items` are the corrected items of each run."""
     bounds = bound_metrics(items, compute_metrics)
     for line in lines:
         if found := bounds.get(line.key):
@@ -185,10 +179,7 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
 
 
 def build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
-    """Build the JSON fields that identify several runs of one model.
-
-    The field `run` is None, and languages are joined by `+`.
-    """
+    """Build the JSON fields that identify several runs of one model: `run` is None, and languages are joined by `+`."""
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
     return build_run_fields(rows[0]) | {"run": None, "language": languages, "n_items": sum(row.n_items for row in rows)}
 
@@ -328,7 +319,6 @@ def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
 
 
 def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> RunPassCounts:
-    """Count the passes of a run, and estimate its pass rate if a random sample was drawn."""
     counts = RunPassCounts(
         row.info.model,
         row.info.full_title,
@@ -408,16 +398,13 @@ def format_metric_lines(
 
 
 def _format_remarks(line: MetricRow, interval: Interval | None) -> str:
-    """Format the denominator, the note and the sample of a metric."""
     sample = describe_sample(interval, line) if interval is not None else ""
     return "; ".join(filter(None, (format_denominator(line), cell_text(line.note), sample)))
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
-    """Build the report of all runs as text for a page. Stops early when `is_stopped` returns true.
-
-    Raises: StoreError during a blind review.
-    """
+    """Build the report of all runs as text for a page, until `is_stopped` returns true. Raises StoreError in blind
+    mode."""
     lines: list[str] = []
     queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):

@@ -35,8 +35,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-LOGIN_SECONDS = 12 * 3600
-"""Seconds without a request or a key after which an annotator has to log in again."""
+LOGIN_SECONDS = 12 * 3600  # seconds without a request or a key after which an annotator has to log in again
 MAX_LOGINS = 10_000
 SECRET_HEADER = "X-Fcreview-Secret"  # noqa: S105 - the name of a header
 PAGES = Path(__file__).parent / "serve_page"
@@ -59,10 +58,8 @@ def format_origin(scheme: str, host: str, port: int) -> str:
 
 
 def parse_origin(url: str) -> str:
-    """Return the origin of a URL such as `https://review.example.org`.
-
-    Raises: UsageError for a URL with a path, or without TLS unless it leads to this machine.
-    """
+    """Return the origin of a URL such as `https://review.example.org`. Raises UsageError for a URL with a path, or
+    without TLS unless it leads to this machine."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -103,10 +100,8 @@ def is_from_other_site(request: web.Request) -> bool:
 
 
 def make_guard(allowed: AllowedOrigins) -> Middleware:
-    """Create the middleware that refuses requests with another Host or Origin.
-
-    A link on another site may lead to the page, which shows the login. All other requests come from the page.
-    """
+    """Create the middleware that refuses requests with another Host or Origin. A link on another site may lead to the
+    page, which shows the login. All other requests come from the page."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -187,8 +182,7 @@ class PasswordLogin:
 
     users: UsersFile
     cookie: str
-    is_secure: bool
-    """Whether browsers use HTTPS, so that the cookie is sent over HTTPS only."""
+    is_secure: bool  # whether browsers use HTTPS, so that the cookie is sent over HTTPS only
     _logins: dict[str, _LoggedIn] = field(default_factory=dict)
     _by_pair: AttemptLimiter = field(default_factory=lambda: AttemptLimiter(5))
     """Attempts by name and address, so that nobody can lock out an annotator at another address."""
@@ -248,10 +242,8 @@ class PasswordLogin:
         return response
 
     def _allow_attempt(self, name: str, address: str) -> bool:
-        """Count an attempt before the password is checked, so that parallel attempts count as well.
-
-        Requests of many people come from the address of a proxy on this machine, so this address has no limit.
-        """
+        """Count an attempt before the password is checked, so that parallel attempts count as well. The address of a
+        proxy on this machine has no limit, because requests of many people come from it."""
         allowed = [self._by_pair.acquire(f"{name} {address}"), self._by_name.acquire(name)]
         if address and not is_loopback(address):
             allowed.append(self._by_address.acquire(address))

@@ -27,13 +27,10 @@ from fcreview.cli.output import print_message
 from fcreview.cli.serve_login import PAGES, AllowedOrigins, Login, add_security_headers, make_guard
 from fcreview.model.sanitize import sanitize
 
-TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"
-"""Scripts, fonts and styles of the terminal in the page."""
+TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"  # scripts, fonts and styles of the terminal in the page
 MAX_FORM_BYTES = 16_384
-MAX_MESSAGE_BYTES = 1 << 20
-"""Size limit of a message from the browser. A longer text cannot be pasted."""
-HEARTBEAT = 15.0
-"""Seconds between checks whether the browser is still connected."""
+MAX_MESSAGE_BYTES = 1 << 20  # Size limit of a message from the browser. A longer text cannot be pasted.
+HEARTBEAT = 15.0  # seconds between checks whether the browser is still connected
 SESSIONS: web.AppKey[BrowserServer] = web.AppKey("sessions")
 INHERITED = (
     *("PATH", "HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "PYTHONUTF8"),
@@ -41,22 +38,17 @@ INHERITED = (
     *("FCREVIEW_CONFIG", "FCREVIEW_DATA", "FCREVIEW_THEME", "FCREVIEW_ASCII", "NO_COLOR"),
 )
 """Environment variables that a session inherits. It inherits no others, because they may contain secrets."""
-PRELUDE = b"__GANGLION__\n"
-"""Line that the app's driver writes before its first packet."""
-MAX_SIZE = 1_000
-"""Largest number of columns and rows of a terminal."""
-END_TIMEOUT = 15.0
-"""Seconds until a process that does not end is killed. The app itself gives up after ten."""
-MAX_ERRORS = 20_000
-"""Maximum length in bytes of the error output that is shown or printed."""
+PRELUDE = b"__GANGLION__\n"  # line that the app's driver writes before its first packet
+MAX_SIZE = 1_000  # largest number of columns and rows of a terminal
+END_TIMEOUT = 15.0  # Seconds until a process that does not end is killed. The app itself gives up after ten.
+MAX_ERRORS = 20_000  # maximum length in bytes of the error output that is shown or printed
 
 
 @dataclass(frozen=True, slots=True)
 class SessionCommand:
     """Command that a session's process runs, the same for all annotators."""
 
-    options: Sequence[str]
-    """Options and paths of `fcreview open`."""
+    options: Sequence[str]  # options and paths of `fcreview open`
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
     @property
@@ -190,7 +182,6 @@ async def _read_start(stream: asyncio.StreamReader) -> bytes:
 
 
 async def _skip_to_prelude(stream: asyncio.StreamReader) -> bool:
-    """Read up to the first packet. Returns False if the output ends before it."""
     try:
         while line := await stream.readline():
             if line == PRELUDE:
@@ -327,10 +318,7 @@ async def _refuse(websocket: web.WebSocketResponse, reason: str) -> None:
 async def _forward_messages(
     websocket: web.WebSocketResponse, session: SessionProcess, is_logged_in: Callable[[], bool]
 ) -> None:
-    """Forward keys, sizes and focus until the browser disconnects or the annotator is logged out.
-
-    Messages of another form are dropped.
-    """
+    """Forward keys, sizes and focus until the browser disconnects or the annotator is logged out."""
     async for message in websocket:
         if not is_logged_in():
             await websocket.close()
@@ -402,9 +390,8 @@ async def serve(
 ) -> None:
     """Run the server until SIGINT or SIGTERM, then end all sessions.
 
-    Args:
-        make_server: creates the server. Its argument is the port, or 0 for a Unix socket.
-        announce: called with the port when the server accepts connections.
+    `make_server` creates the server for a port; 0 for a Unix socket. `announce` is called with the port when the server
+    accepts connections.
     """
     if address.socket_path is not None:
         listener, port = open_unix_socket(address.socket_path), 0

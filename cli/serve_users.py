@@ -21,11 +21,9 @@ from time import monotonic
 from fcreview.cli.errors import CommandError
 from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_filename
 
-MIN_PASSWORD, MAX_PASSWORD = 8, 1_000
-"""Shortest and longest password, in characters."""
+MIN_PASSWORD, MAX_PASSWORD = 8, 1_000  # shortest and longest password, in characters
 MAX_FILE_BYTES = 1_000_000
-_COST = (15, 8, 1)
-"""log2(N), r and p of scrypt for new passwords. A check needs 32 MB and a tenth of a second."""
+_COST = (15, 8, 1)  # Log2(N), r and p of scrypt for new passwords. A check needs 32 MB and a tenth of a second.
 _MAX_COST = (20, 32, 16)
 _KEY_BYTES = 32
 
@@ -103,10 +101,8 @@ class UsersFile:
         return matches and known is not None
 
     def set_password(self, name: str, password: str) -> None:
-        """Add an annotator, or change the password. Other lines stay as they are.
-
-        Raises: CommandError for a weak password, a name that differs only in case, or an unsafe file.
-        """
+        """Add an annotator, or change the password. Other lines stay as they are. Raises CommandError for a weak
+        password, a name that differs only in case, or an unsafe file."""
         if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
             raise CommandError(f"the password must have {MIN_PASSWORD} to {MAX_PASSWORD:,} characters")
         lines: list[str] = []
@@ -128,7 +124,6 @@ class UsersFile:
 
 
 def _user_of(line: str) -> str | None:
-    """Return the name in a line of a users file. None for a comment or an empty line."""
     try:
         names = list(tomllib.loads(line))
     except tomllib.TOMLDecodeError:
@@ -178,8 +173,7 @@ class AttemptLimiter:
     limit: int
     seconds: float = 300.0
     clock: Callable[[], float] = monotonic
-    max_keys: int = 10_000
-    """Maximum number of keys. The oldest keys are forgotten."""
+    max_keys: int = 10_000  # Maximum number of keys. The oldest keys are forgotten.
     _attempts: dict[str, list[float]] = field(default_factory=dict)
 
     def acquire(self, key: str) -> bool:

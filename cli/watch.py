@@ -32,28 +32,22 @@ from fcreview.store.rows import ImportChanges
 if TYPE_CHECKING:
     from fcreview.tui.live_reload import ReloadResult
 
-STOP_TIMEOUT = 5.0
-"""Seconds that the import process has for its cleanup."""
-PREFIX = "fcreview: "
-"""Prefix of warnings and errors on stderr."""
-NICENESS = 10
-"""Increment of the import process's nice value, so that the app stays responsive."""
+STOP_TIMEOUT = 5.0  # seconds that the import process has for its cleanup
+PREFIX = "fcreview: "  # prefix of warnings and errors on stderr
+NICENESS = 10  # increment of the import process's nice value, so that the app stays responsive
 FileStates = dict[str, tuple[int, int] | None]
 """Size in bytes and modification time in nanoseconds for each path; None for a missing file."""
 
 
 class FileWatcher:
-    """Implementation of `tui.live_reload.RunWatcher` for the paths of a command.
-
-    The watcher observes all files below the paths, and the files elsewhere that the runs were imported from, such as
-    datasets. Create the watcher before the first import, so that it also notices files that change during that import.
+    """Implementation of `tui.live_reload.RunWatcher` for the paths of a command and for the files elsewhere that the
+    runs were imported from, such as datasets. Create it before the first import, to notice files that change meanwhile.
     """
 
     def __init__(self, options: WorkspaceOptions, interval: float) -> None:
         """Raises: CommandError if a path does not exist."""
         self.interval = interval
-        self.runs: Sequence[int] = ()
-        """Numbers of the opened runs; empty for all runs of the workspace."""
+        self.runs: Sequence[int] = ()  # numbers of the opened runs; empty for all runs of the workspace
         self._options = options
         self._paths = resolve_search_paths(options)
         self._files = read_file_states(gather_files(self._paths).files)
@@ -99,8 +93,7 @@ class FileWatcher:
             process.wait()
 
     def _run_import(self, options_json: str) -> dict[str, Any]:
-        """Run the import process and return its answer. The import process ends with this process, because its standard
-        input closes."""
+        """Run the import process, which ends with this process because its standard input closes. Return its answer."""
         with subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", "fcreview.cli.watch", options_json],
             stdin=subprocess.PIPE,

@@ -30,15 +30,12 @@ if TYPE_CHECKING:
     from fcreview.tui.exports import ReportServices
     from fcreview.tui.session import GoldenSupport
 
-RunId = tuple[str, str, str, str, str]
-"""Benchmark, version, language, model and resolved path of a run."""
-PATH = "path"
-"""Name of the argument that selects the runs."""
+RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and resolved path of a run
+PATH = "path"  # name of the argument that selects the runs
 WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", "decoder", "as_json", "help")
 """Parameters that forms do not show, because the open app determines them or because they are for programs."""
 FILE_METAVARS = ("FILE", "DIR", "OTHER", "PATH")
-MAX_OUTPUT = 4_000_000
-"""Largest number of bytes of a command's output that is shown."""
+MAX_OUTPUT = 4_000_000  # largest number of bytes of a command's output that is shown
 
 
 def build_benchmark_services(options: WorkspaceOptions) -> BenchmarkServices:
@@ -184,10 +181,8 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
 
 
 async def _run_process(arguments: Sequence[str]) -> CommandResult:
-    """Run the interpreter. If the caller is cancelled, the process is terminated.
-
-    `-P` keeps the interpreter from importing modules in the working folder, which may come from somebody else.
-    """
+    """Run the interpreter. `-P` stops it from importing modules in the working folder, which may come from somebody
+    else."""
     from fcreview.tui.command_forms import CommandResult
 
     process = await asyncio.create_subprocess_exec(

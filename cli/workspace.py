@@ -47,10 +47,8 @@ CODE_PACKAGES = (fcreview.importers, fcreview.store)
 
 
 class ImportCache:
-    """Cache of the runs at the paths, valid until a file changes.
-
-    Create the cache before the search for runs, so that the next command notices files that change during the import.
-    """
+    """Cache of the runs at the paths, valid until a file changes. Create it before the search for runs, so that the
+    next command notices files that change during the import."""
 
     def __init__(self, paths: Sequence[Path], data: Sequence[Path], settings: str) -> None:
         self._key = _digest(f"{len(paths)} {settings}", *map(os.fspath, [*paths, *data]))
@@ -115,8 +113,7 @@ def _cache_file(workspace: Workspace) -> Path:
 
 
 NOT_VERIFIED_ADVICE = "Another user wrote this store. Open all of its runs to import them again"
-MAX_MESSAGES = 3
-"""Limit of runs, journal problems or errata that a warning lists."""
+MAX_MESSAGES = 3  # limit of runs, journal problems or errata that a warning lists
 _DATASET_ADVICE = "Pass --data DIR, or forget the folder with fcreview import --forget-data"
 _MISSING_DATASET_EFFECTS = {
     "kept": "Using the last import",
@@ -158,8 +155,7 @@ def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
         print_message(f"fcreview: {more} not applied. Run fcreview import to list them")
 
 
-MAX_LISTED_RUNS = 8
-"""Limit of runs that an error message lists as candidates."""
+MAX_LISTED_RUNS = 8  # limit of runs that an error message lists as candidates
 
 
 @dataclass(slots=True)
@@ -168,10 +164,8 @@ class WorkspaceSession:
 
     workspace: Workspace
     annotator: str
-    scope: tuple[int, ...] = ()
-    """Numbers of the selected runs; empty for all runs of the workspace."""
-    policy: Policy = UNANIMOUS
-    """Policy that decides items on which annotators disagree."""
+    scope: tuple[int, ...] = ()  # numbers of the selected runs; empty for all runs of the workspace
+    policy: Policy = UNANIMOUS  # policy that decides items on which annotators disagree
     options: WorkspaceOptions | None = None
     _store: Store | None = None
     _runs: list[RunRow] = field(default_factory=list)
@@ -232,14 +226,9 @@ class WorkspaceSession:
     ) -> View:
         """Build the view of the items that a filter selects, in queue order.
 
-        Args:
-            where: filter; `@name` in it is a saved filter.
-            queue: a built-in queue or the name of a queue file.
-            seed: random seed of the queues `random` and `stratified`.
-            run: number or model of the only run to include; None for all selected runs.
-            blind: refuse queues that reveal verdicts.
-
-        Raises: FilterError for an invalid filter; UsageError for an unknown queue or one that `blind` excludes.
+        `@name` in the filter is a saved filter. `run` is the number or model of the only run to include. `blind`
+        refuses queues that reveal verdicts. Raises FilterError for an invalid filter; UsageError for an unknown queue
+        or one that `blind` excludes.
         """
         from fcreview.store.filters.saved import expand_saved_filters, load_saved_filters
         from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
@@ -263,10 +252,8 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review. A queue file is limited to the annotator's items. Arguments: see `build_view`.
-
-        The default queue is `failures`, or `dataset` for blind review.
-        """
+        """Build a view for review like `build_view`, of the annotator's items if the queue is a file. The default queue
+        is `failures`, or `dataset` for blind review."""
         default = "dataset" if blind else "failures"
         return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 
@@ -338,10 +325,8 @@ class WorkspaceOptions:
     format: str | None = None
     annotator: str | None = None
     policy: str = UNANIMOUS
-    forget_data: bool = False
-    """Whether to forget the dataset folders of earlier commands."""
-    decoder: str | None = None
-    """Name of the decoder for BFCL responses, as `check_decoder` returns it."""
+    forget_data: bool = False  # whether to forget the dataset folders of earlier commands
+    decoder: str | None = None  # name of the decoder for BFCL responses, as `check_decoder` returns it
     errata: str | None = None
     """Path of the errata file to apply, `import_options.NO_ERRATA` to remove errata, or None to keep them."""
 
@@ -482,10 +467,8 @@ def open_workspace(options: WorkspaceOptions) -> Iterator[WorkspaceSession]:
 
 
 def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspace, tuple[int, ...]]:
-    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all).
-
-    If no file changed since the last command, this only reads the cache. A lake is opened without an import.
-    """
+    """Import new and changed runs, and return the workspace and the numbers of the selected runs (empty for all). If no
+    file changed since the last command, this only reads the cache. A lake is opened without an import."""
     from fcreview.store.workspace import WorkspaceError
 
     if find_lake(options.paths) is not None:
@@ -519,9 +502,7 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
 
 def resolve_annotator(options: WorkspaceOptions, config: Config) -> str:
     """Return the annotator: --annotator, FCREVIEW_ANNOTATOR, the configuration, git's user name or the login name.
-
-    Raises: AnnotatorError if the name cannot be a file name.
-    """
+    Raises AnnotatorError if the name cannot be a file name."""
     from fcreview.store.workspace import check_annotator, default_annotator
 
     if options.annotator is not None:

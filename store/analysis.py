@@ -28,10 +28,8 @@ T = TypeVar("T")
 
 
 class UnblindedAnalysis:
-    """Queries that reveal verdicts of other annotators or of automatic sources. `Store.analysis` creates this object.
-
-    Methods that take a view raise FilterError if its filter is invalid.
-    """
+    """Queries that reveal verdicts of other annotators or of automatic sources. See `Store.analysis`. Methods that take
+    a view raise FilterError if its filter is invalid."""
 
     def __init__(
         self, connection: DuckDBPyConnection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
@@ -40,17 +38,12 @@ class UnblindedAnalysis:
         self._strata: StrataCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """Return item number -> judge verdicts on the item and its parts.
-
-        Each verdict is a dict with the keys `target`, `criterion`, `value` and `by` (the name of the judge).
-        """
+        """Return item number -> judge verdicts on the item and its parts, each a dict of `target`, `criterion`, `value`
+        and `by` (the name of the judge)."""
         return self._query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
     def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
-        """Return verdict source -> items of a run, for computing metrics.
-
-        `with_errata` adds the source `errata`, with corrected golden answers.
-        """
+        """Return verdict source -> items of a run, for computing metrics. `with_errata` adds the source `errata`."""
         return self._query(lambda: scored_items.fetch_scored_items(self._connection, run, with_errata=with_errata))
 
     def fetch_outcomes(self, view: View, runs: Sequence[int], source: VerdictSource) -> dict[int, list[ItemOutcome]]:
@@ -66,11 +59,10 @@ class UnblindedAnalysis:
     def fetch_aggregated_items(
         self, runs: Sequence[int], part_verdict_runs: Collection[int] = ()
     ) -> Iterator[tuple[int, dict[MetricSource, list[ScoredItem]]]]:
-        """Yield (run number, verdict source -> items of the run).
+        """Yield (run number, verdict source -> items of the run), for metrics that only count items.
 
-        Items with the same verdicts from all sources are combined into one item with a count. Used for benchmarks whose
-        metrics only count items (`Importer.aggregates_rows`). In `part_verdict_runs`, items with verdicts on parts are
-        not aggregated. Other threads can use the store between two runs.
+        Items with the same verdicts from all sources are combined into one item with a count, except items with
+        verdicts on parts in `part_verdict_runs`. Other threads can use the store between two runs.
         """
         for start in range(0, len(runs), scored_items.RUNS_PER_QUERY):
             batch = runs[start : start + scored_items.RUNS_PER_QUERY]
@@ -89,8 +81,8 @@ class UnblindedAnalysis:
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter that selects the items of one calibration cell among the items of the filter `base`. None if
-        there are too many items."""
+        """Return a filter that selects a calibration cell among the items of the filter `base`; None for too many
+        items."""
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._query(lambda: build_cell_filter(self._connection, base, cell))

@@ -19,20 +19,16 @@ from fcreview.store.workspace import Workspace
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = "9"
-"""Version of the tables in `schema.sql`. The next import rebuilds a store of another version."""
+SCHEMA_VERSION = "9"  # Version of the tables in `schema.sql`. The next import rebuilds a store of another version.
 _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs", "sources")
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
-NOT_VERIFIED = "not_verified"
-"""Key in the table `meta`, see `is_marked_unverified`."""
-MEMORY_LIMIT = "96MB"
-"""DuckDB's memory limit while a user pages through the items."""
+NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `is_marked_unverified`
+MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 MAX_MEMORY_LIMIT = "2GB"
 """DuckDB's memory limit for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL."""
 
 
-IMPORT_AGAIN = ": import the runs again; reviews are kept"
-"""End of the error message for a store that cannot be used."""
+IMPORT_AGAIN = ": import the runs again; reviews are kept"  # end of the error message for a store that cannot be used
 
 
 class StoreError(FcreviewError):
@@ -75,10 +71,8 @@ def connect_in_memory() -> duckdb.DuckDBPyConnection:
 
 
 def select_runs(connection: duckdb.DuckDBPyConnection, items: Iterable[int], alias: str = "") -> str:
-    """Return ` AND run IN (...)` for a query on these items, if the connection reads a file for each run (a lake).
-
-    Empty for a database, where the index of the items alone is faster.
-    """
+    """Return ` AND run IN (...)` for a query on these items of a lake, which has a file for each run. Empty for a
+    database, where the index of the items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
         return ""
     runs = sorted({int(item) >> 32 for item in items})
@@ -96,15 +90,13 @@ def is_foreign(workspace: Workspace) -> bool:
 def attach_store(
     workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
 ) -> duckdb.DuckDBPyConnection:
-    """Open the workspace's store read-only. It becomes the default database of the connection, with the name `store`.
+    """Open the workspace's store read-only, as the default database `store` of the connection.
 
-    The returned connection can access no other file, because a view in somebody else's store could read any file.
-    `attach_more` is called before and may attach other files.
+    The connection can access no other file, because a view in somebody else's store could read any file. `attach_more`
+    is called before and may attach other files. The connection is in memory, because `duckdb.connect(path)` returns the
+    file that this process already has open, even if an import has replaced it.
 
-    The file is attached to an in-memory database, because `duckdb.connect(path)` returns the file that this process
-    already has open, even if an import has replaced it.
-
-    Raises: OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
+    Raises OSError if the store is missing, a link or not a regular file; duckdb.Error if it is damaged.
     """
     os.close(workspace.files.open(workspace.store))  # DuckDB follows links and would wait for a pipe
     if os.path.lexists(workspace.store_log):
@@ -127,10 +119,8 @@ def attach_store(
 def open_store(
     workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
 ) -> duckdb.DuckDBPyConnection:
-    """Open the workspace's store as `attach_store` does.
-
-    Raises: StoreError if the store is missing or damaged, has another schema version, or has views instead of tables.
-    """
+    """Open the workspace's store as `attach_store` does. Raises StoreError if it is missing or damaged, has another
+    schema version, or has views instead of tables."""
     try:
         connection = attach_store(workspace, attach_more)
     except FileNotFoundError:
@@ -160,7 +150,6 @@ def is_marked_unverified(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _has_valid_tables(connection: duckdb.DuckDBPyConnection) -> bool:
-    """Whether the store has the tables of `schema.sql`, and all views work without access to files."""
     try:
         # `duckdb_tables()` would take 8 ms.
         if any(connection.table(name).type != "TABLE_RELATION" for name in _TABLES):
@@ -231,8 +220,7 @@ INTERRUPT_INTERVAL = 0.05
 INTERRUPT_TIMEOUT = 0.8
 """Maximum time, in seconds, to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single
 value, such as a list of a hundred million numbers."""
-_abandoned: list[Future[Any]] = []
-"""Queries that did not end within `INTERRUPT_TIMEOUT`."""
+_abandoned: list[Future[Any]] = []  # queries that did not end within `INTERRUPT_TIMEOUT`
 
 
 class QueryTimeoutError(Exception):
@@ -286,10 +274,8 @@ def has_running_query() -> bool:
 
 _READ_STATEMENTS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 
-MAX_SQL_ROWS = 2_000_000
-"""Maximum number of rows of an SQL result, because all rows are in memory."""
-SQL_TIMEOUT = 60.0
-"""Default time limit for an SQL statement, in seconds."""
+MAX_SQL_ROWS = 2_000_000  # maximum number of rows of an SQL result, because all rows are in memory
+SQL_TIMEOUT = 60.0  # default time limit for an SQL statement, in seconds
 
 
 class SqlError(FcreviewError):
@@ -342,8 +328,7 @@ def _fetch_rows(
 
 
 def _check_types(columns: Sequence[tuple[Any, ...]]) -> None:
-    """Raise SqlError for a timestamp with time zone. DuckDB needs a package that is not installed to return such a
-    value."""
+    """Raise SqlError for a timestamp with time zone. For such a value, DuckDB needs a package that is not installed."""
     for name, kind, *_ in columns:
         if "WITH TIME ZONE" in str(kind) and "TIMESTAMP" in str(kind):
             raise SqlError(f"column {name} is a timestamp with time zone: cast it with ({name})::VARCHAR")

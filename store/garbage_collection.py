@@ -13,9 +13,8 @@ def has_frozen_objects() -> bool:
 
 @contextlib.contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection while objects without reference cycles are created. A collection would find nothing
-    and take 25 % more time. The new objects are moved to the oldest generation, so that the next collection does not
-    visit all of them."""
+    """Disable garbage collection while objects without reference cycles are created. A collection would take 25 % more
+    time and find nothing. The new objects are moved to the oldest generation, which the next collection skips."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

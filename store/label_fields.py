@@ -29,8 +29,7 @@ _TYPE_OF_KIND: dict[FieldKind, DuckDBType] = {
     "flag": FLAG,
     "count": NUMBER,
 }
-VERDICT_KEY = "value"
-"""Key of the verdict in the objects of the fields `automatic` and `opinions`."""
+VERDICT_KEY = "value"  # key of the verdict in the objects of the fields `automatic` and `opinions`
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +121,7 @@ def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
     return {name: field.duckdb_type for name, field in exported.items()}
 
 
-IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"
-"""SQL condition: the label is the item's own verdict."""
+IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"  # SQL condition: the label is the item's own verdict
 
 
 def _automatic_struct_sql(**values: str) -> str:
@@ -151,10 +149,8 @@ _DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name n
 
 
 def labels_sql(policy: Policy, where: str = "true") -> str:
-    """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text.
-
-    `where` is a condition on `item`. It is applied before lists are unnested, which is the slowest part of the query.
-    """
+    """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text. `where` is a condition on
+    `item`, applied before lists are unnested, which is the slowest part."""
     columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
     # `other_verdicts` unnests only verdicts on parts and in other criteria, because most runs have none.
     return f"""

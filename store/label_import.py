@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
 
 
-MAX_LISTED_PROBLEMS = 10
-"""Maximum number of invalid records that an error message lists."""
+MAX_LISTED_PROBLEMS = 10  # maximum number of invalid records that an error message lists
 
 
 class LabelImportError(FcreviewError):
@@ -40,31 +39,25 @@ class LabelImportError(FcreviewError):
 class InvalidRecord:
     """A record of an imported file that is not a valid review."""
 
-    line: int
-    """Line number in the file, from 1; in a Label Studio file the number of the task."""
-    reason: str
-    """Why the record is invalid, for an error message."""
+    line: int  # line number in the file, from 1; in a Label Studio file the number of the task
+    reason: str  # why the record is invalid, for an error message
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedReview:
     """A review from an imported file, before the item is looked up."""
 
-    line: int
-    """Line number in the file, from 1; in a Label Studio file the number of the task."""
+    line: int  # line number in the file, from 1; in a Label Studio file the number of the task
     key_fields: dict[str, str]
     """Fields of `ItemKey` in the file: `id`, and as many other fields as are needed to identify the item."""
     annotation: Annotation
     annotator: str | None = None
     """Annotator of the review according to the file. If None, the review belongs to the importing annotator."""
-    time: str | None = None
-    """Time of the review, UTC, ISO 8601 with milliseconds. None means the time of the import."""
+    time: str | None = None  # Time of the review, UTC, ISO 8601 with milliseconds. None means the time of the import.
     blind: bool | None = None
     """Whether other verdicts were hidden from the annotator. None if the file does not state it."""
-    bulk: str | None = None
-    """Id of the bulk review that recorded the review. None for an individual review."""
-    prediction_hash: str = ""
-    """Hash of the reviewed prediction. Empty means the prediction in the database."""
+    bulk: str | None = None  # Id of the bulk review that recorded the review. None for an individual review.
+    prediction_hash: str = ""  # Hash of the reviewed prediction. Empty means the prediction in the database.
     golden_hash: str = ""
     """Hash of the golden answer at the time of the review. Empty means the golden answer in the database."""
     exported_events: tuple[str, ...] = ()
@@ -77,9 +70,8 @@ def parse_review(
 ) -> ImportedReview:
     """Build a review from the fields of a label (`id`, `target` ...) and of an opinion (`value`, `fault` ...).
 
-    Only `id` and one field of the annotation are required; `fcreview.store.label_fields` lists all fields. With
-    `check_scale`, for records that a person wrote, the value must be on the scale of the criterion or one of the words
-    of the scale, such as `pass`. Raises ValueError for a record that is not a valid review.
+    Only `id` and one field of the annotation are required. `check_scale`, for records that a person wrote, requires a
+    value or a word of the criterion's scale, such as `pass`. Raises ValueError for an invalid record.
     """
     for name in (*ItemKey._fields, "target", "criterion"):
         if not isinstance(label.get(name, ""), str):
@@ -172,23 +164,16 @@ class ReviewFile:
 
     name: str
     records: Sequence[ImportedReview | InvalidRecord]
-    unit: str = "line"
-    """Unit that `line` of a record counts, for messages: `line` or `task`."""
-    run_number: int | None = None
-    """Run number that all records belong to; None for any run."""
-    preferred_runs: Sequence[int] = ()
-    """Numbers of the runs to prefer when several runs have an item with the same id."""
+    unit: str = "line"  # unit that `line` of a record counts, for messages: `line` or `task`
+    run_number: int | None = None  # run number that all records belong to; None for any run
+    preferred_runs: Sequence[int] = ()  # numbers of the runs to prefer when several runs have an item with the same id
 
 
 def import_reviews(
     store: Store, journal: Journal, file: ReviewFile, name_in_file: str | None = None
 ) -> LabelImportResult:
-    """Write the reviews of the journal's annotator to the journal.
-
-    `name_in_file` is the annotator's name in the file, if it differs from the name of the journal.
-
-    Raises LabelImportError, without writing anything, if a record is invalid or no review is by this annotator.
-    """
+    """Write the reviews of the journal's annotator, who may have another name in the file, to the journal. Raises
+    LabelImportError, without writing anything, if a record is invalid or no review is by this annotator."""
     name = name_in_file or journal.annotator
     reviews = [each for each in file.records if isinstance(each, ImportedReview) and each.annotator in (None, name)]
     invalid = [each for each in file.records if isinstance(each, InvalidRecord)]
@@ -220,8 +205,6 @@ def import_reviews(
 
 
 def _select_new_events(store: Store, events: Iterable[tuple[ImportedReview, Event]]) -> LabelImportResult:
-    """Select the events to write. They are the field `written` of the result. The other fields count events that are
-    not written."""
     result = LabelImportResult()
     existing = _ExistingReviews(store)
     for review, event in events:
@@ -247,10 +230,7 @@ class _ExistingReviews:
         self._opinions: dict[tuple[ItemKey, str, str], dict[tuple[str, ...], Opinion]] = {}
 
     def find_existing(self, event: Event) -> tuple[set[str], Opinion | None]:
-        """Return (ids of the annotator's events on the item, the annotator's opinion on the same target and criterion).
-
-        The caller may add ids to the set.
-        """
+        """Return (ids of the annotator's events on the item, opinion on the same target and criterion)."""
         key, hashes = event.key, (event.prediction_hash, event.golden_hash)
         if key not in self._event_ids:
             history = self._store.reviews.events.history_of(key)
@@ -268,10 +248,7 @@ def _opinion_key(review: Event | Opinion) -> tuple[str, ...]:
 
 
 def _leaves_unchanged(opinion: Opinion, event: Event) -> bool:
-    """Return whether the event would leave the opinion unchanged.
-
-    An event with a verdict also sets or clears the fault.
-    """
+    """Whether the event would not change the opinion. An event with a verdict also sets or clears the fault."""
     if event.verdict is not None and not same_verdict(opinion.verdict, event.verdict):
         return False
     for name in ANNOTATION_FIELDS:
@@ -283,8 +260,6 @@ def _leaves_unchanged(opinion: Opinion, event: Event) -> bool:
 
 
 class _ItemFinder:
-    """Finds the items of imported reviews among the stored items with one of the given ids."""
-
     def __init__(self, store: Store, ids: set[str], file: ReviewFile) -> None:
         self._scope = frozenset(file.preferred_runs)
         rows = store.connection.execute(
@@ -301,10 +276,7 @@ class _ItemFinder:
             self._by_id.setdefault(name, []).append(found)
 
     def find(self, review: ImportedReview) -> _StoredItem:
-        """Return the item of a review.
-
-        Raises ValueError if the item or the target does not exist, or if several items match.
-        """
+        """Return the item of a review. Raise ValueError unless exactly one item with the target matches."""
         item = self._find_item(review)
         if item.matches_hashes_of(review):
             check_target(review.annotation.target, item.key.id, item.n_turns, item.pairs)
@@ -327,16 +299,13 @@ class _ItemFinder:
 
 @dataclass(frozen=True, slots=True)
 class _StoredItem:
-    """An item of the database that can be the item of an imported review."""
-
     item: int
     run: int
     key: ItemKey
     prediction_hash: str
     golden_hash: str
     n_turns: int
-    pairs: Counter[int]
-    """Number of call pairs by turn; turns count from 0."""
+    pairs: Counter[int]  # number of call pairs by turn; turns count from 0
 
     def matches_hashes_of(self, review: ImportedReview) -> bool:
         """Return whether the item has the reviewed prediction and golden answer. A missing hash counts as equal."""
@@ -385,7 +354,6 @@ _IDENTIFYING_FIELDS = [each.name for each in fields(Event) if each.name not in (
 
 
 def _build_event(review: ImportedReview, item: _StoredItem, annotator: str, now: str) -> Event:
-    """Build the journal event of a review. Raises LineError for values that a journal cannot store."""
     event = Event(
         **{name: getattr(review.annotation, name) for name in _ANNOTATION_FIELDS},
         event="new",

@@ -43,18 +43,16 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.review_tables import ReviewTables
 
 
-PARQUET_MEMORY_LIMIT = "256MB"
-"""DuckDB's `memory_limit` while it writes a Parquet file."""
-DEFAULT_MAX_LINE_BYTES = 1 << 24
-"""Maximum length, in bytes, of a JSON line that DuckDB reads by default."""
+PARQUET_MEMORY_LIMIT = "256MB"  # DuckDB's `memory_limit` while it writes a Parquet file
+DEFAULT_MAX_LINE_BYTES = 1 << 24  # maximum length, in bytes, of a JSON line that DuckDB reads by default
 
 
 def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
     """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
 
-    The rows are first written to a temporary JSON Lines file, so memory does not grow with their number. DuckDB reads
-    this file on a separate connection, because the connection of the database has no access to files. Raises OSError if
-    a file cannot be written, StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
+    The rows are first written to a temporary file, so memory does not grow with their number. The connection of the
+    database has no access to files, so another one converts this file. Raises OSError if a file cannot be written,
+    StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
     """
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
         longest = 0
@@ -114,14 +112,10 @@ FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    agreed: int = 1
-    """Number of annotators who must agree. An adjudication always counts."""
-    trust_rule: bool = False
-    """Whether the automatic verdict counts for items without a review."""
-    max_pairs: int = 4
-    """Maximum number of preference pairs per question."""
-    exclude_benchmark_goldens: bool = False
-    """Whether to omit rows that contain golden calls of the benchmark."""
+    agreed: int = 1  # Number of annotators who must agree. An adjudication always counts.
+    trust_rule: bool = False  # whether the automatic verdict counts for items without a review
+    max_pairs: int = 4  # maximum number of preference pairs per question
+    exclude_benchmark_goldens: bool = False  # whether to omit rows that contain golden calls of the benchmark
     flavour: Flavour = "trl"
     """`trl`: arguments are objects and tools are JSON text. `openai`: arguments are JSON text and tools are a list."""
 
@@ -129,10 +123,8 @@ class TrainingOptions:
 @dataclass(frozen=True, slots=True)
 class LabelSelection:
     subset: LabelSubset = "all"
-    with_content: bool = False
-    """Whether to add `CONTENT_FIELDS`."""
-    training: TrainingOptions = TrainingOptions()
-    """Options of the formats that write training rows."""
+    with_content: bool = False  # whether to add `CONTENT_FIELDS`
+    training: TrainingOptions = TrainingOptions()  # options of the formats that write training rows
 
 
 ALL_LABELS = LabelSelection()
@@ -147,7 +139,6 @@ _VALUE_COLUMNS = ", ".join(
 
 
 def _json_object_sql(fields: dict[str, LabelField]) -> str:
-    """Return SQL for the text of a JSON object. The columns must have the names of the fields."""
     columns = [
         f"{name} := {name}{'::JSON' if field.duckdb_type == JSON else ''}"
         for name, field in fields.items()
@@ -163,11 +154,8 @@ _get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name fo
 def read_labels(
     reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[dict[str, Any]]:
-    """Return the labels of a chunk as dicts with the `LABEL_FIELDS`.
-
-    Labels are in item order. For each item, the label of the item's own verdict comes first. Equal values may be the
-    same object.
-    """
+    """Return the labels of a chunk as dicts with the `LABEL_FIELDS`, in item order and with an item's own verdict
+    first. Equal values may be the same object."""
     reader = _ChunkReader(reviews, connection, chunk, choice)
     rows = reader.fetch_rows(_VALUE_COLUMNS)
     content = reader.fetch_content(rows)
@@ -211,8 +199,6 @@ def _json_text(value: Any) -> str:
 
 
 class _ChunkReader:
-    """Reads the rows, opinions and content of one chunk of items."""
-
     def __init__(
         self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
     ) -> None:
@@ -230,14 +216,12 @@ class _ChunkReader:
         """(target, criterion) -> opinions on `_opinions_item`, the item of the last call of `opinions_on`."""
 
     def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
-        """Return one row for each label of the chunk: `item`, then the given columns."""
         return self._fetch(
             f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
             f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
         )
 
     def opinions_on(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the annotators' opinions on the label's target and criterion."""
         if item not in self.reviewed_items:
             return []
         if item != self._opinions_item:
@@ -250,7 +234,6 @@ class _ChunkReader:
         return self._opinions.get((label["target"], label["criterion"]), [])
 
     def fetch_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
-        """Return the `CONTENT_FIELDS` by item, or an empty dict if they were not requested."""
         if not self._choice.with_content:
             return {}
         content_rows = self._connection.execute(

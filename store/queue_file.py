@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-FORMAT = 1
-"""Format version, the value of `fcreview_queue` in the file."""
+FORMAT = 1  # format version, the value of `fcreview_queue` in the file
 # Fields of later versions are rejected, because a merge would lose them.
 _FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}
 
@@ -46,17 +45,14 @@ class QueueError(FcreviewError, ValueError):
 class QueueItem:
     __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
-    key: ItemKey
-    """Key of the item. In JSON, the key is an object with the field names of `ItemKey`."""
+    key: ItemKey  # Key of the item. In JSON, the key is an object with the field names of `ItemKey`.
     prediction_hash: str
     golden_hash: str
     """Hash of the golden answer when the sample was drawn. If this hash or `prediction_hash` changes, the item stays in
     the queue and the reviews of the item become stale."""
     stratum: str
-    probability: float
-    """Probability with which the sample includes the item, 0 to 1."""
-    overlap: bool
-    """Whether the item is in every annotator's share."""
+    probability: float  # probability with which the sample includes the item, 0 to 1
+    overlap: bool  # whether the item is in every annotator's share
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,24 +62,19 @@ class SampleDesign:
     __pydantic_config__ = _FORBID_UNKNOWN_FIELDS
 
     seed: int
-    where: str
-    """Filter that selects the population."""
+    where: str  # filter that selects the population
     stratify: str
     """Keys of `STRATUM_COLUMNS` that define the strata, joined by commas; empty for a sample without strata."""
     size: int
-    overlap: int
-    """Number of items in every annotator's share."""
-    repeats: int
-    """Number of hidden duplicates in each share."""
-    population: int
-    """Number of items that the filter selects."""
+    overlap: int  # number of items in every annotator's share
+    repeats: int  # number of hidden duplicates in each share
+    population: int  # number of items that the filter selects
     runs: list[dict[str, Any]]
     """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled items."""
     extends: str = ""
     """Name of the queue that this queue extends. Items of the extended queue are not drawn again. Empty for a new
     sample."""
-    target: str = ""
-    """Name of the metric whose confidence interval an extension narrows; empty for a new sample."""
+    target: str = ""  # name of the metric whose confidence interval an extension narrows; empty for a new sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +156,7 @@ def read_queues(workspace: Workspace) -> Iterator[QueueFile | QueueError]:
 
 
 def write_queue(workspace: Workspace, queue: QueueFile) -> Path:
-    """Write a new queue file. The file is on disk when this returns. Raises QueueError if the name is invalid or in
-    use."""
+    """Write a new queue file, which is then on disk. Raises QueueError if the name is invalid or in use."""
     check_new_queue(workspace, queue.name)
     path = queue_path(workspace, queue.name)
     content = format_queue(queue)
@@ -210,7 +200,6 @@ def _queue_to_json(queue: QueueFile) -> dict[str, Any]:
 
 
 def _validate_queue(content: Any) -> QueueFile:
-    """Convert JSON to a queue. Raises ValueError for content that is not a queue of this version."""
     if isinstance(content, dict) and content.get("fcreview_queue") != FORMAT:
         raise ValueError("written by another version of fcreview")
     queue = _queue_validator().validate_python(content)
@@ -250,8 +239,8 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 class QueueItemTable:
     """The temporary table `queue_places` with the shares of the loaded queue files.
 
-    The column `place` is the position in the annotator's share, from 0. The column `number` is the item number in the
-    share; a hidden duplicate has a separate item number (see `fcreview.store.rows`). Not thread-safe.
+    `place` is the position in the annotator's share, from 0. `number` is the item number in the share, which a hidden
+    duplicate has for itself (see `fcreview.store.rows`). Not thread-safe.
     """
 
     def __init__(self, connection: DuckDBPyConnection, workspace: Workspace) -> None:
@@ -281,14 +270,12 @@ class QueueItemTable:
         return self._queues[name]
 
     def item_numbers(self, name: str) -> list[int | None]:
-        """Return the item number of each item in `QueueFile.items`. It is None for an item that the database no longer
-        has."""
+        """Return the item number of each item in `QueueFile.items`, or None if the database no longer has it."""
         self.load_queue(name)
         return self._items[name]
 
     def _find_sampled_items(self, queue: QueueFile) -> list[int | None]:
-        """Find the sampled items. If several runs of a model contain an item, the one with the sampled hashes is
-        chosen."""
+        """Find the sampled items. If several runs of a model have an item, choose the one with the sampled hashes."""
         index = ItemIndex(self._connection)
         index.load_keys(list(dict.fromkeys(item.key for item in queue.items)))
         numbers: list[int | None] = []
@@ -305,10 +292,8 @@ class ShareProgress:
 
     annotator: str
     done: int
-    total: int
-    """Number of items to review; a hidden duplicate counts as one more."""
-    missing: int
-    """Number of items of the share that are no longer in the database; `total` does not count them."""
+    total: int  # number of items to review; a hidden duplicate counts as one more
+    missing: int  # number of items of the share that are no longer in the database; `total` does not count them
 
     @property
     def summary(self) -> str:
@@ -319,10 +304,8 @@ class ShareProgress:
 def measure_progress(
     name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
 ) -> list[ShareProgress]:
-    """Return the progress of all annotators of a queue, or of one annotator.
-
-    An item counts as reviewed if it has a verdict that is not stale.
-    """
+    """Return the progress of all annotators of a queue, or of one. An item is reviewed if it has a verdict that is not
+    stale."""
     queue, items = table.load_queue(name), table.item_numbers(name)
     progress = []
     for share in queue.shares:

@@ -65,21 +65,15 @@ _CONTENT_KEY_COLUMNS = (
 @dataclass(frozen=True, slots=True)
 class QueueRequest:
     name: str
-    view: View
-    """Items to draw from."""
-    size: int | None
-    """Number of items to draw; None for all items of the view."""
-    stratify: str
-    """Keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata."""
+    view: View  # items to draw from
+    size: int | None  # number of items to draw; None for all items of the view
+    stratify: str  # keys of `STRATUM_COLUMNS`, joined by commas; empty for a sample without strata
     sharing: ShareOptions
 
 
 def draw_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFile:
-    """Draw a sample and return it as a queue file, without writing it.
-
-    The same view, size and seed give the same sample. Raises QueueError, SamplingError, AnnotatorError or FilterError
-    if the request is not valid.
-    """
+    """Draw a sample and return it as a queue file, without writing it. The same view, size and seed give the same
+    sample. Raises QueueError, SamplingError, AnnotatorError or FilterError if the request is not valid."""
     check_queue_name(request.name)
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
@@ -113,10 +107,8 @@ def draw_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFi
 
 
 def fetch_population(connection: DuckDBPyConnection, request: QueueRequest) -> dict[str, str]:
-    """Return content key (item key and hashes as JSON text) -> stratum, for every item that can be drawn.
-
-    The same item with the same answer has one content key in all runs of a model, so it counts once.
-    """
+    """Return content key (item key and hashes as JSON text) -> stratum, for every item that can be drawn. The same item
+    with the same answer has one content key in all runs of a model, so it counts once."""
     keys = [name.strip() for name in request.stratify.split(",") if name.strip()]
     unknown = next((name for name in keys if name not in STRATUM_COLUMNS), None)
     if unknown is not None:
@@ -140,27 +132,21 @@ def _fetch_sampled_runs(connection: DuckDBPyConnection, items: list[QueueItem]) 
 
 @dataclass(frozen=True, slots=True)
 class ExtensionRequest:
-    queue: QueueFile
-    """Queue to extend."""
+    queue: QueueFile  # queue to extend
     row: RunRow
-    target: str
-    """Name of the metric whose interval is to be narrowed."""
-    parts: Sequence[ExtensionStratum]
-    """Strata to draw from, with the number of items to draw."""
+    target: str  # name of the metric whose interval is to be narrowed
+    parts: Sequence[ExtensionStratum]  # strata to draw from, with the number of items to draw
     annotators: Sequence[str]
     """Annotators to whom the new items are assigned; empty for the annotators of the extended queue."""
     seed: int
 
 
 def draw_extension(workspace: Workspace, content_keys: Sequence[str], request: ExtensionRequest) -> QueueFile:
-    """Draw the items that narrow the confidence interval of a metric fastest, and return them as a new queue file.
+    """Draw the items that narrow the confidence interval of a metric fastest, as a new queue file that is not written.
 
-    The file is not written. The new queue has the name of the extended queue with the next free number. The
-    `probability` of an item is the probability of being drawn from the items of the stratum that no earlier queue has
-    drawn. Raises AnnotatorError for an invalid name.
-
-    Args:
-        content_keys: content key of every item of the run, in dataset order.
+    The new queue has the name of the extended queue with the next free number. The `probability` of an item is that of
+    being drawn from the items of the stratum that no earlier queue has drawn. `content_keys` are those of all items of
+    the run, in dataset order. Raises AnnotatorError for an invalid name.
     """
     queue, info = request.queue, request.row.info
     names = [check_annotator(name) for name in request.annotators] or [share.annotator for share in queue.shares]
@@ -205,16 +191,13 @@ class MergedQueue:
     state: QueueMergeState
     """`known`: this workspace has a queue with the same content, except perhaps the time of creation. `differs`: this
     workspace has a queue with the same name and other content, and both queues are kept."""
-    kept_as: str = ""
-    """Name of the queue in this workspace; empty if the queue is unreadable."""
+    kept_as: str = ""  # name of the queue in this workspace; empty if the queue is unreadable
     why: str = ""
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
-    """Copy the queues of the other workspace that this workspace lacks. Returns one result per queue, sorted by name.
-
-    Raises QueueError if a file cannot be written.
-    """
+    """Copy the queues of the other workspace that this workspace lacks. Return one result per queue, sorted by name.
+    Raises QueueError if a file cannot be written."""
     return [merge_queue(workspace, queue) for queue in read_queues(other)]
 
 

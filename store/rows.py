@@ -19,11 +19,8 @@ seq)."""
 
 
 def encode_repetition(item: int, repetition: int) -> int:
-    """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2).
-
-    The item number of the item is its number in the database. Lists, screens and reviews use item numbers to
-    distinguish a hidden duplicate from the item.
-    """
+    """Return the item number of an item (`repetition` 1) or of its hidden duplicate (`repetition` 2). Lists, screens
+    and reviews distinguish both by this number. The number of an item is its number in the database."""
     return item | _REPETITION_BIT if repetition > 1 else item
 
 
@@ -64,8 +61,7 @@ The partial queues contain:
 * `suspects`: one item for each question whose golden answer looks wrong, see `store.queries.golden_audit`
 """
 SUSPECTS_QUEUE = "suspects"
-PARTIAL_QUEUES = ("judged", "uncertain", SUSPECTS_QUEUE)
-"""Built-in queues that contain only some of the items."""
+PARTIAL_QUEUES = ("judged", "uncertain", SUSPECTS_QUEUE)  # built-in queues that contain only some of the items
 VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QUEUE)
 """Built-in queues that depend on verdicts. They are not available in blind mode."""
 
@@ -74,19 +70,14 @@ VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QU
 class View:
     """A selection of items and their order."""
 
-    where: str = ""
-    """Filter text (see `store.filters.parser`); empty for all items."""
-    queue: str = "failures"
-    """Name of a built-in queue or of a queue file."""
-    seed: int = 0
-    """Random seed of the queues `random` and `stratified`."""
-    runs: tuple[int, ...] = ()
-    """Numbers of the runs (`runs.run`); empty for all runs of the workspace."""
+    where: str = ""  # filter text (see `store.filters.parser`); empty for all items
+    queue: str = "failures"  # name of a built-in queue or of a queue file
+    seed: int = 0  # random seed of the queues `random` and `stratified`
+    runs: tuple[int, ...] = ()  # numbers of the runs (`runs.run`); empty for all runs of the workspace
     share: bool = False
     """For a queue file: whether to show only the annotator's share, in its order and with its hidden duplicates. If
     false, the view shows all items of the queue file in dataset order."""
-    items: tuple[int, ...] = ()
-    """Items (`items.item`) that the view is limited to; empty for no limit."""
+    items: tuple[int, ...] = ()  # items (`items.item`) that the view is limited to; empty for no limit
 
     @property
     def runs_key(self) -> str:
@@ -100,30 +91,23 @@ class View:
 
 
 def row_column(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
-    """Return the metadata of a `QueueRow` field.
+    """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN human h`.
 
-    Args:
-        sql: expression over `item_rows i LEFT JOIN human h`.
-        shows_verdict: whether the value reveals other verdicts. It is then None for a blind annotator who has not
-            reviewed the item.
-        is_json: whether the expression returns JSON text.
+    With `shows_verdict`, a blind annotator who has not reviewed the item gets None. With `is_json`, it is JSON text.
     """
     return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json}
 
 
 @dataclass(slots=True, kw_only=True)
 class QueueRow:
-    """One row of a queue, with small columns only.
-
-    This is the only list of the columns: a new field is read from the store and printed by `items --json`.
-    """
+    """One row of a queue, with small columns only. A field that is added here is read from the store and printed by
+    `items --json`."""
 
     item: int = field(metadata=row_column("i.item"))
     """Item number. A hidden duplicate has the number that `encode_repetition` returns. It can change with the next
     import, so it must not be saved."""
     run: int = field(metadata=row_column("i.run"))
-    seq: int = field(metadata=row_column("i.seq"))
-    """Position of the item in its run, from 0."""
+    seq: int = field(metadata=row_column("i.seq"))  # position of the item in its run, from 0
     id: str = field(metadata=row_column("i.id"))
     category: str = field(metadata=row_column("i.category"))
     group: str | None = field(default=None, metadata=row_column('i."group"'))
@@ -168,27 +152,20 @@ class QueueRow:
 
 @dataclass(frozen=True, slots=True)
 class ColumnWidths:
-    """Widths of the longest values in a view, in terminal cells, and whether columns have values.
-
-    In blind mode, the fields that depend on verdicts have their defaults.
-    """
+    """Widths of the longest values in a view, in terminal cells, and whether columns have values. In blind mode, the
+    fields that depend on verdicts have their defaults."""
 
     item: int = 4
     category: int = 0
-    model: int = 0
-    """Width of the run name; 0 if all rows are of one model."""
-    run_names: tuple[str, ...] = ()
-    """Names of the runs, if there are several."""
+    model: int = 0  # width of the run name; 0 if all rows are of one model
+    run_names: tuple[str, ...] = ()  # names of the runs, if there are several
     error: int = 0
-    id_repeats_category: bool = False
-    """Whether every item id begins with its category."""
+    id_repeats_category: bool = False  # whether every item id begins with its category
     constant: frozenset[str] = frozenset()
     """Verdict columns (`official`, `rule`, `judge`) that have the same value in all rows. Empty for a single row."""
-    has_rule: bool = False
-    """Whether an item has a recomputed verdict."""
+    has_rule: bool = False  # whether an item has a recomputed verdict
     has_judge: bool = False
-    has_difference: bool = False
-    """Whether an item has a first difference."""
+    has_difference: bool = False  # whether an item has a first difference
 
 
 @dataclass(slots=True)
@@ -199,37 +176,26 @@ class RunRow:
     info: Run
     n_items: int
     official_pass: int
-    official_known: int
-    """Number of items with an official verdict."""
+    official_known: int  # number of items with an official verdict
     rule_pass: int
-    rule_known: int
-    """Number of items with a recomputed verdict."""
+    rule_known: int  # number of items with a recomputed verdict
     effective_pass: int
-    effective_known: int
-    """Number of items with an effective verdict."""
-    reviewed: int
-    """Number of items with a verdict by any annotator. Stale reviews do not count."""
-    n_issues: int
-    """Number of import issues of the run."""
-    disputed: int = 0
-    """Number of items on which annotators disagree. These items count with their automatic verdicts."""
+    effective_known: int  # number of items with an effective verdict
+    reviewed: int  # Number of items with a verdict by any annotator. Stale reviews do not count.
+    n_issues: int  # number of import issues of the run
+    disputed: int = 0  # Number of items on which annotators disagree. These items count with their automatic verdicts.
     categories: list[dict[str, Any]] = field(default_factory=list)
     """One object for each category: `category`, `n` (number of items) and the counts `*_pass` and `*_known` of the
     category."""
-    in_part: int = 0
-    """Number of items with verdicts by annotators on parts only."""
-    yours: int = 0
-    """Number of items with a verdict by this annotator."""
+    in_part: int = 0  # number of items with verdicts by annotators on parts only
+    yours: int = 0  # number of items with a verdict by this annotator
     stated_pass: int = 0
     """Number of passing items according to the headers of score files, in categories without result files. Items of
     these categories are not part of the official, recomputed and effective counts."""
-    stated_of: int = 0
-    """Number of items according to the headers of score files, in categories without result files."""
-    n_search_issues: int = 0
-    """Number of import issues of the workspace that belong to no run. It is equal in all rows."""
+    stated_of: int = 0  # number of items according to the headers of score files, in categories without result files
+    n_search_issues: int = 0  # Number of import issues of the workspace that belong to no run. It is equal in all rows.
     judge_pass: int = 0
-    judge_known: int = 0
-    """Number of items with a judge verdict."""
+    judge_known: int = 0  # number of items with a judge verdict
 
     @property
     def is_judged(self) -> bool:
@@ -238,8 +204,7 @@ class RunRow:
 
     @property
     def official_rate(self) -> str:
-        """Official pass rate as text: `71.3 %`. For a run with judge verdicts only, the pass rate by judge verdict:
-        `83.0 % judge`."""
+        """Official pass rate as text: `71.3 %`, or `83.0 % judge` for a run with judge verdicts only."""
         if self.is_judged and not self.stated_of:
             return format_judge_rate(self.judge_pass, self.judge_known, self.n_items)
         stated = {"stated_pass": self.stated_pass, "stated_of": self.stated_of}
@@ -259,12 +224,10 @@ class ImportChanges:
 class ItemMatch:
     """An item id that contains the searched words."""
 
-    item: int
-    """The item in the preferred run, else in the first run that has the id."""
+    item: int  # the item in the preferred run, else in the first run that has the id
     id: str
     category: str
-    n_runs: int
-    """Number of runs that have the id."""
+    n_runs: int  # number of runs that have the id
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,14 +249,11 @@ class ItemDetail:
     key: ItemKey
     run: Run
     item: Item
-    opinions: list[Opinion] = field(default_factory=list)
-    """One opinion for each annotator, target and criterion."""
-    history: list[Event] = field(default_factory=list)
-    """All actions of annotators on the item."""
+    opinions: list[Opinion] = field(default_factory=list)  # one opinion for each annotator, target and criterion
+    history: list[Event] = field(default_factory=list)  # all actions of annotators on the item
     siblings: list[Sibling] = field(default_factory=list)
     """All items of the conversation, including this one, in dataset order; empty for a single item."""
-    presentation: int | None = None
-    """2 for a hidden duplicate, else None; see `Event.presentation`."""
+    presentation: int | None = None  # 2 for a hidden duplicate, else None; see `Event.presentation`
 
 
 @dataclass(slots=True)
@@ -316,10 +276,8 @@ class ImportSummary:
     issues: list[dict[str, Any]] = field(default_factory=list)
     """One object for each import issue: file, line, what, raw, item, severity."""
     seconds: float = 0.0
-    rebuild_reason: str = ""
-    """Why the import replaced an existing store with a new one; empty if it did not."""
-    n_upgraded: int = 0
-    """Number of runs that were imported again because the version of their importer has changed."""
+    rebuild_reason: str = ""  # why the import replaced an existing store with a new one; empty if it did not
+    n_upgraded: int = 0  # number of runs that were imported again because the version of their importer has changed
 
     @property
     def n_items(self) -> int:

@@ -59,8 +59,7 @@ if TYPE_CHECKING:  # modules of features that only some commands use are importe
 
 T = TypeVar("T")
 
-DETAIL_BATCH_SIZE = 500
-"""Maximum number of items whose full text is in memory at the same time."""
+DETAIL_BATCH_SIZE = 500  # maximum number of items whose full text is in memory at the same time
 
 __all__ = ["Store", "StoreError", "View"]
 
@@ -94,29 +93,22 @@ class Store:
         self.lock = threading.RLock()
         """Acquire it for every use of `connection`, because all threads share its temporary tables."""
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
-        self._is_interrupted = False
-        """Whether `interrupt` was called during the running query."""
-        self._is_locked = False
-        """Whether `lock_configuration` was called."""
+        self._is_interrupted = False  # whether `interrupt` was called during the running query
+        self._is_locked = False  # whether `lock_configuration` was called
         self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
         self._orders = ViewOrders(
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
-        self.runs = fetch_run_infos(connection, workspace)
-        """Runs by number, without the counts of `fetch_runs`."""
+        self.runs = fetch_run_infos(connection, workspace)  # runs by number, without the counts of `fetch_runs`
         self._run_names = build_run_names(self.runs)
 
     @classmethod
     def open(
         cls, workspace: Workspace, annotator: str | None = None, *, blind: bool = False, policy: Policy = UNANIMOUS
     ) -> Store:
-        """Open the store of a workspace.
-
-        `policy` determines the human verdict if annotators disagree.
-
-        Raises: StoreError if the workspace has no imported runs or the file cannot be read.
-        """
+        """Open the store of a workspace. `policy` determines the human verdict if annotators disagree. Raises
+        StoreError if the workspace has no imported runs or the file cannot be read."""
         if workspace.lake is not None:
             from fcreview.store.lake.reader import open_lake as open_store
         else:
@@ -189,25 +181,20 @@ class Store:
         return self._query(lambda: self._read_detail(item))
 
     def iter_details(self, view: View, batch_size: int = DETAIL_BATCH_SIZE) -> Iterator[list[ItemDetail]]:
-        """Yield the complete content of the view's items in item order, in lists of `batch_size` items.
-
-        Other threads can use the store between two lists. Raises: StoreError in blind mode.
-        """
+        """Yield the complete content of the view's items in item order, in lists. Other threads can use the store
+        between two lists. Raises StoreError in blind mode."""
         self._raise_if_blind("reading all items")
         chunks = self._query(lambda: split_into_chunks(self.connection, view, batch_size))
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
-        """Read the item's record in the result file.
-
-        Raises: StoreError if the file no longer has it, or in blind mode before the item is reviewed.
-        """
+        """Read the item's record in the result file. Raises StoreError if the file no longer has it, or in blind mode
+        before the item is reviewed."""
         self._raise_if_record_is_hidden(item)
         return self._query(lambda: item_detail.read_raw_record(self.connection, self.workspace, decode_item(item)))
 
     def read_score_record(self, item: int) -> str | None:
-        """Read the item's record in the score file. None if there is no record. Raises: StoreError as
-        `read_raw_record`."""
+        """Read the item's record in the score file, or None without one. Raises StoreError as `read_raw_record`."""
         self._raise_if_record_is_hidden(item)
         return self._query(lambda: item_detail.read_score_record(self.connection, self.workspace, decode_item(item)))
 
@@ -217,17 +204,13 @@ class Store:
     def search_item_ids(
         self, text: str, runs: Sequence[int] = (), preferred_run: int | None = None, limit: int = 20
     ) -> list[ItemMatch]:
-        """Return up to `limit` ids that contain every word of the text, ignoring case. Searches all runs if none given.
-
-        The best matches come first. If an id occurs in several runs, its item in `preferred_run` is returned.
-        """
+        """Return up to `limit` ids that contain every word of the text, ignoring case, best matches first. If an id
+        occurs in several runs, its item in `preferred_run` is returned."""
         return self._query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_same_question(self, item: int) -> list[int]:
-        """Return the items with the same id and category in all runs of the same benchmark, version and language.
-
-        The item itself is included.
-        """
+        """Return the items with the same id and category in all runs of the benchmark, version and language, with the
+        item."""
         return self._query(lambda: item_detail.find_same_question(self.connection, decode_item(item)))
 
     def fetch_predictions(self, item: int) -> list[item_detail.Prediction]:
@@ -249,10 +232,8 @@ class Store:
         return self._query(lambda: fetch_label_criteria(self.connection, decode_item(item)))
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
-        """Count the view's items by value of each filter key, most frequent first.
-
-        For example: `{"category": [("live_simple", 258), ...], "official": [("fail", 90), ...], ...}`.
-        """
+        """Count the view's items by value of each filter key, most frequent first: `{"category": [("live_simple", 258),
+        ...], ...}`."""
         return self._query(lambda: fetch_facets(self.connection, view, blind=self.blind))
 
     def fetch_used_tags(self) -> list[str]:
@@ -260,10 +241,7 @@ class Store:
         return self._query(lambda: self.reviews.events.used_tags(self.annotator or "" if self.blind else None))
 
     def fetch_clusters(self, view: View, limit: int | None = None, by: int = BY_ERROR_TYPE) -> list[Cluster]:
-        """Group the view's failing items, largest cluster first. Empty in blind mode.
-
-        `by` is an index of `fcreview.matching.clusters.GROUPINGS`.
-        """
+        """Group the view's failing items by `GROUPINGS[by]`, largest cluster first. Empty in blind mode."""
         return self.fetch_clusters_by(view, [by], limit)[0]
 
     def fetch_clusters_by(self, view: View, groupings: Sequence[int], limit: int | None = None) -> list[list[Cluster]]:
@@ -274,11 +252,8 @@ class Store:
         return self._query(lambda: fetch_clusters(self.connection, view, limit, groupings, check))
 
     def fetch_issues(self, item: int | None = None, runs: Sequence[int] = ()) -> list[ImportIssue]:
-        """Return the import issues of one item; or the issues of the given runs (by default all) and of the search for
-        runs.
-
-        The list is empty in blind mode, because issues can concern verdicts.
-        """
+        """Return the import issues of one item, or of the given runs (by default all) and of the search for runs. Empty
+        in blind mode, because issues can concern verdicts."""
         return [] if self.blind else self._query(lambda: item_detail.read_issues(self.connection, item, runs))
 
     def load_queue(self, name: str) -> QueueFile:
@@ -293,10 +268,7 @@ class Store:
 
     def load_suspects(self, view: View, report: Callable[[int, int], object] | None = None) -> None:
         """Find the suspects in the view's runs, so that views can use the queue `suspects`. Takes a second or more.
-
-        `report` is called with the number of checked questions and of all questions.
-
-        Raises: StoreError in blind mode.
+        `report` is called with the number of checked questions and of all questions. Raises StoreError in blind mode.
         """
         self._raise_if_blind("the queue of suspects")
 
@@ -319,7 +291,7 @@ class Store:
         return self._query(lambda: draw_queue(self.connection, request))
 
     def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
-        """Return the progress of all annotators of a queue file, or of one annotator. Raises: QueueError as
+        """Return the progress of all annotators of a queue file, or of one annotator. Raises QueueError as
         `load_queue`."""
         from fcreview.store.queue_file import measure_progress
 
@@ -336,22 +308,16 @@ class Store:
         return self._analysis
 
     def find_overrides(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
-        """For each pair of an item and an annotation, return the automatic verdict that the annotation contradicts.
-
-        The verdict is an object with source, by and value. It is None if the annotation contradicts no automatic
-        verdict.
-        """
+        """For each item and annotation, return the automatic verdict that the annotation contradicts: {source, by,
+        value} or None."""
         from fcreview.store.queries.scored_items import find_overrides
 
         return self._query(lambda: find_overrides(self.connection, annotations))
 
     def run_sql(self, statement: str, timeout: float = SQL_TIMEOUT) -> tuple[list[str], list[tuple[Any, ...]]]:
-        """Run a read-only SQL statement. After the first call, the settings of the connection are locked.
-
-        Returns: the column names and the rows.
-        Raises: SqlError if the statement is not allowed, fails, or takes more than `timeout` seconds; StoreError in
-            blind mode.
-        """
+        """Run a read-only SQL statement, and return the column names and the rows. The first call locks the settings of
+        the connection. Raises SqlError if the statement is not allowed, fails, or takes more than `timeout` seconds;
+        StoreError in blind mode."""
         self._raise_if_blind("SQL")
         with self.lock:
             if not self._is_locked:
@@ -365,10 +331,9 @@ class Store:
     ) -> Iterator[list[dict[str, Any]]]:
         """Yield the labels of the view's items in item order, in lists for about `batch_size` items.
 
-        The fields of a label are `store.label_fields.LABEL_FIELDS`; the label of the item itself comes before the
-        labels of its parts. Other threads can use the store between two lists.
-
-        Raises: FilterError for an invalid filter and StoreError in blind mode, both before the first list.
+        The fields of a label are `store.label_fields.LABEL_FIELDS`; an item's own label comes before the labels of its
+        parts. Other threads can use the store between two lists. Raises, before the first list, FilterError for an
+        invalid filter and StoreError in blind mode.
         """
         from fcreview.store.label_reader import read_labels
 
@@ -381,11 +346,8 @@ class Store:
         return self._iter_labels(read_label_lines, view, selection, None)
 
     def refresh_reviews(self) -> int:
-        """Read new journal entries, including those of other processes, and return the number of new events.
-
-        Views whose filter or order depends on reviews are computed again. Items change position in such a view, or
-        leave it, only in this call.
-        """
+        """Read new journal entries, including those of other processes, and return the number of new events. Views
+        whose filter or order depends on reviews change only in this call."""
         with self.lock:
             events = self.reviews.refresh()
             self._orders.drop_review_orders()

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-STATE = "team"
-"""Kind of `AnnotatorState` with the cursor and the number of sent bytes."""
+STATE = "team"  # kind of `AnnotatorState` with the cursor and the number of sent bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +144,7 @@ class Inbox:
 
     def __init__(self, workspace: Workspace, annotator: str) -> None:
         self.annotator = annotator
-        self.warnings: dict[str, None] = {}
-        """Messages about lines that were not stored, each once."""
+        self.warnings: dict[str, None] = {}  # messages about lines that were not stored, each once
         self._workspace = workspace
         self._journal = Journal(workspace, annotator)
         self._files: dict[Path, _LineFile] = {}
@@ -215,13 +213,10 @@ class Inbox:
 
 
 class _LineFile:
-    """A file of lines and the digests of the lines in it."""
-
     def __init__(self, workspace: Workspace, path: Path) -> None:
         self._files, self._path = workspace.files, path
         self._digests: set[bytes] = set()
-        self._state = (0, 0)
-        """Inode and size of the file when it was last read or written."""
+        self._state = (0, 0)  # inode and size of the file when it was last read or written
 
     def read_digests(self) -> set[bytes]:
         try:
@@ -291,8 +286,7 @@ class Outbox:
         self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes
         self._inode = 0
-        self._known: set[str] = set()
-        """Hashes of lines that the server has or has refused."""
+        self._known: set[str] = set()  # hashes of lines that the server has or has refused
         self._pending: dict[str, bytes] = {}
 
     @property
@@ -379,27 +373,19 @@ def _is_valid(line: bytes) -> bool:
     return True
 
 
-POLL_SECONDS = 1.0
-"""Seconds between two requests for new lines."""
-SCAN_SECONDS = 0.2
-"""Seconds between two checks of the user's own journal."""
-MAX_WAIT_SECONDS = 30.0
-"""Longest pause after a failed attempt to connect."""
+POLL_SECONDS = 1.0  # seconds between two requests for new lines
+SCAN_SECONDS = 0.2  # seconds between two checks of the user's own journal
+MAX_WAIT_SECONDS = 30.0  # longest pause after a failed attempt to connect
 STOP_SECONDS = 2.0
-START_SECONDS = 0.5
-"""Pause before the first attempt, so that the first screen does not wait for it."""
+START_SECONDS = 0.5  # pause before the first attempt, so that the first screen does not wait for it
 
 
 @dataclass(frozen=True, slots=True)
 class SyncStatus:
-    unsent: int = 0
-    """Number of the user's lines that the server does not have yet."""
-    received: int = 0
-    """Number of lines that were received since the start."""
-    problem: str = ""
-    """Why the last attempt failed; empty after a successful one."""
-    refusal: str = ""
-    """Message about lines that the server refused; empty if there are none."""
+    unsent: int = 0  # number of the user's lines that the server does not have yet
+    received: int = 0  # number of lines that were received since the start
+    problem: str = ""  # why the last attempt failed; empty after a successful one
+    refusal: str = ""  # message about lines that the server refused; empty if there are none
 
 
 class TeamSync:
@@ -455,7 +441,6 @@ class TeamSync:
         return ""
 
     def _wait(self, exchange: Exchange, pause: float, *, is_connected: bool) -> None:
-        """Wait until the next request is due, or until an open connection has lines to send."""
         deadline = time.monotonic() + pause
         while not self._stopping.wait(SCAN_SECONDS) and time.monotonic() < deadline:
             unsent = exchange.outbox.scan()

@@ -26,8 +26,7 @@ LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORT = 5432
 CONNECT_SECONDS = 10
 URL_FORM = "postgresql://USER@HOST:PORT/DATABASE"
-SCHEMA_VERSION = 1
-"""Version of team_schema.sql and team_functions.sql in this version of fcreview."""
+SCHEMA_VERSION = 1  # version of team_schema.sql and team_functions.sql in this version of fcreview
 ROLES = ("annotator", "adjudicator", "lead", "none")
 REVEAL_RULES = ("closed", "own", "never")
 STATEMENT_SECONDS = 60
@@ -44,8 +43,7 @@ class AddressError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    host: str
-    """Host name, IP address or folder of a Unix socket."""
+    host: str  # host name, IP address or folder of a Unix socket
     port: int
     database: str
     user: str
@@ -63,10 +61,8 @@ class ServerAddress:
         return ServerAddress(self.host, self.port, self.database, user)
 
     def to_connection_parameters(self) -> dict[str, Any]:
-        """Return the parameters of libpq. They take precedence over its environment variables and service files.
-
-        With these parameters, libpq never sends a password in clear text or as MD5, even if the server asks for it.
-        """
+        """Return the parameters of libpq, which take precedence over its environment variables and service files. With
+        them, libpq never sends a password in clear text or as MD5, even if the server asks for it."""
         parameters = {
             "host": self.host,
             "port": self.port,
@@ -85,9 +81,7 @@ class ServerAddress:
 
 def parse_server_url(url: str) -> ServerAddress:
     """Parse `postgresql://USER@HOST:PORT/DATABASE`. The port is optional. A socket folder is URL-encoded: `%2Ftmp`.
-
-    Raises: AddressError if a part is missing, or if the URL contains anything else, such as a password or options.
-    """
+    Raises AddressError if a part is missing, or if the URL contains anything else, such as a password or options."""
     scheme, _, rest = url.partition("://")
     if scheme not in ("postgresql", "postgres"):
         raise AddressError(f"not the URL of a PostgreSQL server. Use {URL_FORM}")
@@ -107,7 +101,6 @@ def parse_server_url(url: str) -> ServerAddress:
 
 
 def _split_port(place: str) -> tuple[str, int]:
-    """Split `host:port`, also with an IPv6 address in brackets."""
     if place.startswith("["):
         host, _, port = place[1:].partition("]")
         port = port.removeprefix(":")
@@ -152,8 +145,7 @@ class PulledLine:
     """A journal line from the server, not verified yet."""
 
     annotator: str
-    is_informed: bool
-    """Whether the annotator could see other reviews of the item when the server received the line."""
+    is_informed: bool  # whether the annotator could see other reviews of the item when the server received the line
     body: bytes
 
 
@@ -162,10 +154,8 @@ class RunDigest:
     annotator: str
     run: str
     n_items: int
-    golden: str
-    """Digest of the golden answers."""
-    predictions: str
-    """Digest of the predictions."""
+    golden: str  # digest of the golden answers
+    predictions: str  # digest of the predictions
 
 
 class TeamServer:
@@ -176,11 +166,8 @@ class TeamServer:
 
     @classmethod
     def connect(cls, address: ServerAddress, password: str | None = None) -> TeamServer:
-        """Connect and check the version of the server's functions.
-
-        Without `password`, libpq looks for it in PGPASSWORD, a service file and `~/.pgpass`. Raises UnreachableError or
-        TeamError.
-        """
+        """Connect and check the version of the server's functions. Without `password`, libpq looks for it in
+        PGPASSWORD, a service file and `~/.pgpass`. Raises UnreachableError or TeamError."""
         server = cls(open_connection(address, password))
         try:
             version = server._fetch("SELECT fcreview.schema_version()")[0][0]
@@ -208,10 +195,8 @@ class TeamServer:
         return Membership(*self._fetch("SELECT * FROM fcreview.whoami()")[0])
 
     def invite(self, annotator: str, role: str) -> tuple[str, str] | None:
-        """Add a member or change a member's role. Return the login and its one-time password.
-
-        Returns None if the member has already joined, because the password stays valid.
-        """
+        """Add a member or change a member's role. Return the login and its one-time password. Return None if the member
+        has already joined, because the password stays valid."""
         password, verifier = make_password(self._connection)
         login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
         return None if login is None else (login, password)
@@ -314,11 +299,9 @@ def make_verifier(connection: Connection[Any], password: str) -> str:
     return connection.pgconn.encrypt_password(password.encode(), b"unused", b"scram-sha-256").decode()
 
 
-MIGRATIONS = ("team_schema.sql",)
-"""SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`."""
+MIGRATIONS = ("team_schema.sql",)  # SQL files that upgrade the tables by one version each, up to `SCHEMA_VERSION`
 _PROJECT_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,29}")
-_LOCK = 0x66637265
-"""Advisory lock, so that two administrators do not create the tables at the same time."""
+_LOCK = 0x66637265  # advisory lock, so that two administrators do not create the tables at the same time
 _ROLES = """
 DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'fcreview_owner') THEN CREATE ROLE fcreview_owner; END IF;
@@ -350,11 +333,8 @@ GRANT EXECUTE ON FUNCTION fcreview.set_login TO fcreview_owner;
 
 
 def create_team(address: ServerAddress, project: str, lead: str, reveal: str) -> tuple[str, str, list[str]]:
-    """Create or upgrade the tables and functions, and create a project.
-
-    Returns the lead's login and one-time password, and warnings about the server. Raises TeamError if the project
-    exists (after an upgrade of the tables), or if the user lacks the privileges.
-    """
+    """Create or upgrade the tables and functions, and create a project. Return the lead's login and one-time password,
+    and warnings about the server. Raises TeamError if the project exists, or if the user lacks the privileges."""
     if not _PROJECT_NAME.fullmatch(project):
         raise TeamError(f"invalid project name {project!a}: use lower-case letters, digits, - and _, at most 30")
     with open_connection(address) as connection, translate_errors():

@@ -15,8 +15,7 @@ from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
 from fcreview.safe_files import UnsafeFileError, WorkspaceFiles
 
 WORKSPACE_FOLDER = ".fcreview"
-MAX_ANNOTATOR_LENGTH = 64
-"""Maximum length of an annotator name in characters."""
+MAX_ANNOTATOR_LENGTH = 64  # maximum length of an annotator name in characters
 _MAX_ANNOTATOR_BYTES = 200
 """Maximum length of an annotator name in UTF-8 bytes, so that the journal's file name is valid on every file system."""
 _PUNCTUATION = "._@+-"
@@ -29,12 +28,8 @@ class AnnotatorError(FcreviewError):
 
 
 def check_annotator(name: str) -> str:
-    """Validate an annotator name and return it in Unicode normal form NFC.
-
-    Letters and digits of any script and `. _ @ + -` are allowed. The name cannot begin with `.` or `-`.
-
-    Raises: AnnotatorError if the name is invalid.
-    """
+    """Validate an annotator name and return it in Unicode normal form NFC. Letters and digits of any script and `. _ @
+    + -` are allowed, but not `.` or `-` at the beginning. Raises AnnotatorError."""
     normal = unicodedata.normalize("NFC", name)
     suggestion = to_safe_annotator(normal)
     if normal and suggestion == normal:
@@ -62,14 +57,10 @@ def is_same_filename(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorState:
-    """The files that the program writes for one annotator, such as saved filters and the last position in a queue.
+    """The files of one annotator except reviews, such as saved filters and the last position in a queue. Each kind of
+    state is a JSON object in `.fcreview/<kind>/<annotator>.json`."""
 
-    Each kind of state is a JSON object in `.fcreview/<kind>/<annotator>.json`. Reviews are stored in the journals
-    instead.
-    """
-
-    root: Path | None
-    """The folder `.fcreview/`. If None, nothing is read or saved."""
+    root: Path | None  # The folder `.fcreview/`. If None, nothing is read or saved.
     annotator: str
 
     def path_of(self, kind: str) -> Path | None:
@@ -104,8 +95,7 @@ class WorkspaceError(FcreviewError):
 class Workspace:
     """The folder `.fcreview/` and the paths in it."""
 
-    root: Path
-    """Absolute path of `.fcreview/`. The folder exists."""
+    root: Path  # Absolute path of `.fcreview/`. The folder exists.
     lake: str | None = None
     """Folder or `s3://` address of the lake that is read instead of the store. See `fcreview.store.lake`."""
 
@@ -188,10 +178,8 @@ class Workspace:
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
-        """Convert `Run.dataset` to the form used in the store.
-
-        A relative path begins with `./`, because some importers give a description instead of a path.
-        """
+        """Convert `Run.dataset` to the form used in the store. A relative path begins with `./`, because some importers
+        give a description instead of a path."""
         if dataset is None or not Path(dataset).is_absolute():
             return dataset
         stored_path = self.to_stored_path(dataset)
@@ -244,10 +232,8 @@ def find_workspace(path: Path, override: Path | None = None, *, create: bool = T
 
 
 def _find_existing(folder: Path) -> Path | None:
-    """Return the nearest `.fcreview/` at or above the folder.
-
-    Raises: WorkspaceError if `.fcreview/` is a link, because a downloaded run could contain a link to any folder.
-    """
+    """Return the nearest `.fcreview/` at or above the folder. Raises WorkspaceError for a link, because a downloaded
+    run could contain a link to any folder."""
     for above in (folder, *folder.parents):
         root = above / WORKSPACE_FOLDER
         if root.is_symlink():

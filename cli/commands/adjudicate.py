@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from fcreview.model.decision import Disagreement
     from fcreview.store.rows import ItemDetail
 
-LABEL_WIDTH = 13
-"""Width of the label column, in cells."""
+LABEL_WIDTH = 13  # width of the label column, in cells
 MAX_CALLS, MAX_ROWS = 6, 12
 """Maximum number of printed calls on each side, and maximum number of printed lines of each text."""
 
@@ -67,13 +66,9 @@ def adjudicate(
 
 
 def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
-    """Build the JSON object {run, model, benchmark, generation, language, category, id, target, criterion,
-    answers, majority, automatic}.
-
-    `answers` is a list of {answer, value, fault, tags, note}, where `answer` is a letter that replaces the annotator's
-    name. `majority` is the verdict of more than half of the annotators, or null. `automatic` is a list of {source,
-    value, by, error_type, rationale}.
-    """
+    """Build the JSON object of a disagreement. `answers` is a list of {answer, value, fault, tags, note}, where
+    `answer` is a letter that replaces the annotator's name. `majority` is the verdict of more than half of the
+    annotators, or null."""
     answers = [
         {"answer": answer_letter(at), "value": o.verdict, "fault": o.fault, "tags": o.tags or [], "note": o.note}
         for at, o in enumerate(disagreement.answers)
@@ -117,10 +112,8 @@ def format_disagreement_lines(
 
 
 def format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
-    """Format the golden calls, the predicted calls and the first difference of a target.
-
-    For a response, or without predicted calls, the model's text replaces the predicted calls.
-    """
+    """Format the golden calls, the predicted calls (without any, the model's text) and the first difference of a
+    target."""
     part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:

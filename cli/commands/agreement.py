@@ -136,7 +136,6 @@ def agreement(
 
 
 def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:
-    """Group ratings by blind status, without empty groups. Only ratings in the same group are compared."""
     if given == "all":
         return {"all": ratings} if ratings else {}
     return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
 
 
-SHORT_ID_LENGTH = 8
-"""Number of characters of an event id in text output. --json has the full id."""
+SHORT_ID_LENGTH = 8  # number of characters of an event id in text output. --json has the full id
 
 
 EVENT_INDENT = " " * 11
@@ -55,12 +54,8 @@ def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, 
 def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     """Build a JSON object for each event of the item, in order of time.
 
-    The keys are time, annotator, act, target, criterion, value, fault, tags, note, golden_fix, overrules, blind, queue,
-    presentation, bulk, retracts, retracted_by, stale, prediction_hash, golden_hash and event (the event's id).
-
-    `blind` is "yes", "no" or "unknown", and "unknown" for retractions. `retracts` is the id of the event that a
-    retraction withdraws, or null; `retracted_by` is the id of the retraction of this event, or null. Annotators can
-    retract only their own events.
+    `blind` is "yes", "no" or "unknown". `retracts` is the id of the event that a retraction withdraws, or null;
+    `retracted_by` is the id of the retraction of this event, or null. Annotators can retract only their own events.
     """
     gone = find_retracted_events(detail.history)
     by = {(each.retracts, each.annotator): each.event for each in detail.history if each.retracts}

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
-_JSON_KEYS = {"automatic": "said", "human": "settled"}
-"""JSON keys that differ from the names of their fields."""
+_JSON_KEYS = {"automatic": "said", "human": "settled"}  # JSON keys that differ from the names of their fields
 
 
 @workspace_command("policy")
@@ -65,8 +64,6 @@ def calibrate(
 
 
 class _CellFilters:
-    """Builds filters that select the items of one cell or error group of the calibration tables."""
-
     def __init__(self, session: WorkspaceSession, where: str, run: str | None) -> None:
         self._session = session
         self._base = where if run is None else f"{where} run:{session.find_run_number(run)}".strip()
@@ -92,10 +89,8 @@ def print_calibration_json(
 ) -> None:
     """Print a JSON object for each group, then one for each group of errors.
 
-    Groups: {kind: "calibration", scope, name, source, judge, criterion, binary, chosen, n, n_random, cells, rates},
-    where `cells` are {said, settled, n, where} and `rates` are {metric, value, low, high, interval, n}. Errors: {kind:
-    "wrong", source, judge, criterion, by, name, said, settled, wrong, of, where}. `said` is the automatic verdict and
-    `settled` the human verdict.
+    The key `said` is the automatic verdict, and `settled` the human verdict. `where` is a filter that selects the
+    items.
     """
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow, View
 
 
-DEFAULT_LIMIT = 20
-"""Maximum number of flips or items in text output if --limit is not given."""
+DEFAULT_LIMIT = 20  # maximum number of flips or items in text output if --limit is not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +68,15 @@ class ComparisonSide:
 
 
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
-ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "-"}
-"""Marks for terminals without Unicode."""
+ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "-"}  # marks for terminals without Unicode
 MAX_END_RUNS = 20
 """Number of best runs, and number of weakest runs, whose marks a large matrix prints. A matrix with up to three times
 this number of runs prints the marks of all runs."""
 
 
 def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
-    """Print a JSON object of kind `run` for each run, best first, then of kind `item` for each item, hardest first.
-
-    Runs in `matrix` are indexes of `sides`.
-    """
+    """Print a JSON object for each run, best first, then for each item, hardest first. Runs in `matrix` are indexes of
+    `sides`."""
     for each in matrix.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
@@ -122,7 +118,6 @@ def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
 
 
 def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
-    """Name the source of the verdicts. If runs have different sources, list the runs without official verdicts."""
     if len({side.source for side in sides}) == 1:
         return sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
@@ -155,8 +150,7 @@ def _join_marks(marks: Sequence[str]) -> str:
     return "".join(marks if len(marks) <= 3 * MAX_END_RUNS else (*marks[:MAX_END_RUNS], " … ", *marks[-MAX_END_RUNS:]))
 
 
-ID_WIDTH = 44
-"""Width of item ids in the list of flips, in cells."""
+ID_WIDTH = 44  # width of item ids in the list of flips, in cells
 
 
 def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None) -> None:
@@ -181,11 +175,8 @@ def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
 
 
 def build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource) -> dict[str, Any]:
-    """Build the JSON fields {of, n, both_pass, both_fail, only_a, only_b, rate_a, rate_b, difference, low, high, p,
-    comparable}.
-
-    Rates and differences are shares from 0 to 1. If `comparable` is false, the text output omits them.
-    """
+    """Build the JSON fields of a group. Rates and differences are shares from 0 to 1. If `comparable` is false, the
+    text output omits them."""
     counts, found = group.counts, group.difference
     return {
         "of": group.n_pairs, "n": counts.n, **asdict(counts), "rate_a": counts.rate_a, "rate_b": counts.rate_b,
@@ -195,8 +186,7 @@ def build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource)
 
 
 def build_flip_json(flip: Flip) -> dict[str, Any]:
-    """Build the JSON object {kind, benchmark, generation, language, category, id, passes, same_prediction,
-    golden_differs, cause, a, b}, where `a` and `b` are {verdict, error_type, first_difference}."""
+    """Build the JSON object of a flip. `a` and `b` are {verdict, error_type, first_difference}."""
     a, b = (
         {name: getattr(side, name) for name in ("verdict", "error_type", "first_difference")}
         for side in (flip.a, flip.b)
@@ -320,7 +310,6 @@ def _check_source(name: str | None) -> VerdictSource | None:
 
 
 def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
-    """Return the named runs, or all runs without names. Raises CommandError for fewer than two runs."""
     rows = {row.run: row for row in session.runs}
     chosen = [rows[session.find_run_number(name)] for name in names] if names else list(rows.values())
     if len(chosen) < 2:

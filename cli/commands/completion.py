@@ -21,8 +21,7 @@ class CompletableCommand(NamedTuple):
 
     name: str
     summary: str
-    words: list[str]
-    """Subcommands and options."""
+    words: list[str]  # subcommands and options
 
 
 def completion(

@@ -37,12 +37,10 @@ if TYPE_CHECKING:
 
 PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "typer", "psycopg", "bfcl-eval")
 OPTIONAL_PACKAGES = ("psycopg", "bfcl-eval")
-MAX_ISSUES = 20
-"""Limit of import issues that are listed."""
+MAX_ISSUES = 20  # limit of import issues that are listed
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
 """Kinds of facts that are printed once, with a number, if they are equal for several runs or files."""
-Fact = dict[str, Any]
-"""JSON object {kind, name, value, problem}. `problem` is true if something is damaged or missing."""
+Fact = dict[str, Any]  # JSON object {kind, name, value, problem}. `problem` is true if something is damaged or missing.
 
 
 OPTIONAL_PATH_ARGUMENT = (
@@ -105,7 +103,6 @@ def _build_fact(kind: str, value: str, name: str = "", *, problem: bool = False)
 
 
 def _group_facts(facts: Iterable[Fact]) -> list[Fact]:
-    """Merge equal facts about several runs or files into one fact with their number."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for at, fact in enumerate(facts):
         key = (fact["kind"], fact["value"], fact["problem"]) if fact["kind"] in GROUPED_KINDS else (at,)
@@ -131,7 +128,6 @@ def _report_lake(location: str) -> Iterator[Fact]:
 
 
 def _report_journals(workspace: Workspace) -> Iterator[Fact]:
-    """Report the number of reviews in each journal, and every problem of a damaged journal."""
     from fcreview.store.reviews.journal_reader import check_journals
 
     reports = check_journals(workspace)
@@ -175,7 +171,6 @@ def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -
 
 
 def _report_unsafe_files(workspace: Workspace) -> Iterator[Fact]:
-    """Report every file and folder of the workspace that fcreview does not open."""
     for parent, folders, names in os.walk(workspace.root):
         for path in sorted(Path(parent, name) for name in (*folders, *names)):
             try:

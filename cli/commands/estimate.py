@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from fcreview.store.queries.estimation import RunSampleStatus
     from fcreview.store.rows import RunRow
 
-HALF_WIDTH = 2.0
-"""Default of --half-width, in percentage points."""
+HALF_WIDTH = 2.0  # default of --half-width, in percentage points
 HalfWidth = Annotated[float, option("--half-width POINTS", "Half width of the target interval, in percentage points.")]
 
 
@@ -141,11 +140,7 @@ def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
 
 
 def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: dict[str, int]) -> dict[str, Any]:
-    """Build the JSON object of a metric.
-
-    Values are in `unit`. `run` is null for combined metrics. Without an interval, `low` and `high` are null and `why`
-    is the reason.
-    """
+    """Build the JSON object of a metric. `run` is null for combined metrics, and `why` explains a missing interval."""
     from fcreview.stats.estimation import explain_method
 
     low, high = one.bounds or (None, None)
@@ -224,10 +219,8 @@ def format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample:
 
 
 def format_estimate(one: MetricEstimate) -> tuple[str, str]:
-    """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `–` for an unknown value.
-
-    If too many items are undecided, the estimated value is a range.
-    """
+    """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `–` for an unknown value. If too many
+    items are undecided, the value is a range."""
     if one.is_bounds_headline:
         return format_bounds(one), NO_VALUE
     if one.low is None or one.high is None:

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
-TRAINING_FORMATS = ("sft", "preference")
-"""Formats that export training rows instead of labels."""
-RUN_FORMATS = ("inspect", "native", "golden-patch")
-"""Formats that export complete runs instead of labels."""
+TRAINING_FORMATS = ("sft", "preference")  # formats that export training rows instead of labels
+RUN_FORMATS = ("inspect", "native", "golden-patch")  # formats that export complete runs instead of labels
 FORMAT_HELP = "\n".join([KEEP_LINE_BREAKS, *(f"{each.name:<{NAME_WIDTH}}  {each.help}" for each in FORMATS), ""])
 
 
@@ -125,7 +123,6 @@ def _parse_training_options(
 
 
 def _print_runs_without_dataset(folder: Path) -> None:
-    """Print which runs in the folder have no dataset that fcreview finds without --data."""
     for plan in discover_runs(WorkspaceOptions([folder]), load_config()).plans:
         if plan.run.needs_dataset and not plan.data:
             name = f"{plan.run.full_title}, {plan.run.model}"

@@ -21,16 +21,13 @@ if TYPE_CHECKING:
     from fcreview.store.label_import import ImportedReview, InvalidRecord
 
 
-MAX_INPUT_BYTES = 1 << 30
-"""Size limit of input files, in bytes."""
+MAX_INPUT_BYTES = 1 << 30  # size limit of input files, in bytes
 
 
-RUN_FORMAT = "inspect"
-"""Format of files that are runs and also contain human reviews."""
+RUN_FORMAT = "inspect"  # format of files that are runs and also contain human reviews
 
 
-NOTES_FORMAT = "tau2-notes"
-"""Format of notes on simulations of a run."""
+NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
 
 
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
@@ -129,9 +126,8 @@ def record_labels(
 ) -> None:
     """Record the annotator's reviews from a file of labels and print their number.
 
-    Args:
-        source_annotator: the annotator's name in the file, if it differs.
-        not_blind: record lines without a time as not blind; otherwise their blind status is unknown.
+    `source_annotator` is the annotator's name in the file, if it differs. `not_blind` records lines without a time as
+    not blind; otherwise their blind status is unknown.
     """
     from fcreview.store.label_import import ReviewFile, import_reviews, mark_not_blind, to_adjudication
 

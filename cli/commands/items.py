@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from fcreview.model.item import Run
     from fcreview.store.rows import QueueRow, View
 
-WINDOW_ROWS = 1000
-"""Number of rows that are fetched at a time."""
+WINDOW_ROWS = 1000  # number of rows that are fetched at a time
 HEADERS = ["item", "category", "off", "recomp.", "judge", "human", "error", "first difference"]
-MAX_COLUMN = 30
-"""Width limit of columns in cells. Ids and the last column have no limit."""
+MAX_COLUMN = 30  # Width limit of columns in cells. Ids and the last column have no limit.
 
 
 @workspace_command("annotator", "policy")
@@ -81,10 +79,7 @@ def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) 
 
 
 def build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
-    """Build the JSON object of an item: the fields of `QueueRow` and of its run.
-
-    Verdicts are true, false or null; `human` may also be "disputed" or "unsure".
-    """
+    """Build the JSON object of an item. Verdicts are true, false or null; `human` may be "disputed" or "unsure"."""
     fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "run_name")}
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
     return {"run": row.run, "model": row.model, **names, **fields}

@@ -112,11 +112,6 @@ def label(
 
 
 def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criterion: str) -> dict[str, Any]:
-    """Parse and check a corrected golden answer.
-
-    Raises: UsageError if it is not a JSON object or not for a whole item; CommandError if it is invalid in the
-        benchmark's format.
-    """
     from fcreview.importers.registry import find_golden_fix_problem
 
     if (target, criterion) != ITEM_CORRECT:
@@ -140,8 +135,6 @@ def _parse_golden_fix(json_or_file: str, detail: ItemDetail, target: str, criter
 
 
 def _find_scale(detail: ItemDetail, target: str, criterion: str) -> Scale:
-    """Find the scale of a criterion. Raises UsageError if neither fcreview nor the item's verdicts define the
-    criterion."""
     automatic = [v for v in detail.item.verdicts if v.criterion == criterion]
     values = [v.value for v in automatic if v.target == target]
     scale = find_scale(criterion, values) or find_scale(criterion, [v.value for v in automatic])
@@ -162,7 +155,6 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:
-    """Raise a UsageError for an invalid address, or a CommandError for a turn or call that the item lacks."""
     from fcreview.store.label_import import check_target
 
     if not is_address(target):

@@ -27,29 +27,22 @@ if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
 
-MAX_CONFLICTS = 10
-"""Limit of conflicting corrections that a merge lists."""
+MAX_CONFLICTS = 10  # limit of conflicting corrections that a merge lists
 
 
 @dataclass(slots=True)
 class MergedErrata:
     """Result of merging errata or rules. The fields are the keys of its JSON object."""
 
-    kind: str
-    """`errata` (applied to runs), or `rules` (accepted rules, which the next errata file will contain)."""
-    new: int = 0
-    """Number of new golden answers or, for `rules`, number of new rules."""
-    known: int = 0
-    """Number of golden answers or rules that both workspaces have."""
-    rules: int = 0
-    """Number of new rules in `errata`."""
+    kind: str  # `errata` (applied to runs), or `rules` (accepted rules, which the next errata file will contain)
+    new: int = 0  # number of new golden answers or, for `rules`, number of new rules
+    known: int = 0  # number of golden answers or rules that both workspaces have
+    rules: int = 0  # number of new rules in `errata`
     conflicts: Sequence[ErrataKey] = field(default_factory=list)
     """Keys [benchmark, generation, language, category, id] of items for which the workspaces have different
     corrections. This workspace keeps its own."""
-    kept_as: str = ""
-    """Name of the file in .fcreview with all errata of the other workspace; empty without conflicts."""
-    why: str = ""
-    """Reason why the file could not be merged; empty on success."""
+    kept_as: str = ""  # name of the file in .fcreview with all errata of the other workspace; empty without conflicts
+    why: str = ""  # reason why the file could not be merged; empty on success
 
 
 def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:

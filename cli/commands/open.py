@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
     from fcreview.tui.session import Session
 
-PLAIN_ITEMS = 40
-"""Number of items printed without a terminal."""
+PLAIN_ITEMS = 40  # number of items printed without a terminal
 MAX_PULLED_ITEMS = 20_000
 """Largest number of items that are copied to a local store. A larger selection is read from the lake."""
 Start = Literal["queue", "resume", "overview", "adjudicate"]
@@ -55,8 +54,7 @@ class OpenOptions:
     where: str = ""
     run: str | None = None
     blind: bool = False
-    overview: bool = False
-    """Open several runs on the overview if there is no position to resume."""
+    overview: bool = False  # open several runs on the overview if there is no position to resume
 
     def build_view(self, session: WorkspaceSession) -> View:
         return session.build_review_view(self.where, queue=self.queue, seed=self.seed, run=self.run, blind=self.blind)
@@ -102,11 +100,7 @@ def open_(
 def show_queue(
     session: WorkspaceSession, selection: OpenOptions = OpenOptions(), watcher: FileWatcher | None = None
 ) -> None:
-    """Show the queue in the app. Without a terminal, print the selected item or the first items of the queue.
-
-    Args:
-        watcher: imports changed files while the app is open.
-    """
+    """Show the queue in the app. Without a terminal, print the selected item or the first items of the queue."""
     warn_of_ignored_files(session.workspace)
     view, first = selection.build_view(session), None
     if selection.item is not None:
@@ -146,11 +140,10 @@ def show_app(
     follow: FileWatcher | None = None,
     selection: str = "",
 ) -> None:
-    """Run the app. Exit with its return code if that is not 0.
+    """Run the app, and exit with its return code if that is not 0.
 
     Args:
         first: row key of the item to open; None opens the queue.
-        start: what to show first.
         follow: imports changed files while the app is open.
         selection: options that select items. In a browser, a reloaded page resumes their queue.
     """
@@ -203,10 +196,8 @@ def prepare_for_browser(screens: Session) -> None:
 
 
 def pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
-    """Copy the items of a filter or of a share from a lake to the local store, and return a session on it.
-
-    Returns the same session without a filter or queue file, and for too many items.
-    """
+    """Copy the items of a filter or of a share from a lake to the local store, and return a session on it. Without a
+    filter or queue file, and for too many items, return the same session."""
     from fcreview.store.lake.reader import pull_items
 
     view = selection.build_view(session)
@@ -264,12 +255,8 @@ def demo(
 
 
 def copy_samples(target: Path | None) -> Path:
-    """Copy the sample runs to the target, by default a temporary folder, and return the folder of the copy.
-
-    An earlier copy is reused.
-
-    Raises: CommandError if the target has other contents.
-    """
+    """Copy the sample runs to the target, by default a temporary folder, and return the folder. An earlier copy is
+    reused. Raises CommandError if the target has other contents."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():
             raise CommandError(f"{target} is not empty: choose another folder")

@@ -59,10 +59,8 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 
 def build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """Build the JSON object {queue, created, seed, where, stratify, size, overlap, repeats, population, annotators}.
-
-    `annotators` are {annotator, done, total, missing}. `total` counts an item with a hidden duplicate twice.
-    """
+    """Build the JSON object of a queue. `annotators` are {annotator, done, total, missing}. `total` counts an item with
+    a hidden duplicate twice."""
     names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
     return {
         "queue": queue.name,
@@ -96,8 +94,7 @@ def show(
 
 
 def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
-    """Build the JSON objects of the items: {benchmark, generation, language, model, category, id, stratum, probability,
-    overlap, annotators}."""
+    """Build a JSON object for each item, with the annotators to whom it is assigned."""
     owners: dict[int, list[str]] = {}
     for share in queue.shares:
         for at in dict.fromkeys(share.order):
@@ -253,7 +250,6 @@ def extend(
 def _find_sampled_run(
     session: WorkspaceSession, name: str, run: str | None
 ) -> tuple[RunRow, RunSampleStatus, QueueSample]:
-    """Find the run of a queue's items. Raises CommandError for several runs, or if the queue is not a random sample."""
     queue = session.load_queue_file(name)
     matches, problems = [], list[str]()
     for row in session.select_runs(run):

@@ -87,10 +87,7 @@ ANSWER_HELP = (
 
 
 def review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -> None:
-    """Review items until the queue or the input ends, and print the number of saved reviews.
-
-    Raises: CommandError if a review could not be saved.
-    """
+    """Review items until the queue or the input ends. Raises CommandError if a review could not be saved."""
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.store import Store
 
@@ -228,12 +225,8 @@ class ReviewLoop:
 
 
 def format_item_text(detail: ItemDetail, annotator: str, *, hidden: bool, full: bool = False) -> Iterator[str]:
-    """Format the item as lines of sanitised text, without columns and horizontal rules.
-
-    Args:
-        hidden: hide verdicts, for blind review.
-        full: print all messages and long texts in full.
-    """
+    """Format the item as lines of sanitised text, without columns and horizontal rules. `hidden` hides verdicts, and
+    `full` prints all messages and long texts in full."""
     if not hidden:
         yield format_heading(detail)
     options = DisplayOptions(

@@ -40,10 +40,8 @@ class RuleFlip:
     run: Run
     category: str
     id: str
-    passes: bool
-    """Whether the item passes with the rule."""
-    difference: str
-    """First difference between golden answer and prediction, from the check in which the item fails."""
+    passes: bool  # whether the item passes with the rule
+    difference: str  # first difference between golden answer and prediction, from the check in which the item fails
 
     def as_json(self) -> dict[str, Any]:
         """Build the JSON object {benchmark, generation, language, model, category, id, flip, difference}."""
@@ -53,10 +51,8 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes if the workspace's errata are already applied.
-
-    Raises: CommandError if the rule applies to no run.
-    """
+    """Find the verdicts that a rule changes if the workspace's errata are applied. Raises CommandError if it applies to
+    no run."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)
@@ -217,5 +213,4 @@ def remove(options: WorkspaceOptions, rule: RuleArgument) -> None:
 
 
 COMMANDS = {"preview": preview, "add": add, "remove": remove, "list": list_}
-ALIASES = {"try": "preview"}
-"""Subcommands by their old names, which the help does not list."""
+ALIASES = {"try": "preview"}  # subcommands by their old names, which the help does not list

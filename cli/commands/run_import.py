@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ImportSummary
     from fcreview.store.workspace import Workspace
 
-MAX_KINDS = 30
-"""Limit of different kinds of issues in text output."""
+MAX_KINDS = 30  # limit of different kinds of issues in text output
 _NUMBER = re.compile(r"…?(?<![A-Za-z])\d(?:[\d,.-]*\d)?(?![A-Za-z])…?")
 SEVERITIES = ("error", "warning", "notice")
 
@@ -161,7 +160,6 @@ def _issue_kind(issue: dict[str, Any]) -> str:
 
 
 def _describe_kind(members: list[dict[str, Any]]) -> str:
-    """Return the message of all issues of a kind, or the common part of their messages."""
     if len({issue["what"] for issue in members}) == 1:
         return str(members[0]["what"])
     general = {_generalize(issue) for issue in members}
@@ -180,12 +178,10 @@ SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
 )  # fmt: skip
 """Counts of a run in the summary."""
-Scores = dict[int, dict[str, int]]
-"""Counts with the names in `SCORE_NAMES` by run number."""
+Scores = dict[int, dict[str, int]]  # counts with the names in `SCORE_NAMES` by run number
 _import_lock = threading.Lock()
 """Lock that a worker acquires to import a part, because an import uses the whole process."""
-PARTS_PER_WORKER = 4
-"""Number of parts for each worker of a cluster. Several small parts even out differences in size."""
+PARTS_PER_WORKER = 4  # Number of parts for each worker of a cluster. Several small parts even out differences in size.
 
 
 def fetch_scores(workspace: Workspace) -> Scores:
@@ -264,11 +260,8 @@ def import_on_cluster(
 ) -> tuple[ImportSummary, Scores]:
     """Import all runs at the paths into a lake with the workers of a Dask cluster. They must see the same files.
 
-    Args:
-        address: address of the scheduler, or its scheduler file (`.json`).
-        count: number of parts; None for `PARTS_PER_WORKER` parts for each worker.
-
-    Raises: CommandError if Dask is not installed, or if the cluster cannot be reached.
+    `address` is the scheduler's address or its scheduler file (`.json`). `count` is the number of parts; None for
+    `PARTS_PER_WORKER` parts for each worker. Raises CommandError without Dask or a reachable cluster.
     """
     from fcreview.store.lake.importer import LakePart
     from fcreview.store.rows import ImportSummary

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow
 
-MAX_LISTED_RUNS = 10
-"""Limit of run numbers in a warning."""
+MAX_LISTED_RUNS = 10  # limit of run numbers in a warning
 HEADERS = [
     "run", "benchmark", "model", "items", "official", "recomp.", "corrected", "reviewed", "part", "issues",
 ]  # fmt: skip

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 SECRET_VARIABLE = "FCREVIEW_SERVE_SECRET"  # noqa: S105 - the name of a variable
-MIN_SECRET = 16
-"""Minimum length of the secret of a proxy, in characters."""
+MIN_SECRET = 16  # minimum length of the secret of a proxy, in characters
 NO_LOGIN = (
     "fcreview serve needs a login. Create a users file with `fcreview serve --add-user NAME --users FILE`"
     " and pass --users FILE, or let a proxy log in and pass --trust-header NAME."

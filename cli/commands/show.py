@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from fcreview.tui.text.lines import Line
 
 
-MAX_SEARCHED = 20_000
-"""Limit of items whose ids are searched for similar ids."""
+MAX_SEARCHED = 20_000  # limit of items whose ids are searched for similar ids
 FULL_HINT = "use --full for the full text"
 INDENT = " " * 8
 

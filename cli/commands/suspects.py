@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT = 20
 MAX_REASONS = 4
 MAX_MODELS = 5
-MAX_QUESTION = 150
-"""Length limit of questions, in characters."""
+MAX_QUESTION = 150  # length limit of questions, in characters
 ONLY_FAILING = "Without a dataset, only failing items have golden answers, so 'of N runs' counts failing runs"
 ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
 
@@ -65,12 +64,9 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect
 
 
 def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
-    """Build the JSON object {rank, score, benchmark, generation, language, category, id, reasons, n_runs, n_failing,
-    alternative}.
-
-    `score` is from 0 to 1; `reasons` are texts, strongest first; `alternative` is the competing answer as {answer,
-    models, families}, or null. `models` is empty if the answer was derived from golden answers alone.
-    """
+    """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts, strongest first.
+    `alternative` is {answer, models, families} or null. `models` is empty if the answer was derived from golden answers
+    alone."""
     other = suspect.alternative
     return {
         "rank": rank,

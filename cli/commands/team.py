@@ -39,10 +39,8 @@ IGNORED_FILE = "team.toml"
 
 
 def teams_file() -> Path:
-    """Return the path of `teams.json`, in the folder of the user's configuration.
-
-    A workspace never decides where fcreview connects, because it may come from somebody else.
-    """
+    """Return the path of `teams.json` in the user's configuration. A workspace never decides where fcreview connects,
+    because it may come from somebody else."""
     home = os.environ.get("XDG_CONFIG_HOME")
     return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "teams.json"
 
@@ -112,8 +110,7 @@ def _write_entries(entries: dict[str, Any]) -> None:
 
 @contextmanager
 def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield an `Exchange` with the team of the workspace. It connects to the server on first use. Raises CommandError
-    if the workspace belongs to no team."""
+    """Yield an `Exchange` with the team of the workspace, not yet connected. Raises CommandError without a team."""
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_files(workspace)

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 MAX_GROUPS = 10
-MAX_PLACES = 3
-"""Maximum number of failing places that are listed below a group."""
+MAX_PLACES = 3  # maximum number of failing places that are listed below a group
 MIN_SHARE = 0.1
 """Minimum share of a group's items, 0 to 1, for listing a place. The most frequent place is always listed."""
 MIN_COUNT_WIDTH, SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH = 6, 5, 5, 29, 27
@@ -107,13 +106,9 @@ def triage(
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
-    """Build the JSON object {error_type, function, argument, count, share, examples, difference, where}.
-
-    `share` is a fraction of all failing items, from 0 to 1; `difference` is the first difference of the first example;
-    `where` is a filter. Grouped by category or decisive step, the object begins with category or decisive_step,
-    error_type and function; grouped by value, with golden_value, predicted_value, function and argument. Values are
-    JSON texts; several accepted values are `"km" or 2 more`.
-    """
+    """Build the JSON object of a cluster. `share` is the fraction of all failing items, and `where` a filter. Grouped
+    by category or decisive step, the object begins with category or decisive_step; grouped by value, with golden_value
+    and predicted_value, which are JSON texts; several accepted values are `"km" or 2 more`."""
     names: dict[str, object] = {"error_type": cluster.error_type or None, "function": cluster.function}
     if grouping == BY_CATEGORY:
         names = {"category": cluster.category} | names
@@ -132,8 +127,7 @@ class TriageTable:
     """Clusters with the options of their table."""
 
     clusters: Sequence[Cluster]
-    n_failing: int
-    """Number of failing items, including items without a cluster."""
+    n_failing: int  # number of failing items, including items without a cluster
     grouping: int = BY_ERROR_TYPE
     limit: int = MAX_GROUPS
 
@@ -190,8 +184,7 @@ def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> lis
 
 
 def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_ERROR_TYPE) -> list[str]:
-    """Format a group: its line, the meaning of the error type, an example, and the places where several items
-    fail."""
+    """Format a group: its line, the meaning of the error type, an example, and the most frequent places."""
     name = sanitize(group.name) if group.name else UNNAMED_GROUPS[grouping]
     share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, BAR_WIDTH)
     widths = _column_widths(n_failing)
@@ -217,10 +210,8 @@ def select_examples(group: ClusterGroup) -> list[str]:
 
 
 def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
-    """Find the places where two or more items of the group fail, most items first.
-
-    With the default grouping, a place is an argument of one function, or an argument in several functions.
-    """
+    """Find the places where two or more items of the group fail, most items first. With the default grouping, a place
+    is an argument of one function, or an argument in several functions."""
     outer, inner = SUBDIVISIONS[grouping]
     named_clusters = select_named_clusters(group.clusters, grouping)
     # The line of the group already shows the first example of each cluster, so these examples come last.
@@ -237,7 +228,6 @@ def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> l
 
 
 def _column_widths(n_failing: int) -> tuple[int, ...]:
-    """Return the widths of the columns count, share, bar, name and examples, in cells."""
     return max(MIN_COUNT_WIDTH, len(f"{n_failing:,}")), SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH
 
 

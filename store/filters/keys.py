@@ -25,8 +25,7 @@ from fcreview.model.verdict import (
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
 
-SqlCondition = tuple[str, list[object]]
-"""An SQL condition and the values of its question marks, in order."""
+SqlCondition = tuple[str, list[object]]  # an SQL condition and the values of its question marks, in order
 ConditionBuilder = Callable[[FilterTerm], SqlCondition]
 """Translates a term to SQL. Raises: InvalidValueError for a value that the key does not allow."""
 
@@ -38,13 +37,10 @@ _VALUE = 'CAST(v."value" AS VARCHAR)'
 
 
 def _any_verdict_sql(condition: str) -> str:
-    """Return SQL that is true if `condition` is true for any automatic verdict `v` of the item."""
     return f"len([v FOR v IN coalesce(i.verdicts, []) IF {condition}]) > 0"
 
 
 def _judge_verdict_sql(value: str, inverse_value: str) -> str:
-    """Return SQL that is true if a judge verdict is `value`, or `inverse_value` on criteria where true means a
-    failure."""
     regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {_VALUE} = '{value}'"
     inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {_VALUE} = '{inverse_value}'"
     return _any_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
@@ -125,12 +121,10 @@ class FilterKey:
 
     build: ConditionBuilder
     help: str
-    shows_verdict: bool = False
-    """Whether the key reveals verdicts. It is then not allowed in blind mode."""
+    shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
     depends_on_reviews: bool = False
     """Whether the key depends on reviews, so that the selected items change while annotators review."""
-    choices: tuple[str, ...] = ()
-    """Allowed values; empty if any value is allowed."""
+    choices: tuple[str, ...] = ()  # allowed values; empty if any value is allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +157,7 @@ def compare_text(column: str, value: FilterValue) -> SqlCondition:
 
 def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
     """Compare as `compare_text` does, and also match longer texts that continue with any character except a letter or
-    digit.
-
-    For example, `live` matches `live_simple`.
-    """
+    digit: `live` matches `live_simple`."""
     if value.quoted or value.md5_digest or "*" in value.text or value.text.lower() == "none":
         return compare_text(column, value)
     rest = f"substr({column}, {len(value.text) + 1})"
@@ -174,8 +165,7 @@ def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
 
 
 def combine_values(term: FilterTerm, compare: Callable[[FilterValue], SqlCondition]) -> SqlCondition:
-    """Combine the conditions of a term's values. The result is true if any value matches or, for `!=`, if no value
-    matches."""
+    """Combine the conditions of a term's values: true if any value matches or, for `!=`, if no value matches."""
     conditions = [compare(value) for value in term.values]
     text = "(" + " OR ".join(sql for sql, _ in conditions) + ")"
     params = [param for _, params in conditions for param in params]
@@ -191,10 +181,7 @@ def match_text(column: str, compare: Callable[[str, FilterValue], SqlCondition] 
 
 
 def match_json(column: str) -> ConditionBuilder:
-    """Return a condition builder that compares a column of JSON text.
-
-    An unquoted value also matches a JSON string: `golden_value:km` matches `"km"`.
-    """
+    """Compare a column of JSON text. An unquoted value also matches a JSON string: `golden_value:km` matches `"km"`."""
     without_quotes = f"trim({column}, '\"')"
 
     def compare(value: FilterValue) -> SqlCondition:
@@ -237,8 +224,7 @@ def match_item(term: FilterTerm) -> SqlCondition:
 
 IS_DISPUTED = "h.decided_by = 'disputed'"
 _AUTOMATIC_CONDITIONS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
-_N_PARTS = "h.n_parts"
-"""SQL for the number of parts and additional criteria of the item that have a review."""
+_N_PARTS = "h.n_parts"  # SQL for the number of parts and additional criteria of the item that have a review
 _HUMAN_CONDITIONS = {
     **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
     "disputed": IS_DISPUTED,
@@ -251,10 +237,7 @@ _OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text i
 
 
 def match_choice(column: str, conditions: dict[str, str]) -> ConditionBuilder:
-    """Return a condition builder for a key whose values are the keys of `conditions`.
-
-    `{}` in a condition is replaced with the column.
-    """
+    """Match a key whose values are the keys of `conditions`. `{}` in a condition is replaced with the column."""
 
     def compare(value: FilterValue) -> SqlCondition:
         condition = conditions.get(value.text.lower())
@@ -281,12 +264,10 @@ def match_number(column: str) -> ConditionBuilder:
 
 
 def search_texts(columns: str, list_column: str = "") -> ConditionBuilder:
-    """Return a condition builder that searches columns for a text, ignoring case.
+    """Search columns, separated by blanks, for a text, ignoring case.
 
-    Args:
-        columns: names, separated by blanks.
-        list_column: a column with a list of structs. If given, `columns` are fields of the structs. Searching the list
-            in place takes a third less time than a join with `unnest`.
+    With `list_column`, they are fields of the structs in this list. Searching the list in place takes a third less time
+    than a join with `unnest`.
     """
     names = columns.split()
 
@@ -301,8 +282,7 @@ def search_texts(columns: str, list_column: str = "") -> ConditionBuilder:
 
 
 def search_all_texts(term: FilterTerm) -> SqlCondition:
-    """Search in the question, the messages and the calls. Messages and calls that are the same in many items are
-    searched once, in `questions`."""
+    """Search the question, the messages and the calls. Texts that many items share are searched once."""
 
     def compare(value: FilterValue) -> SqlCondition:
         single = FilterTerm(term.key, ":", (value,), value.position)
@@ -335,7 +315,6 @@ def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
 
 
 def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
-    """Return a filter key for a column of reviews. It selects items with a matching review of the item or a part."""
     build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
     return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
 

@@ -20,24 +20,18 @@ from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTer
 __all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_values", "parse_filter", "quote"]
 
 MAX_VALUES = 200
-MAX_DEPTH = 40
-"""Maximum depth of nested parentheses and negations."""
+MAX_DEPTH = 40  # maximum depth of nested parentheses and negations
 
 
 @dataclass(frozen=True, slots=True)
 class FilterCondition:
-    where: str = "true"
-    """Condition over `item_rows i LEFT JOIN human h ON h.item = i.item`."""
-    params: list[object] = field(default_factory=list)
-    """Values of the question marks in `where`, in order."""
+    where: str = "true"  # condition over `item_rows i LEFT JOIN human h ON h.item = i.item`
+    params: list[object] = field(default_factory=list)  # values of the question marks in `where`, in order
     depends_on_reviews: bool = False
 
 
 def parse_filter(text: str, *, blind: bool = False) -> FilterCondition:
-    """Translate a filter to SQL.
-
-    Raises: FilterError if the filter is invalid or, in blind mode, if it reveals verdicts.
-    """
+    """Translate a filter to SQL. Raises FilterError if it is invalid or, in blind mode, if it reveals verdicts."""
     return _Parser(text, blind).parse()
 
 
@@ -137,7 +131,6 @@ class _Parser:
         return isinstance(token, FilterOperator) and token.text in operators
 
     def _position(self) -> int:
-        """Offset of the next token in the filter, in characters."""
         return self._tokens[self._index].position if self._index < len(self._tokens) else len(self._text)
 
     def _error(self, message: str, position: int) -> FilterError:

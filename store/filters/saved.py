@@ -33,10 +33,8 @@ def load_saved_filters(state: AnnotatorState) -> dict[str, str]:
 
 
 def save_filter(state: AnnotatorState, name: str, text: str) -> None:
-    """Save a filter. It replaces a filter with the same name. Names of other saved filters in the text are expanded.
-
-    Raises: FilterError if the filter is invalid; SavedFilterError if the name is invalid or the file cannot be written.
-    """
+    """Save a filter under a new or existing name. Names of saved filters in the text are expanded. Raises FilterError
+    if the filter is invalid; SavedFilterError if the name is invalid or the file cannot be written."""
     name = name.removeprefix(SAVED_FILTER_PREFIX)
     if not _NAME.fullmatch(name):
         raise SavedFilterError("invalid name: use letters, digits and _ . -, at most 40 characters")
@@ -76,12 +74,8 @@ def find_filter_problem(text: str, *, blind: bool = False) -> str:
 
 
 def expand_saved_filters(text: str, saved_filters: Mapping[str, str], *, blind: bool = False) -> str:
-    """Replace each `@name` in a filter with the saved filter. A quoted `"@name"` is not replaced, because it searches
-    for this text.
-
-    Raises: FilterError for an unknown name and for an invalid filter. The position of the error is a position in
-    `text`.
-    """
+    """Replace each `@name` in a filter with the saved filter, except a quoted `"@name"`. Raises FilterError, with a
+    position in `text`, for an unknown name and for an invalid filter."""
     parse_filter(text, blind=blind)
     tokens = tokenize(text)
     names = [token for token in tokens if isinstance(token, FilterTerm) and _is_saved_filter(token)]

@@ -13,8 +13,7 @@ from hashlib import md5
 
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
 
-MAX_FILTER_LENGTH = 10_000
-"""Maximum length of a filter in characters."""
+MAX_FILTER_LENGTH = 10_000  # maximum length of a filter in characters
 MAX_LITERAL_LENGTH = 200
 """Maximum length in characters of a value in a generated filter. Longer values are written as hashes."""
 
@@ -34,22 +33,18 @@ class FilterError(FcreviewError):
         return [f"--where: {self.message}", *self.format_caret().split("\n")]
 
     def format_caret(self) -> str:
-        """Format the filter as one line, with a caret and the message in the line below. Needs a fixed-width font.
-
-        The text is the user's input and must be sanitised before it is displayed.
-        """
+        """Format the filter as one line, with a caret and the message in the line below. The text must be sanitised
+        before it is displayed in a fixed-width font."""
         line = "".join(" " if character in "\t\r\n" else character for character in self.text)
         return f"{line}\n{' ' * self.position}^ {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class FilterValue:
-    text: str
-    """The value without quotation marks and escapes."""
+    text: str  # the value without quotation marks and escapes
     quoted: bool
     """Whether the value is in quotation marks. It then matches exactly: `*` and `none` have no special meaning."""
-    position: int
-    """Offset in the filter, in characters."""
+    position: int  # offset in the filter, in characters
 
     @property
     def md5_digest(self) -> str | None:
@@ -63,11 +58,9 @@ class FilterTerm:
     """A term `key op values`, or a bare word (one value, and `key` is None)."""
 
     key: str | None
-    op: str
-    """`:`, `=`, `!=`, `<`, `<=`, `>` or `>=`; empty for a bare word."""
+    op: str  # `:`, `=`, `!=`, `<`, `<=`, `>` or `>=`; empty for a bare word
     values: tuple[FilterValue, ...]
-    position: int
-    """Offset in the filter, in characters."""
+    position: int  # offset in the filter, in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +68,7 @@ class FilterOperator:
     """An operator: `(`, `)`, `-` or `OR`."""
 
     text: str
-    position: int
-    """Offset in the filter, in characters."""
+    position: int  # offset in the filter, in characters
 
 
 HASHED_VALUE = re.compile("md5:([0-9a-f]{32})")
@@ -89,10 +81,8 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
-    """Split a filter into terms and operators.
-
-    Raises: FilterError for unclosed quotation marks, missing values, invalid Unicode and filters that are too long.
-    """
+    """Split a filter into terms and operators. Raises FilterError for unclosed quotation marks, missing values, invalid
+    Unicode and filters that are too long."""
     if len(text) > MAX_FILTER_LENGTH:
         raise FilterError(f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH)
     try:
@@ -151,7 +141,6 @@ def _read_term(text: str, start: int) -> tuple[FilterTerm | FilterOperator, int]
 
 
 def _read_value(text: str, start: int, unquoted: re.Pattern[str], key: str = "") -> tuple[FilterValue, int]:
-    """Return the value at `start`, and the offset of its end."""
     if text[start : start + 1] == '"':
         match = _QUOTED.match(text, start)
         if match is None:

@@ -73,18 +73,12 @@ class LoadError(Exception):
 
 
 class StoreBuilder:
-    """A new database file that replaces the store in `finish`.
-
-    Use it as a context manager. Without `finish`, the store stays unchanged.
-    """
+    """A new database file that replaces the store in `finish`. Without `finish`, the store stays unchanged."""
 
     def __init__(self, workspace: Workspace, folder: Path, *, copy_existing: bool) -> None:
-        """Create the new file.
+        """Create the new file in `folder`, empty or as a copy of the present store.
 
-        Args:
-            folder: folder for the new file and for DuckDB's temporary files. Nobody else may write to it, because
-                DuckDB follows links.
-            copy_existing: whether to start with a copy of the present store instead of an empty one.
+        Nobody else may write to the folder, which also has DuckDB's temporary files, because DuckDB follows links.
         """
         self._workspace = workspace
         self._path = folder / workspace.store.name
@@ -110,10 +104,8 @@ class StoreBuilder:
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
         self._types: dict[str, dict[str, str]] = {}
         """Table -> column -> SQL type, for the tables that `_column_types` has read."""
-        self._runs: list[dict[str, Any]] = []
-        """Rows of the table `runs` to insert in `finish`."""
-        self._sources: dict[int, list[dict[str, Any]]] = {}
-        """Rows of the table `sources` to insert in `finish`, by run."""
+        self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert in `finish`
+        self._sources: dict[int, list[dict[str, Any]]] = {}  # rows of the table `sources` to insert in `finish`, by run
 
     def __enter__(self) -> StoreBuilder:
         return self
@@ -128,12 +120,8 @@ class StoreBuilder:
         return self._types[table]
 
     def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
-        """Replace the items of the runs in one transaction.
-
-        `omit_invalid` replaces values that do not fit their columns with null.
-
-        Raises: LoadError if DuckDB cannot load the files.
-        """
+        """Replace the items of the runs in one transaction. `omit_invalid` replaces values that do not fit their
+        columns with null. Raises LoadError if DuckDB cannot load the files."""
         if not staged_runs:
             return
         try:
@@ -253,10 +241,8 @@ class StoreBuilder:
         self._workspace.files.replace(path, self._workspace.store)
 
     def _compact(self) -> Path | None:
-        """Copy the database file without its unused blocks, if most of its blocks are unused.
-
-        Returns the path of the copy, or None if no copy was made.
-        """
+        """Copy the database file without unused blocks, if most blocks are unused. Return the path of the copy, or
+        None."""
         used, free = self._execute(
             "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
         ).fetchall()[0]
@@ -315,12 +301,9 @@ class StoredRun:
 
 @dataclass(slots=True)
 class StoreIndex:
-    runs: dict[str, StoredRun] = field(default_factory=dict)
-    """Runs by run key (see `build_run_key`)."""
-    usable: bool = False
-    """Whether the workspace has a store that runs can be added to."""
-    is_verified: bool = True
-    """False if the store, or some of its runs, were written by another user."""
+    runs: dict[str, StoredRun] = field(default_factory=dict)  # runs by run key (see `build_run_key`)
+    usable: bool = False  # whether the workspace has a store that runs can be added to
+    is_verified: bool = True  # false if the store, or some of its runs, were written by another user
     rebuild_reason: str | None = None
     """Why an existing store is not usable, so that the import replaces it with a new one."""
 

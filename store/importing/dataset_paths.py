@@ -23,8 +23,7 @@ from fcreview.store.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
-    folders: tuple[Path, ...] = ()
-    """Folders of --data. They are remembered for each run whose dataset they contain."""
+    folders: tuple[Path, ...] = ()  # Folders of --data. They are remembered for each run whose dataset they contain.
     forget: bool = False
     """Forget the remembered folders, and import runs even if their dataset is missing now (--forget-data)."""
 
@@ -71,8 +70,7 @@ class DatasetFolders:
 class _RememberedFolder:
     """A folder in `datasets.json`. The field names are keys of the file."""
 
-    beside: str
-    """Path relative to the folder that contains `.fcreview/`."""
+    beside: str  # path relative to the folder that contains `.fcreview/`
     at: str
 
     @classmethod
@@ -81,7 +79,6 @@ class _RememberedFolder:
         return cls(os.path.relpath(absolute, workspace.parent_folder), absolute)
 
     def locate(self, workspace: Workspace) -> Path:
-        """Return the relative path if it exists, else the absolute path."""
         beside = workspace.to_absolute_path(self.beside)
         return beside if beside.is_dir() else Path(self.at)
 

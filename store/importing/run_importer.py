@@ -46,10 +46,7 @@ _ITEM_HASHES = (
 
 
 class ItemSnapshot:
-    """State of the items before an import, to count the changes after it: two hashes of each item, in memory.
-
-    Use it as a context manager.
-    """
+    """State of the items before an import, to count the changes after it: two hashes of each item, in memory."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -65,10 +62,7 @@ class ItemSnapshot:
         self._connection.close()
 
     def compare(self, runs: Sequence[int]) -> ImportChanges:
-        """Count the changed items of the runs, or of all runs if the list is empty.
-
-        An item is changed if its prediction or its golden answer is.
-        """
+        """Count the new, changed (prediction or golden answer) and removed items of the runs (empty for all)."""
         self._connection.execute(f"ATTACH {quote_literal(self._workspace.store)} AS store (READ_ONLY)")
         counts = self._connection.execute(
             "SELECT count(*) FILTER (b.run IS NULL), count(*) FILTER (b.content <> a.content),"
@@ -175,10 +169,7 @@ def _stored_fields(stored: StoredRun) -> dict[str, Any]:
 
 
 def _copy_hashes(job: ReadJob, stored: StoredRun) -> bool:
-    """Copy the stored hashes to the files of a job, whose content has not changed since the last import.
-
-    Returns False if no file has a new modification time, so that the store needs no update.
-    """
+    """Copy the stored hashes to the files of an unchanged job. Return whether a file has a new modification time."""
     old = {(source.path, source.kind): source for source in stored.sources}
     if all(source.mtime_ns == old[source.path, source.kind].mtime_ns for source in job.sources):
         return False
@@ -212,11 +203,10 @@ def import_runs(
     Args:
         read: reads the items of a plan. It must be a top-level function, so that worker processes can call it.
         issues: issues that the search for runs has found.
-        on_progress: called with the progress, in the calling thread.
         n_workers: number of processes; None to choose by the size of the files.
         dataset_options: by default, a run whose dataset is missing keeps its last import.
 
-    Raises: WorkspaceError if the workspace is not writable and there is something to import.
+    Raises WorkspaceError if the workspace is not writable and there is something to import.
     """
     started = time.perf_counter()
     new_import = partial(_Import, workspace, plans, read, issues, on_progress, n_workers, dataset_options)
@@ -278,7 +268,6 @@ class _Import:
         )
 
     def summarize_if_unchanged(self) -> ImportSummary | None:
-        """Return the summary of an import that has nothing to do; None if a run would be read."""
         self._plan_import()
         if self._plan.jobs or not self._index.usable:
             return None
@@ -299,7 +288,6 @@ class _Import:
         return planner
 
     def _build(self) -> None:
-        """Read the runs and replace the store, unless no run could be read and nothing else changed."""
         folder = self.workspace.temporary / str(os.getpid())
         self.workspace.files.remove(folder)
         self.workspace.files.make_folder(folder)
@@ -321,10 +309,7 @@ class _Import:
             self.workspace.files.remove(folder)
 
     def _load(self, builder: StoreBuilder, outcomes: Iterable[ReadOutcome]) -> list[StagedRun]:
-        """Load runs in batches while worker processes read further runs.
-
-        Returns all runs that were read, so that their function docs and questions can be loaded.
-        """
+        """Load runs in batches while worker processes read further runs. Return the staging files of all runs."""
         staged_runs: list[StagedRun] = []
         batch: list[ReadOutcome] = []
         for outcome in outcomes:
@@ -341,10 +326,7 @@ class _Import:
         return staged_runs
 
     def _load_batch(self, builder: StoreBuilder, outcomes: Sequence[ReadOutcome]) -> None:
-        """Load the runs together. If that fails, load each run alone.
-
-        A run that fails again is loaded without its invalid values.
-        """
+        """Load the runs together; if that fails, each run alone; if that fails, without its invalid values."""
         staged_runs = [outcome.staged for outcome in outcomes if outcome.staged]
         try:
             builder.load_runs(staged_runs)
@@ -410,8 +392,7 @@ class _Import:
         }
 
     def _examined_files(self) -> set[str]:
-        """Return the examined files. Issues of these files from earlier imports are replaced if they belong to no
-        run."""
+        """Return the files whose earlier issues are replaced if they belong to no run."""
         skipped = set(map(id, self._plan.skipped_plans))
         plans = [plan for plan in self.plans if id(plan) not in skipped]
         files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}
@@ -420,10 +401,8 @@ class _Import:
 
 @contextlib.contextmanager
 def import_lock(workspace: Workspace) -> Iterator[None]:
-    """Wait until no other import runs in the workspace, and delete the files that a crashed import left.
-
-    Where files cannot be locked, the import that finishes last replaces the store.
-    """
+    """Wait until no other import runs in the workspace, and delete the files that a crashed import left. Where files
+    cannot be locked, the import that finishes last replaces the store."""
     descriptor = workspace.files.open(workspace.lock, os.O_RDWR | os.O_CREAT, group_can_write=True)
     try:
         with contextlib.suppress(OSError):

@@ -11,22 +11,17 @@ from pathlib import Path
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import open_file
 
-_CHUNK_SIZE = 1 << 20
-"""Number of bytes that are read and hashed at a time."""
+_CHUNK_SIZE = 1 << 20  # number of bytes that are read and hashed at a time
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """The state of a file when a run was imported from it. The fields are columns of the table `sources`."""
 
-    path: str
-    """Path as `Workspace.to_stored_path` returns it."""
-    kind: str
-    """`result`, `score`, `data` or `log`."""
-    size: int
-    """Size in bytes; -1 if the file is missing or not a regular file."""
-    mtime_ns: int
-    """Modification time in nanoseconds."""
+    path: str  # path as `Workspace.to_stored_path` returns it
+    kind: str  # `result`, `score`, `data` or `log`
+    size: int  # size in bytes; -1 if the file is missing or not a regular file
+    mtime_ns: int  # modification time in nanoseconds
     hash: str = ""
     """Hash of the content, see `hash_file`. Empty if the file was unreadable or changed during the import; the next
     import then reads the run again."""
@@ -53,10 +48,7 @@ def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
 
 
 def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
-    """Add the hash to a file state. The hash stays empty if the file has changed since the state was taken.
-
-    `known_hash` is used instead of reading the file.
-    """
+    """Add the known hash, or the hash of the file. It stays empty if the file has changed since the state was taken."""
     if source.size < 0:
         return source
     content_hash = hash_file(path) if known_hash is None else known_hash

@@ -22,8 +22,7 @@ from fcreview.model.json_value import to_plain_json
 from fcreview.model.redact import redact_credentials, redact_keys, redact_keys_in_text
 from fcreview.store.rows import ITEM_COLUMNS
 
-_MAX_CACHED_LISTS = 20_000
-"""Maximum number of function lists whose hashes are cached."""
+_MAX_CACHED_LISTS = 20_000  # maximum number of function lists whose hashes are cached
 _LIST_FIELDS = ("predicted", "pairs", "verdicts")
 _SHARED_FIELDS = tuple(name for name in ITEM_COLUMNS if name not in RUN_SPECIFIC_FIELDS)
 _get_run_specific, _get_shared = attrgetter(*RUN_SPECIFIC_FIELDS), attrgetter(*_SHARED_FIELDS)
@@ -51,8 +50,7 @@ class SharedRowWriter:
     """Writes each function doc and each question once, as a line of JSON with its content hash."""
 
     def __init__(self, stream: IO[bytes], cache: SharedRowCache) -> None:
-        self.longest_line = 0
-        """Length of the longest line in bytes."""
+        self.longest_line = 0  # length of the longest line in bytes
         self._stream = stream
         self._cache = cache
 
@@ -93,10 +91,8 @@ class SharedRowWriter:
 
 
 def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter) -> bytes:
-    """Serialise an item as one line of JSON.
-
-    Function docs and a shared question are written to `shared_rows`, and the line has their hashes.
-    """
+    """Serialise an item as one line of JSON with the hashes of its function docs and shared question, which are written
+    to `shared_rows`."""
     shared_content = item.shared_content
     if shared_content is None:
         shared = _serialize_shared(item)
@@ -113,10 +109,8 @@ def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter)
 
 
 def _serialize_shared(item: Item) -> bytes:
-    """Serialise the fields that can be equal in several runs, as the members of a JSON object without braces.
-
-    The content of a shared question is omitted.
-    """
+    """Serialise the fields that can be equal in several runs, without braces. The content of a shared question is
+    omitted."""
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
     if type(item.golden) is SharedList:
@@ -136,7 +130,6 @@ def _serialize_shared(item: Item) -> bytes:
 
 
 def _serialize_members(values: dict[str, Any]) -> bytes:
-    """Serialise the members of a JSON object, without braces."""
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
@@ -145,7 +138,6 @@ def _serialize_members(values: dict[str, Any]) -> bytes:
 
 
 def _serialize_list(elements: SharedList[Any]) -> bytes:
-    """Serialise a shared list, and cache the JSON in it."""
     if elements.json_text is None:
         try:
             text = orjson.dumps(elements)
@@ -178,8 +170,7 @@ def _to_plain_objects(value: Any) -> Any:
     return value
 
 
-ITEMS_PER_REPORT = 500
-"""Number of items between two calls of `on_progress`."""
+ITEMS_PER_REPORT = 500  # number of items between two calls of `on_progress`
 
 
 @dataclass(slots=True)
@@ -189,10 +180,8 @@ class StagedRun:
     shared_rows: Path
     """File with the function docs and questions that no other staging file of the same process contains."""
     n_items: int = 0
-    longest_item: int = 0
-    """Length of the longest line of `items` in bytes."""
-    longest_shared_row: int = 0
-    """Length of the longest line of `shared_rows` in bytes."""
+    longest_item: int = 0  # length of the longest line of `items` in bytes
+    longest_shared_row: int = 0  # length of the longest line of `shared_rows` in bytes
     issues: list[dict[str, Any]] = field(default_factory=list)
     """Import issues: file, line, what, raw, item, severity and seq (position of the item in the run, or null)."""
 
@@ -207,10 +196,8 @@ def stage_run(
 ) -> StagedRun:
     """Write the items of a run to `stem`.items, and its function docs and questions to `stem`.shared.
 
-    Args:
-        records: items and issues that the importer reads from the run's files. Its exceptions are passed on.
-        to_stored_path: converts paths as `Workspace.to_stored_path` does.
-        on_progress: called with the number of bytes of result files that have been read.
+    Exceptions of the importer, which reads `records`, are passed on. `on_progress` is called with the number of bytes
+    of result files that have been read.
     """
     staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".shared"))
     paths: dict[str, str] = {}

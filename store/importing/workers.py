@@ -82,7 +82,6 @@ def _exit_on_close(reading_end: Connection) -> None:
 
 
 def _set_parent_death_signal() -> None:
-    """Let the kernel kill this process when its parent dies. Does nothing where that is not supported."""
     if not sys.platform.startswith("linux"):
         return
     with contextlib.suppress(ImportError, OSError, AttributeError):
@@ -96,8 +95,7 @@ RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]
 ImportProgressCallback = Callable[[str, int, int], None]
 """Called with the name of the model, the bytes of result files read so far, and the total bytes."""
 
-MIN_PARALLEL_BYTES = 8_000_000
-"""Total size of result files, in bytes, below which one process is faster than several."""
+MIN_PARALLEL_BYTES = 8_000_000  # total size of result files, in bytes, below which one process is faster than several
 
 
 @dataclass(slots=True)
@@ -116,14 +114,10 @@ class ReadJob:
 @dataclass(slots=True)
 class ReadOutcome:
     job: ReadJob
-    info: Run
-    """The run, with the official metrics and the dataset that were found while reading."""
-    sources: list[SourceFile] = field(default_factory=list)
-    """State of the files, with hashes."""
-    staged: StagedRun | None = None
-    """The staging files; None if reading failed."""
-    error: str | None = None
-    """Why reading failed."""
+    info: Run  # the run, with the official metrics and the dataset that were found while reading
+    sources: list[SourceFile] = field(default_factory=list)  # state of the files, with hashes
+    staged: StagedRun | None = None  # the staging files; None if reading failed
+    error: str | None = None  # why reading failed
     seconds: float = 0.0
 
 
@@ -144,10 +138,8 @@ def read_runs(
 ) -> Generator[ReadOutcome, None, None]:
     """Read runs into staging files in `folder`, and yield each outcome as soon as it is complete.
 
-    The first `next` starts the processes. Call it before this process starts threads, so that forking is safe.
-
-    Args:
-        n_workers: number of worker processes; 1 to read in this process; None to choose by the size of the files.
+    The first `next` starts the processes. Call it before this process starts threads, so that forking is safe. With one
+    worker, this process reads the runs. With None, the size of the files determines the number of workers.
     """
     if n_workers is None:
         n_workers = (os.cpu_count() or 1) if sum(job.size for job in jobs) > MIN_PARALLEL_BYTES else 1
@@ -167,10 +159,7 @@ def read_runs(
 def read_run(
     workspace: Workspace, folder: Path, read: RunReader, job: ReadJob, on_progress: Callable[[int], None] | None
 ) -> ReadOutcome:
-    """Read one run. Any exception of the reader becomes `error`, so that one importer's bug does not stop the others.
-
-    `on_progress` is called with the number of bytes of result files that have been read.
-    """
+    """Read one run. An exception of the reader becomes `error`, so that one importer's bug does not stop the others."""
     started = time.perf_counter()
     outcome = ReadOutcome(job, job.plan.run)
     cache = _shared_row_caches.setdefault(folder, SharedRowCache())
@@ -258,10 +247,8 @@ def _can_fork() -> bool:
 
 
 def _hash_source(source: SourceFile, workspace: Workspace, folder: Path) -> SourceFile:
-    """Add the hash to a file state. A dataset file that several runs share is hashed once in each process.
-
-    An empty hash is not cached, because the file may be readable for the next run.
-    """
+    """Add the hash to a file state. Each process hashes a dataset file of several runs once. An empty hash is not
+    cached, because the file may be readable for the next run."""
     key = (folder, source.path, source.size, source.mtime_ns)
     hashed_source = hash_source(source, workspace.to_absolute_path(source.path), _known_hashes.get(key))
     if hashed_source.hash:

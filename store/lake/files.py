@@ -17,18 +17,15 @@ from fcreview import safe_files
 from fcreview.store.database import StoreError
 from fcreview.store.importing.sources import hash_file
 
-LAKE_FILE = "_lake.json"
-"""File that makes a folder a lake."""
+LAKE_FILE = "_lake.json"  # file that makes a folder a lake
 _COPY_BYTES = 1 << 20
 
 
 class LakeFiles(Protocol):
     """Files by their path below the lake, such as `benchmark=bfcl/run=12/items.parquet`."""
 
-    location: str
-    """Folder or address of the lake."""
-    file_system: Any
-    """File system of fsspec with which DuckDB reads the files. None for a local folder."""
+    location: str  # folder or address of the lake
+    file_system: Any  # File system of fsspec with which DuckDB reads the files. None for a local folder.
 
     def list_sizes(self) -> dict[str, int]:
         """Return the size in bytes of every file of the lake, by path. Temporary files are omitted."""
@@ -114,10 +111,7 @@ class LocalFiles:
 
 
 def open_lake_files(location: str) -> LakeFiles:
-    """Return an object that reads and writes the files of a lake, given an absolute path or an `s3://` address.
-
-    Raises: StoreError if a package for the address is missing.
-    """
+    """Return access to the files of a lake at an absolute path or `s3://` address. Raises StoreError without s3fs."""
     if location.startswith("s3://"):
         from fcreview.store.lake.files import ObjectStoreFiles
 
@@ -125,16 +119,12 @@ def open_lake_files(location: str) -> LakeFiles:
     return LocalFiles(Path(location))
 
 
-BLOCK_BYTES = 1 << 20
-"""Number of bytes to read ahead. The default of s3fs would read whole files."""
+BLOCK_BYTES = 1 << 20  # Number of bytes to read ahead. The default of s3fs would read whole files.
 
 
 class ObjectStoreFiles:
-    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. s3fs finds the credentials, for example
-    in environment variables.
-
-    A file appears when it is complete, so no temporary names are needed.
-    """
+    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. A file appears when it is complete, so
+    no temporary names are needed."""
 
     def __init__(self, location: str) -> None:
         """Raises: StoreError if s3fs is not installed."""

@@ -49,11 +49,8 @@ class LakeWriter:
     def __init__(self, files: LakeFiles, part: str, scratch: Path) -> None:
         """Create the lake if it is missing.
 
-        Args:
-            part: name of the part's index.
-            scratch: empty folder for files before they are copied to the lake.
-
-        Raises: StoreError if another version wrote the lake; OSError if it cannot be written.
+        `part` is the name of the part's index, and `scratch` an empty folder for files before they are copied to the
+        lake. Raises StoreError if another version wrote the lake; OSError if it cannot be written.
         """
         self._files, self._part, self._scratch = files, part, scratch
         self._index = LakeIndex(part, {}, computed=COMPUTED_COLUMNS_VERSION)
@@ -128,7 +125,6 @@ class LakeWriter:
     def _write_table(
         self, folder: str, table: str, query: str, row_group: int, files: dict[str, tuple[int, str]]
     ) -> None:
-        """Write the rows of a query to the lake, if there are any."""
         number = folder.rpartition("=")[2] if "=" in folder else "index"
         path = self._scratch / f"{number}.{table}"
         if table == "items" and number != "index":
@@ -176,7 +172,6 @@ class LakeWriter:
 
 
 def _run_queries(number: int, lake_number: int) -> dict[str, str]:
-    """Return the query for each table of a run. `number` is its number in the store."""
     item = f"{lake_number}::BIGINT * 4294967296 + "
     return {
         "items": f"SELECT {item} i.seq AS item, {lake_number}::INTEGER AS run, i.* EXCLUDE (item, run, question_hash,"
@@ -195,8 +190,7 @@ def format_time(nanoseconds: int) -> str:
     return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-BATCH_BYTES = 1_000_000_000
-"""Size in bytes of the files that one temporary store is built from."""
+BATCH_BYTES = 1_000_000_000  # size in bytes of the files that one temporary store is built from
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +220,7 @@ class LakeImport:
     """Function that sets the decoders and errata of plans, called with a temporary workspace."""
     dataset_options: DatasetOptions
     on_progress: ImportProgressCallback | None = None
-    n_workers: int | None = None
-    """Number of processes; None to choose by the size of the files."""
+    n_workers: int | None = None  # number of processes; None to choose by the size of the files
     on_batch: Callable[[Workspace, dict[int, int]], None] = lambda *_: None
     """Called with each temporary store and the numbers of its runs in the lake."""
 
@@ -235,10 +228,8 @@ class LakeImport:
 def import_part(
     lake: LakeImport, plans: Sequence[RunPlan], issues: Sequence[ImportIssue], part: LakePart
 ) -> ImportSummary:
-    """Import the runs of one part. Every part gets the same plans and issues.
-
-    Run numbers in the summary are those in the lake; a failed run has number 0.
-    """
+    """Import the runs of one part. Every part gets the same plans and issues. Run numbers in the summary are those in
+    the lake; a failed run has number 0."""
     summary = ImportSummary()
     with tempfile.TemporaryDirectory(prefix="fcreview-lake-") as name:
         scratch = Path(name)
@@ -260,7 +251,6 @@ def import_part(
 def _select_plans(
     plans: Sequence[RunPlan], part: LakePart, workspace: Workspace
 ) -> tuple[list[RunPlan], list[ImportIssue]]:
-    """Return the plans of the part by key, and an issue for each run that was found twice."""
     by_key: dict[str, RunPlan] = {}
     twice = []
     for plan in plans:

@@ -27,10 +27,8 @@ from fcreview.store.database import SCHEMA_VERSION
 from fcreview.store.filters.keys import COMPUTED_COLUMNS
 from fcreview.store.lake.files import LAKE_FILE, LakeFiles
 
-FORMAT = 1
-"""Version of the layout."""
-TABLES = ("items", "functions", "import_issues")
-"""Names of the Parquet files of a run and of an index."""
+FORMAT = 1  # version of the layout
+TABLES = ("items", "functions", "import_issues")  # names of the Parquet files of a run and of an index
 LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
 """Columns of `item_rows` that an index does not have."""
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
@@ -78,10 +76,8 @@ def number_of_key(key: str) -> int:
 class LakeRun:
     """A run in a lake. The fields are the members of `_run.json`."""
 
-    row: dict[str, Any]
-    """Row of the table `runs`."""
-    sources: list[dict[str, Any]]
-    """Rows of the table `sources`."""
+    row: dict[str, Any]  # row of the table `runs`
+    sources: list[dict[str, Any]]  # rows of the table `sources`
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Size in bytes and hash of each Parquet file, by name."""
 
@@ -115,7 +111,6 @@ def parse_run(content: bytes) -> LakeRun:
 
 
 def _parse_files(value: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    """Return size and hash of each Parquet file in `_run.json` or `_index.json`. Raises the errors of `parse_run`."""
     files = {name: (size, hash_) for name, (size, hash_) in value["files"].items()}
     valid = all(type(size) is int and type(hash_) is str for size, hash_ in files.values())
     if value["format"] != FORMAT or not valid or not files.keys() <= {f"{table}.parquet" for table in TABLES}:
@@ -136,8 +131,7 @@ class LakeIndex:
     """The members of `_index.json`."""
 
     name: str
-    runs: dict[int, str]
-    """Run number -> `LakeRun.build` of the run when the index was written."""
+    runs: dict[int, str]  # run number -> `LakeRun.build` of the run when the index was written
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
     computed: str = ""
     """Version of the computed columns. Another version, or none, makes filters on judge verdicts slower."""
@@ -163,12 +157,10 @@ def parse_index(name: str, content: bytes) -> LakeIndex:
 class LakeContents:
     """The runs, indexes and issues of a lake at the time when the lake was listed."""
 
-    runs: dict[int, LakeRun] = field(default_factory=dict)
-    """Complete runs by number."""
+    runs: dict[int, LakeRun] = field(default_factory=dict)  # complete runs by number
     indexes: list[LakeIndex] = field(default_factory=list)
     """Complete indexes. Some of their runs may have changed since."""
-    issues: list[dict[str, Any]] = field(default_factory=list)
-    """Rows of `import_issues` that belong to no run."""
+    issues: list[dict[str, Any]] = field(default_factory=list)  # rows of `import_issues` that belong to no run
     problems: list[str] = field(default_factory=list)
     """One message for each damaged or incomplete file. The run or index with this file is omitted."""
     schema_version: str = SCHEMA_VERSION

@@ -50,12 +50,10 @@ _TABLES = {
     "import_issues": "internal.search_issues",
 }
 """Name of a Parquet file -> table with its columns. `search_issues` has the issues that belong to no run."""
-_REQUIRED = ("item", "run", "seq", "id", "category")
-"""Columns of `items` that have a value in every row."""
+_REQUIRED = ("item", "run", "seq", "id", "category")  # columns of `items` that have a value in every row
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 """Name of a Parquet file -> view over the indexes."""
-MAX_PROBLEM = 300
-"""Length limit of the message about a damaged file, in characters."""
+MAX_PROBLEM = 300  # length limit of the message about a damaged file, in characters
 found_problems: list[str] = []
 """Messages about damaged files that this process has found in lakes, for the end of a command."""
 
@@ -69,20 +67,15 @@ class _UnexpectedContentError(Exception):
 
 
 class LakeConnection:
-    """A DuckDB connection to a lake. Queries that need only small columns of the items read the indexes.
-
-    It has the methods of `duckdb.DuckDBPyConnection`.
-    """
+    """A DuckDB connection to a lake. Queries that need only small columns of the items read the indexes."""
 
     memory_limit = MEMORY_LIMIT
-    has_file_for_each_run = True
-    """See `fcreview.store.database.select_runs`."""
+    has_file_for_each_run = True  # see `fcreview.store.database.select_runs`
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
         self._has_computed_columns = False
-        self.problems = list(contents.problems)
-        """One message for each damaged file."""
+        self.problems = list(contents.problems)  # one message for each damaged file
         found_problems.extend(self.problems)
 
     def __getattr__(self, name: str) -> Any:
@@ -190,7 +183,6 @@ class LakeConnection:
         self.connection.execute(small.replace(start, "CREATE OR REPLACE VIEW item_list AS"))
 
     def _columns_of(self, source: str) -> dict[str, str]:
-        """Return the type of each column of a table or table function."""
         rows = self.connection.execute(f"DESCRIBE FROM {source}").fetchall()
         return {name: kind for name, kind, *_ in rows}
 
@@ -202,13 +194,11 @@ class LakeConnection:
         columns: Mapping[str, str],
         computed: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     ) -> list[str]:
-        """Return a query for columns of a table in the files of runs or indexes. Empty if no part has such a file.
+        """Return a query for columns of a table in the files of `parts`; empty without such files.
 
-        Args:
-            variable: name for the list of files.
-            computed: additional columns, as in `COMPUTED_COLUMNS`.
-
-        Raises: _UnexpectedContentError if the first file has other columns. DuckDB compares the other files with it.
+        The list of files becomes the DuckDB variable `variable`. `computed` are additional columns, as in
+        `COMPUTED_COLUMNS`. Raises _UnexpectedContentError if the first file has other columns. DuckDB compares the
+        other files with it.
         """
         file = f"{table}.parquet"
         parts = [part for part in parts if file in part.files]
@@ -230,9 +220,7 @@ class LakeConnection:
 
     def _check_indexes(self, indexes: Sequence[LakeIndex]) -> None:
         """Raise _UnexpectedContentError for indexes with empty values, or with more or fewer rows than their runs.
-
-        DuckDB finds both in the metadata of the files.
-        """
+        DuckDB finds both in the metadata of the files."""
         if not indexes:
             return
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
@@ -254,7 +242,6 @@ class LakeConnection:
 
 
 def _find_wrong_column(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    """Describe the first column that is missing or has another type. Empty if all columns have their type."""
     for name, kind in expected.items():
         if found.get(name) != kind:
             return f"is damaged (column {name}: {found.get(name, 'missing')} instead of {kind})"[:MAX_PROBLEM]
@@ -277,10 +264,8 @@ def assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
 def open_lake(
     workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
 ) -> duckdb.DuckDBPyConnection:
-    """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only.
-
-    Raises: StoreError if the lake cannot be read or was written by another version.
-    """
+    """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only. Raises
+    StoreError if the lake cannot be read or was written by another version."""
     lake = connect_lake(workspace)
     try:
         attach_more(lake.connection)
@@ -347,11 +332,9 @@ reads the run again."""
 
 
 def pull_items(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
-    """Replace the store of the lake's workspace by one with these items. Returns the workspace without the lake.
-
-    Raises: WorkspaceError if the workspace has imported runs; OSError if it cannot be written; StoreError if the lake
-        cannot be read.
-    """
+    """Replace the store of the lake's workspace by one with these items, and return the workspace without the lake.
+    Raises WorkspaceError if it has imported runs; OSError if it cannot be written; StoreError if the lake cannot be
+    read."""
     workspace = replace(lake, lake=None)
     index = read_store_index(workspace)
     if any(run.import_fingerprint != NEVER_IMPORTED for run in index.runs.values()):

@@ -24,8 +24,7 @@ class ReviewedItem:
 
     item: int
     key: ItemKey
-    hashes: tuple[str, str]
-    """(hash of the prediction, hash of the golden answer) of the item."""
+    hashes: tuple[str, str]  # (hash of the prediction, hash of the golden answer) of the item
     opinions: list[Opinion]
 
 
@@ -34,9 +33,8 @@ def fetch_reviewed_items(
 ) -> Iterator[ReviewedItem]:
     """Yield the view's reviewed items in the order of their first reviews.
 
-    The opinions of an item do not include bulk reviews unless `with_bulk`, so an item can have no opinions. If several
-    runs of a model have the same answer to an item, only one of them is included. Raises FilterError if the view's
-    filter is not valid.
+    If several runs of a model have the same answer to an item, only one of them is included. Without bulk reviews, an
+    item can have no opinions. Raises FilterError if the view's filter is not valid.
     """
     where, params, _ = build_condition(view, blind=False)
     sql = f"SELECT i.item {FROM_ITEMS} WHERE h.item IS NOT NULL AND ({where})"
@@ -53,11 +51,8 @@ def fetch_reviewed_items(
 
 
 def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Rating]:
-    """Return one rating for each current verdict of an annotator, "unsure" included.
-
-    Stale and retracted verdicts, adjudications, bulk reviews, and item verdicts that only follow from verdicts on parts
-    are omitted. Raises FilterError if the view's filter is not valid.
-    """
+    """Return one rating for each current verdict of an annotator, "unsure" included. Adjudications, bulk reviews, and
+    item verdicts that only follow from verdicts on parts are omitted."""
     return [
         Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
         for each in fetch_reviewed_items(connection, reviews, view)
@@ -67,11 +62,8 @@ def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: V
 
 
 def fetch_duplicate_reviews(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
-    """Return the first and second verdict of each annotator on each hidden duplicate.
-
-    The first verdict is the verdict that was current when the duplicate was shown. Stale and retracted verdicts are
-    omitted. Raises FilterError if the view's filter is not valid.
-    """
+    """Return the first and second verdict of each annotator on each hidden duplicate. The first verdict is the one that
+    was current when the duplicate was shown. Stale and retracted verdicts are omitted."""
     found = []
     for each in fetch_reviewed_items(connection, reviews, view):
         for annotator in reviews.events.annotators_with_repetition(each.key):

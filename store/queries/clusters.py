@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import View
 
 
-N_EXAMPLES = 3
-"""Maximum number of item ids in `Cluster.examples`."""
+N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
 """Maximum number of (golden value, predicted value) pairs that are counted. The most frequent pairs are counted,
 because there can be as many pairs as items, and most of the other pairs occur once."""
@@ -66,10 +65,7 @@ WHERE v.criterion = '{DECISIVE_STEP}' AND v.source = 'rule'
 
 @dataclass(frozen=True, slots=True)
 class _ClusterRow:
-    """Cluster as the query returns it, before filter terms are added."""
-
-    names: dict[str, str | None]
-    """Field of `Cluster` -> value that all items of the cluster have."""
+    names: dict[str, str | None]  # field of `Cluster` -> value that all items of the cluster have
     count: int
     examples: list[str]
     difference: str | None
@@ -86,10 +82,8 @@ def fetch_clusters(
 ) -> list[list[Cluster]]:
     """Return the clusters of each grouping, largest first, of the view's items whose effective verdict is fail.
 
-    `groupings` are indexes into `GROUPINGS`; `BY_VALUE` cannot be combined with other
-    groupings. The filter `Cluster.where` selects
-    exactly the items of the cluster in the runs of the view. Clusters by value are limited to the `MAX_VALUE_PAIRS`
-    most frequent pairs of values.
+    `groupings` are indexes into `GROUPINGS`; `BY_VALUE` cannot be combined with others, and is limited to the
+    `MAX_VALUE_PAIRS` most frequent pairs of values. `Cluster.where` selects exactly the items of the cluster.
     """
     computed = [computed_grouping(by) for by in groupings]
     found = _fetch_cluster_rows(connection, view, computed)
@@ -164,7 +158,6 @@ def _fetch_cluster_rows(
 
 
 def _fetch_step_reasons(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, str | None]:
-    """Return why a step of each item is the guessed decisive one."""
     if not items:
         return {}
     query = _STEP_REASONS.format(items=", ".join(map(str, items)), runs=select_runs(connection, items))
@@ -177,8 +170,7 @@ def _make_term_builder(by: int, rows: Sequence[_ClusterRow]) -> ExactTermBuilder
 
 
 def _build_filter_term(by: int, grouping: int, row: _ClusterRow, builders: dict[int, ExactTermBuilder]) -> str:
-    """Return the term that selects the cluster's value in the grouping `by`. Empty if the items have different
-    values."""
+    """Return the term that selects the cluster's value in the grouping `by`; empty if the values differ."""
     if by == BY_VALUE == grouping:
         # Only the most frequent values are known, so these terms always match the exact value.
         values = [(side, row.names[side]) for side in ("golden", "predicted")]
@@ -196,9 +188,7 @@ _LABEL_CRITERIA = (
 
 
 def fetch_label_criteria(connection: DuckDBPyConnection, item: int) -> list[str]:
-    """Return the criteria on which responses have lists of labels (such as dialog acts) instead of pass or fail.
-
-    The criteria depend on the item's category and run, not on its verdicts, so a blind annotator may see them.
-    """
+    """Return the criteria on which responses have lists of labels (such as dialog acts) instead of pass or fail. They
+    depend on the item's category and run, not on its verdicts, so a blind annotator may see them."""
     query = _LABEL_CRITERIA.format(runs=select_runs(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -52,8 +52,7 @@ class QueueSample:
     """A random sample of a known population: a queue file and its extensions."""
 
     queue: QueueFile
-    strata: dict[ContentKey, str]
-    """Stratum of every item of the population."""
+    strata: dict[ContentKey, str]  # stratum of every item of the population
     content_keys_by_queue: dict[str, set[ContentKey]]
     """Name of the queue file -> content keys of the sampled items, for the queue and each extension."""
     extensions: list[QueueFile] = field(default_factory=list)
@@ -68,11 +67,8 @@ class QueueSample:
         return set().union(*self.content_keys_by_queue.values())
 
     def inclusion_probability(self, content_key: ContentKey, automatic: bool | None) -> float:
-        """Return the probability, 0 to 1, that the queue or an extension draws an item of the population.
-
-        Extensions have strata by automatic verdict, so the probability depends on the item's automatic verdict
-        (`automatic`).
-        """
+        """Return the probability, 0 to 1, that the queue or an extension draws an item. Extensions have strata by
+        automatic verdict, so the probability depends on the item's automatic verdict (`automatic`)."""
         stratum = self.strata[content_key]
         not_drawn = 1.0 - next(each.probability for each in self.queue.strata if each.name == stratum)
         key = ItemKey(*orjson.loads(content_key)[: len(ItemKey._fields)])
@@ -87,20 +83,15 @@ class QueueSample:
         self.extensions.append(queue)
 
 
-ContentKey = str
-"""An item's key fields and hashes as a JSON list, the same in every copy of the workspace."""
-StrataCache = dict[str, dict[ContentKey, str]]
-"""Description of a queue -> stratum of every item of the population."""
+ContentKey = str  # an item's key fields and hashes as a JSON list, the same in every copy of the workspace
+StrataCache = dict[str, dict[ContentKey, str]]  # description of a queue -> stratum of every item of the population
 
 
 def load_samples(
     connection: DuckDBPyConnection, workspace: Workspace, cache: StrataCache
 ) -> tuple[list[QueueSample], list[str]]:
-    """Return (usable samples of the workspace, one message for each queue that is not usable).
-
-    A queue is usable if the database still has the population that the queue was drawn from. `cache` stores populations
-    that do not depend on reviews.
-    """
+    """Return (usable samples of the workspace, one message for each queue that is not usable). A queue is usable if the
+    database still has its population. `cache` stores populations that do not depend on reviews."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
     for queue in read_queues(workspace):
@@ -124,7 +115,6 @@ def load_samples(
 def _reconstruct_strata(
     connection: DuckDBPyConnection, queue: QueueFile, cache: StrataCache
 ) -> dict[ContentKey, str] | None:
-    """Return the stratum of every item of the queue's population, or None if the population has changed."""
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key not in cache:
         strata = _fetch_strata(connection, queue)
@@ -173,10 +163,8 @@ _SCORE_FILE_SUFFIX = ".json"
 def fetch_calibration_cases(
     connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View
 ) -> list[VerdictPair]:
-    """Return one case for each automatic verdict on a target and criterion with a resolved human verdict.
-
-    Cases are in item order. Raises FilterError if the view's filter is not valid.
-    """
+    """Return one case, in item order, for each automatic verdict on a target and criterion with a resolved human
+    verdict."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     reached = find_sample_outcomes(queues, reviews.events, {}).keys()
     is_random = {
@@ -251,11 +239,8 @@ class CalibrationCell:
 
 
 def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: CalibrationCell) -> str | None:
-    """Return a filter that selects exactly the items of a cell among the items that the filter `base` selects.
-
-    The filter selects by verdict where the filter language allows it, and by item id otherwise. Returns None if the
-    filter would need more than `MAX_IDS_IN_FILTER` ids.
-    """
+    """Return a filter that selects exactly the items of a cell among the items that the filter `base` selects: by
+    verdict where the filter language allows it, else by at most `MAX_IDS_IN_FILTER` ids. None for more ids."""
     has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
     if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
         human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
@@ -281,8 +266,7 @@ def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: Calibrati
 class _ReviewSelection:
     """Items with a resolved verdict, by the way in which they were selected for review. No item is in both sets."""
 
-    random: set[ContentKey]
-    """Items that were reviewed as part of a random sample."""
+    random: set[ContentKey]  # items that were reviewed as part of a random sample
     unknown: set[ContentKey]
     """Reviewed items outside `random`, if some reviews of sampled items do not record a queue. Such sampled items may
     have been selected for review in the same way as the items outside the sample, so all of these items are treated
@@ -294,11 +278,7 @@ def _classify_selection(
     queues_by_key: Mapping[ContentKey, set[str]],
     outcomes: Mapping[ContentKey, SampleOutcome],
 ) -> _ReviewSelection:
-    """Determine how items were selected for review.
-
-    Args: samples: The samples of the run. queues_by_key: Item with a resolved verdict -> names of the queues in which
-    it was reviewed. outcomes: Outcome of each drawn item that annotators have reached.
-    """
+    """Determine how the items of `queues_by_key` were selected for review. Its values are the names of their queues."""
     random, unknown = set[ContentKey](), set[ContentKey]()
     for sample in samples:
         resolved = sample.strata.keys() & queues_by_key.keys()
@@ -344,16 +324,11 @@ class _RunItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunSampleStatus:
-    items: list[ItemStatus]
-    """Status of every item, in dataset order."""
-    content_keys: list[ContentKey]
-    """Content key of every item, in the same order."""
-    samples: list[QueueSample]
-    """Samples whose population has items of this run."""
-    problems: list[str]
-    """One message for each queue file that is not usable as a random sample."""
-    criterion_answers: list[CriterionAnswers]
-    """Human verdicts on whole items on criteria other than `correct`."""
+    items: list[ItemStatus]  # status of every item, in dataset order
+    content_keys: list[ContentKey]  # content key of every item, in the same order
+    samples: list[QueueSample]  # samples whose population has items of this run
+    problems: list[str]  # one message for each queue file that is not usable as a random sample
+    criterion_answers: list[CriterionAnswers]  # human verdicts on whole items on criteria other than `correct`
 
     def find_undecided(self, sample: QueueSample) -> list[int]:
         """Return the positions in `items` of sampled items without a resolved human verdict."""
@@ -365,10 +340,8 @@ class RunSampleStatus:
 def fetch_sample_status(
     connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
 ) -> RunSampleStatus:
-    """Return the data for estimates of a run: the status of each item, and the samples with items of the run.
-
-    Pass the same `cache` to all calls for a database, because a sample may contain items of many runs.
-    """
+    """Return the status of each item of a run, and the samples with items of the run. Pass the same `cache` to all
+    calls for a database, because a sample may contain items of many runs."""
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [to_content_key(*row[:8]) for row in rows]
     all_samples, problems = load_samples(connection, workspace, cache)
@@ -426,7 +399,6 @@ def fetch_sample_status(
 def _fetch_criterion_answers(
     connection: DuckDBPyConnection, run: int, key_of_item: Mapping[int, ContentKey]
 ) -> dict[str, dict[ContentKey, Any]]:
-    """Return criterion -> content key -> human verdict on the reviewed item. An unresolved verdict is None."""
     answers: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():
         answers.setdefault(criterion, {})[key_of_item[item]] = parse_json(text)
@@ -448,13 +420,8 @@ def sampled_keys(queue: QueueFile) -> list[ContentKey]:
 def find_sample_outcomes(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return content key -> outcome, for each drawn item that annotators have reached.
-
-    Args:
-        queues: Queue files.
-        events: Reviews of all annotators.
-        decisions: Outcome by item, for items with a resolved verdict or a disagreement.
-    """
+    """Return content key -> outcome, for each drawn item that annotators have reached. `decisions` are the outcomes of
+    items with a resolved verdict or a disagreement."""
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
         keys = sampled_keys(queue)
@@ -466,7 +433,6 @@ def find_sample_outcomes(
 
 
 def _find_reached_items(queue: QueueFile, verdicts: Sequence[Sequence[Event]]) -> set[int]:
-    """Return the indexes of the reached items. `verdicts`: current verdicts on each drawn item."""
     if all(verdicts):
         return set(range(len(queue.items)))
     owners = {share.annotator for share in queue.shares}

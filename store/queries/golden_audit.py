@@ -80,8 +80,7 @@ SELECT i.item,
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
 """The predicted calls and the pairs that differ, as JSON text. Python converts JSON text faster than DuckDB's lists."""
-ROWS_PER_FETCH = 5_000
-"""Maximum number of answers whose calls are in memory at a time."""
+ROWS_PER_FETCH = 5_000  # maximum number of answers whose calls are in memory at a time
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
 FROM human_labels h JOIN item_rows i ON i.item = h.item JOIN runs r USING (run)
@@ -94,8 +93,7 @@ class AuditInput:
     """Evidence for the audit of the golden answers of some runs."""
 
     questions: list[AuditedQuestion]
-    run_profiles: dict[int, RunProfile]
-    """Pass rates by run number."""
+    run_profiles: dict[int, RunProfile]  # pass rates by run number
     selected_keys: frozenset[QuestionKey] | None
     """Questions that the view's filter selects in at least one run; None if the view has no filter."""
 
@@ -104,29 +102,22 @@ class AuditInput:
 class _AnswerRow:
     """A row of `_ANSWERS`: an answer to a question and the runs that gave it."""
 
-    question: int
-    """Hash of the key of the question. The keys would take several times as much memory."""
+    question: int  # Hash of the key of the question. The keys would take several times as much memory.
     golden: int
-    items: list[int]
-    """Item numbers, one for each run, sorted by `_with_most_frequent_golden`."""
+    items: list[int]  # item numbers, one for each run, sorted by `_with_most_frequent_golden`
     passed: bool | None
-    contradicted: bool
-    """Whether official and recomputed verdict differ."""
+    contradicted: bool  # whether official and recomputed verdict differ
     prediction: str | None
     """Hash of the prediction, the same for all items. None if the answer is not compared with the golden answer."""
-    damaged_run: int | None
-    """A run with such an answer to an item without a number, id or category."""
+    damaged_run: int | None  # a run with such an answer to an item without a number, id or category
 
     @property
     def item(self) -> int:
-        """Number of the first item."""
         return self.items[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Content:
-    """The calls of an answer, and the call pairs that differ from the golden answer."""
-
     is_readable: bool = True
     differences: Sequence[AnswerDifference] = ()
 
@@ -137,8 +128,8 @@ _NO_DIFFERENCE = _Content()
 def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
 
-    If runs have different golden answers to a question, only the runs with the most frequent golden answer count.
-    Raises FilterError if the filter is not valid, and EmptyValueError for a run with invalid items.
+    Of different golden answers to a question, only the runs with the most frequent one count. Raises FilterError if the
+    filter is not valid, and EmptyValueError for a run with invalid items.
     """
     selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)
@@ -190,8 +181,7 @@ def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
 
 
 def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> list[AuditedQuestion]:
-    """Return the questions of these items, in the same order. Equal function docs are the same object in all
-    questions."""
+    """Return the questions of these items, in the same order. Equal function docs are the same object."""
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in items:
         items_by_run[item >> 32].append(item)
@@ -225,10 +215,7 @@ def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> li
 def _fetch_contents(
     connection: DuckDBPyConnection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
-    """Return the calls and differing call pairs of the first item of each answer.
-
-    Many answers to a question differ only in text. Of the answers with equal calls, only one is compared.
-    """
+    """Return the differences of the first item of each answer. Answers with equal calls are compared once."""
     questions = {row.item: question for question, rows in answers for row in rows if row.prediction is not None}
     found: dict[int, _Content] = {}
     by_content: dict[tuple[int, int], _Content] = {}
@@ -246,7 +233,6 @@ def _fetch_contents(
 
 
 def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:
-    """Count the answers to each question by fault. Disputed faults are omitted."""
     found: defaultdict[QuestionKey, Counter[str]] = defaultdict(Counter)
     for *key, fault, count in connection.execute(_FAULTS).fetchall():
         found[QuestionKey(*key)][fault] = count
@@ -285,20 +271,16 @@ CREATE TEMP TABLE IF NOT EXISTS suspect_places (scope VARCHAR, item BIGINT, rank
 class SuspectTable:
     """The temporary table `suspect_places` with the suspects queue: one item of each suspect question.
 
-    The column `scope` identifies the compared runs (`View.runs_key`), and `rank` counts from 0. The rows of a scope are
-    computed once per session. Not thread-safe.
+    The column `scope` identifies the compared runs (`View.runs_key`), and `rank` counts from 0. Not thread-safe.
     """
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        self._reasons: dict[str, dict[int, tuple[str, ...]]] = {}
-        """Scope -> item number -> reasons, strongest first."""
+        self._reasons: dict[str, dict[int, tuple[str, ...]]] = {}  # scope -> item number -> reasons, strongest first
 
     def load_suspects(self, view: View, report: Callable[[int, int], object] = lambda *_: None) -> None:
-        """Compute the rows for the view's runs, unless the table already has the rows. The view's filter is ignored.
-
-        `report` is called with the number of checked questions and of all questions. It may raise to cancel.
-        """
+        """Compute the rows for the view's runs, without its filter, unless the table has them. `report` is called with
+        the number of checked questions and of all questions. It may raise to cancel."""
         if view.runs_key in self._reasons:
             return
         from fcreview.golden_audit.score import rank_suspects

@@ -94,10 +94,8 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
-    """Return imported items by number. Numbers without an item, and items without id or category, are omitted.
-
-    Equal function docs are the same object in all items.
-    """
+    """Return imported items by number. Numbers without an item, and items without id or category, are omitted. Equal
+    function docs are the same object."""
     if not numbers:
         return {}
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
@@ -115,7 +113,6 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
 
 
 def _fetch_questions(connection: DuckDBPyConnection, hashes: set[int]) -> dict[int, Question]:
-    """Return question hash -> messages and golden calls."""
     if not hashes:
         return {}
     where, value = ("= ?", min(hashes)) if len(hashes) == 1 else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
@@ -156,8 +153,8 @@ def _fetch_issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[in
 
 
 def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
-    """Return the import issues of one item; or the issues of the given runs (all runs if empty) and the issues without
-    a run. Errors come first."""
+    """Return the import issues of one item, or of the given runs (all runs if empty) and without a run. Errors come
+    first."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues WHERE (?::BIGINT IS NULL OR item = ?)"
         " AND (run IS NULL OR len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], run))"
@@ -178,11 +175,8 @@ def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) ->
 def search_item_ids(
     connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
-    """Return the ids that contain every word of the text, ignoring case, in the given runs or, if `runs` is empty, in
-    all runs.
-
-    An id that equals the text comes first, then ids that start with it, then shorter ids.
-    """
+    """Return the ids in these runs (all runs if empty) that contain every word of the text, ignoring case. An id that
+    equals the text comes first, then ids that start with it, then shorter ids."""
     words = text.lower().split()
     if not words:
         return []
@@ -199,10 +193,8 @@ def search_item_ids(
 
 
 def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
-    """Return the item's record from the result file as text, with API keys removed and invalid UTF-8 replaced.
-
-    Raises StoreError if the item does not exist, or if the file is gone or has changed since the import.
-    """
+    """Return the item's record from the result file as text, with API keys removed and invalid UTF-8 replaced. Raises
+    StoreError if the item does not exist, or if the file is gone or has changed since the import."""
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
         + select_runs(connection, [number]),
@@ -229,7 +221,6 @@ def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, numb
 
 
 def _decode_record(data: bytes, extra: Extra) -> str:
-    """Decode a raw record. Remove API keys and the values that the importer redacted in the item."""
     from fcreview.model.redact import redact, redact_keys
 
     text = redact_keys(data).decode("utf-8", "replace")
@@ -243,11 +234,8 @@ def _read_record(
     location: RecordLocation,
     item_id: str | None = None,
 ) -> bytes:
-    """Read the bytes of a record.
-
-    If the file has changed since the import, the bytes must be a JSON object, with the id `item_id` if given. Raises
-    StoreError if the bytes are not such a record or cannot be read.
-    """
+    """Read the bytes of a record. Raise StoreError if the file has changed and they are not a JSON object with
+    `item_id`."""
     path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:
@@ -267,7 +255,6 @@ def _read_record(
 
 
 def _is_unchanged(connection: DuckDBPyConnection, number: int, stored_path: str, path: Path) -> bool:
-    """Return whether the file has the size and modification time that it had when it was imported."""
     status = path.stat()
     found = connection.execute(
         "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, stored_path]
@@ -294,8 +281,7 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
     return CallPair(**row | {"diff": [ArgumentDiff(**diff) for diff in row["diff"] or ()]})
 
 
-MAX_LISTED_HASHES = 100
-"""Number of function docs up to which a query lists their hashes."""
+MAX_LISTED_HASHES = 100  # number of function docs up to which a query lists their hashes
 
 
 def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:

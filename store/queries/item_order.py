@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 """FROM clause with the aliases that SQL fragments in the store use: `i` for items, `h` for their reviews."""
-FIRST_ROWS = 5_000
-"""Number of items that are ordered first in a lake."""
+FIRST_ROWS = 5_000  # number of items that are ordered first in a lake
 MAX_CACHED_ORDERS = 4
 """Maximum number of orders in memory. The most recently used orders are kept. An order of 500,000 items takes about 4
 MB."""
@@ -65,11 +64,9 @@ class ViewOrder:
     """A temporary table with the item numbers of a view in order."""
 
     table: str
-    count: int
-    """Number of all items of the view."""
+    count: int  # number of all items of the view
     depends_on_reviews: bool
-    n_rows: int
-    """Number of items in the table. In a lake, the table may contain only the first items."""
+    n_rows: int  # Number of items in the table. In a lake, the table may contain only the first items.
 
 
 class ViewOrders:
@@ -90,10 +87,8 @@ class ViewOrders:
         self._n_created = 0
 
     def order_of(self, view: View, n_rows: int | None = None) -> ViewOrder:
-        """Return the order of a view, computed on the first call. It has at least the first `n_rows` items, or all.
-
-        Raises FilterError if the view's filter is not valid, QueueError if its queue does not exist.
-        """
+        """Return the order of a view with at least its first `n_rows` items, or all, computed on the first call. Raises
+        FilterError if the view's filter is not valid, QueueError if its queue does not exist."""
         order, count = self._orders.get(view), None
         if order is not None and order.n_rows < order.count and (n_rows is None or n_rows > order.n_rows):
             count = order.count
@@ -167,11 +162,10 @@ class ViewOrders:
 
 
 def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool]:
-    """Return (SQL condition over `FROM_ITEMS`, values, whether it depends on reviews) for a view's filter, queue and
-    runs.
+    """Return (SQL condition over `FROM_ITEMS`, values, whether it depends on reviews) for a view.
 
-    The caller must have loaded the queue file or the suspects into their table (`QueueItemTable.load_queue`,
-    `SuspectTable.load_suspects`). Raises FilterError if the filter is not valid.
+    The queue file or the suspects must be in their table (`QueueItemTable.load_queue`, `SuspectTable.load_suspects`).
+    Raises FilterError if the filter is not valid.
     """
     condition = parse_filter(view.where, blind=blind)
     parts, params = [condition.where], condition.params
@@ -249,8 +243,7 @@ class ItemChunk:
     last: int
     """Number of the last item. The chunk contains the items from `first` to `last`, or only the items listed in
     `items`."""
-    items: list[int] | None
-    """Item numbers; None for every item of the range."""
+    items: list[int] | None  # item numbers; None for every item of the range
 
 
 def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
@@ -288,8 +281,7 @@ _MEASURED_COLUMNS = {
     "runs": "list(DISTINCT i.run)",
 }
 """Column -> SQL expression, for columns that do not depend on verdicts."""
-MAX_MEASURED_ITEMS = 1_000_000
-"""Items whose texts are measured. In a larger view, later texts may be cut off."""
+MAX_MEASURED_ITEMS = 1_000_000  # Items whose texts are measured. In a larger view, later texts may be cut off.
 VERDICTS = ("official", "rule", "judge")
 _MEASURED_VERDICTS = {
     "error": f"max({_CELLS.format(_SHOWN_ERROR_TYPE)})",
@@ -301,11 +293,8 @@ _MEASURED_VERDICTS = {
 
 
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Return a display name for each run: the model, and a suffix that distinguishes several runs of the model.
-
-    The suffix is the version or the language of the benchmark, else the run number. Runs of different benchmarks can
-    have the same name.
-    """
+    """Return a display name for each run: the model and, for several runs of a model, the version or the language of
+    the benchmark, else the run number. Runs of different benchmarks can have the same name."""
     names = {run: info.model for run, info in runs.items()}
     models = {run: (info.benchmark, info.model) for run, info in runs.items()}
     for attribute in ("generation", "language"):
@@ -322,10 +311,8 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
 def measure_columns(
     connection: DuckDBPyConnection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
 ) -> ColumnWidths:
-    """Measure the columns of the items in an order, or of the first `MAX_MEASURED_ITEMS`.
-
-    In blind mode, values that depend on verdicts are omitted. `runs` are those of the view; empty for all.
-    """
+    """Measure the columns of the items in an order, or of the first `MAX_MEASURED_ITEMS`. In blind mode, values that
+    depend on verdicts are omitted. `runs` are those of the view; empty for all."""
     columns = _MEASURED_COLUMNS if blind else _MEASURED_COLUMNS | _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
     if order.count > min(order.n_rows, MAX_MEASURED_ITEMS):

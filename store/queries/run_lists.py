@@ -13,8 +13,7 @@ from fcreview.store.rows import RunRow
 _DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
 _IS_FILE = re.compile(r"\.(json|jsonl|ndjson|eval)$")
 _WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
-MAX_FILE_LABEL = 16
-"""Maximum number of characters of a file name. Longer names are shortened."""
+MAX_FILE_LABEL = 16  # Maximum number of characters of a file name. Longer names are shortened.
 _COMMON_FOLDERS = {"result", "score", "results", "scores"}
 """Folder names that are common in archives of results and therefore do not distinguish runs."""
 
@@ -30,10 +29,8 @@ def folder_label(row: RunRow) -> str:
 
 
 def label_files(rows: Iterable[RunRow]) -> dict[int, str]:
-    """Return run number -> name of the run's file. The name is empty for a run that is a folder.
-
-    Long names are shortened by the words at the beginning of all names.
-    """
+    """Return run number -> name of the run's file, without the words at the beginning of all names if it is long. The
+    name is empty for a run that is a folder."""
     names = {row.run: PurePath(row.info.path).name for row in rows}
     names = {
         run: name.split(".json")[0].removesuffix(".eval") if _IS_FILE.search(name) else ""
@@ -81,8 +78,7 @@ SORT_KEYS: dict[str, SortKey] = {
     "issues": lambda row: -row.n_issues,
 }
 """Order -> function that returns the sort key of a run. Orders by a rate or count begin with the highest value."""
-RATE_ORDERS = ("official", "rule", "corrected")
-"""Orders by a pass rate. A run may have no such rate."""
+RATE_ORDERS = ("official", "rule", "corrected")  # Orders by a pass rate. A run may have no such rate.
 VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")
 """Orders that depend on verdicts or reviews. They are not available in blind mode."""
 GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
@@ -97,8 +93,7 @@ GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
 class RunGroup:
     """Runs under one heading of a list."""
 
-    name: str
-    """Heading; empty if the runs are not grouped."""
+    name: str  # heading; empty if the runs are not grouped
     runs: list[RunRow] = field(default_factory=list)
 
 

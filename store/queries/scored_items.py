@@ -45,10 +45,7 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
 def fetch_outcomes(
     connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items of each run that the view's filter selects, in dataset order, with the verdicts of one source.
-
-    Raises FilterError if the filter is not valid.
-    """
+    """Return the items of each run that the view selects, in dataset order, with the verdicts of one source."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, error = _OUTCOME_COLUMNS[source]
     dataset_rows = connection.execute("SELECT run, benchmark, generation, language FROM runs").fetchall()
@@ -72,10 +69,7 @@ def fetch_outcomes(
 def fetch_verdicts_of_runs(
     connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
-    """Return the items that `fetch_outcomes` returns, with questions and verdicts only, for comparing hundreds of runs.
-
-    Raises FilterError if the filter is not valid.
-    """
+    """Return the items of `fetch_outcomes` with questions and verdicts only, for comparing hundreds of runs."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
     verdict, _ = _OUTCOME_COLUMNS[source]
     content = "hash(r.benchmark, r.generation, r.language, i.category, i.id, i.question)"
@@ -97,8 +91,7 @@ def fetch_verdicts_of_runs(
     return outcomes
 
 
-ROWS_PER_FETCH = 10_000
-"""Maximum number of rows that are in memory both as rows and as outcomes."""
+ROWS_PER_FETCH = 10_000  # maximum number of rows that are in memory both as rows and as outcomes
 _SELECT_VERDICTS = f"SELECT item, {', '.join(SCORING_ORDER)}, verdicts FROM item_rows WHERE "
 _JUDGE_VERDICTS = """
 SELECT item, v.target, v.criterion, CAST(v."value" AS VARCHAR), v."by"
@@ -109,10 +102,8 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 def find_overrides(
     connection: DuckDBPyConnection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """For each (item, annotation), return the automatic verdict that the annotation contradicts.
-
-    A verdict is a dict {source, by, value}. The result is None for an annotation that contradicts no verdict.
-    """
+    """For each (item, annotation), return the automatic verdict that the annotation contradicts, as a dict {source, by,
+    value}, or None."""
     items = list({item for item, annotation in annotations if decides(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
@@ -137,11 +128,8 @@ def find_overrides(
 
 
 def only_judge(names: Iterable[str | None]) -> str | None:
-    """Return the name of the judge of an item, for item verdicts that are derived from verdicts on parts and do not
-    state the judge.
-
-    None if the item has no judge or several judges.
-    """
+    """Return the name of the judge of an item verdict that is derived from verdicts on parts. None if the item has no
+    judge or several judges."""
     judges = set(names)
     return judges.pop() if len(judges) == 1 else None
 
@@ -218,10 +206,8 @@ class _ItemRow:
     judge: bool | None
     error_type: str | None
     rule_error_type: str | None
-    metadata: str | None
-    """`Extra.metadata` as JSON text."""
-    without_errata: str | None
-    """`Extra.without_errata` as JSON text."""
+    metadata: str | None  # `Extra.metadata` as JSON text
+    without_errata: str | None  # `Extra.without_errata` as JSON text
     n_golden: int
     n_predicted: int
     n_turns: int
@@ -246,8 +232,6 @@ class _HumanVerdict:
 
 
 class _HumanReviews:
-    """Human verdicts and error tags on the items of some runs."""
-
     def __init__(self, connection: DuckDBPyConnection, runs: list[int]) -> None:
         self.verdicts: defaultdict[int, list[_HumanVerdict]] = defaultdict(list)
         for item, target, criterion, value, decided_by in connection.execute(_HUMAN_VERDICTS, [runs]).fetchall():
@@ -265,12 +249,11 @@ def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata:
 def fetch_aggregated_items(
     connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
-    """Return the scored items of several runs. Items with the same verdicts from all sources are combined into one
-    item.
+    """Return the scored items of several runs without errata. Items with the same verdicts from all sources are
+    combined into one, with their number in `n_items`.
 
-    Reviewed items are not combined. With `keep_part_verdicts`, items with automatic verdicts on parts or on other
-    criteria are not combined either. `ScoredItem.n_items` is the number of combined items. The runs must not have
-    errata.
+    Reviewed items are not combined and, with `keep_part_verdicts`, neither are items with automatic verdicts on parts
+    or on other criteria.
     """
     rows: dict[int, list[_ItemRow]] = {run: [] for run in runs}
     separate = _IS_REVIEWED_OR_HAS_PART_VERDICTS if keep_part_verdicts else _IS_REVIEWED
@@ -295,8 +278,7 @@ def _score_by_source(
 
 
 def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[ScoredItem]:
-    """Return the items of a run in dataset order, with the verdicts that the source `corrected` has if there are no
-    reviews."""
+    """Return the items of a run in dataset order, with the verdicts of the source `corrected` without reviews."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 
@@ -353,7 +335,6 @@ def _to_scored_item(row: _ItemRow, source: MetricSource, human_verdicts: list[_H
 def _find_overrides(
     automatic: Mapping[TargetCriterion, Any], human_verdicts: list[_HumanVerdict]
 ) -> dict[TargetCriterion, Any]:
-    """Return the human verdicts that differ from the automatic verdicts."""
     overrides: dict[TargetCriterion, Any] = {}
     for human in human_verdicts:
         own = automatic.get((human.target, human.criterion))

@@ -29,8 +29,7 @@ _FACETS = {
     "run": "i.run",
 }
 """Facet -> SQL expression. A facet is a filter key whose values are counted."""
-_BLIND_FACETS = ("category", "run")
-"""Facets that do not depend on verdicts."""
+_BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 _RUN_COUNTS = {
     "n": "count(*)",
     "official_pass": "count(*) FILTER (official)",
@@ -112,9 +111,7 @@ def count_verdicts(connection: DuckDBPyConnection, view: View) -> dict[tuple[boo
 
 def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[str, Any]) -> list[HeaderAccuracy]:
     """Return the header accuracies of categories without results, and set the verdict counts of these categories to 0.
-
-    Score files list only the failing items, so the counts of such a category would be wrong.
-    """
+    Score files list only the failing items, so the counts would be wrong."""
     found = []
     for category in categories:
         accuracy = read_header_accuracy(headers.get(category["category"]), category["n"], category["official_pass"])
@@ -125,10 +122,7 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
 
 
 def fetch_facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
-    """Return facet -> (value, number of items) pairs, most frequent value first.
-
-    Values are written as in a filter. Raises FilterError if the view's filter is not valid.
-    """
+    """Return facet -> (value as in a filter, number of items) pairs, most frequent value first."""
     where, params, _ = build_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]
     columns = ", ".join(f"CAST({_FACETS[name]} AS VARCHAR) AS f{n}" for n, name in enumerate(names))

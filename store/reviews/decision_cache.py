@@ -68,14 +68,10 @@ def _make_key(path: Path) -> bytes:
     return key
 
 
-FORMAT = 2
-"""Version of the cache. Increase it if the same events lead to different decisions than before."""
-OLD_NAME = "standing.duckdb"
-"""Former file name of the cache. The file is removed when a new cache is written."""
-CODE_BYTES = 1_000
-"""Maximum size, in bytes, of the file that contains the authentication code of the cache."""
-MIN_EVENTS = 5_000
-"""Minimum number of events for which the cache is faster than reading the journals."""
+FORMAT = 2  # Version of the cache. Increase it if the same events lead to different decisions than before.
+OLD_NAME = "standing.duckdb"  # Former file name of the cache. The file is removed when a new cache is written.
+CODE_BYTES = 1_000  # maximum size, in bytes, of the file that contains the authentication code of the cache
+MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster than reading the journals
 
 
 def describe_cache_inputs(
@@ -112,7 +108,6 @@ def check_cache(workspace: Workspace) -> str:
 
 
 def _is_written_by_user(workspace: Workspace, content: bytes) -> bool:
-    """Return whether the authentication code matches the content of the cache. Raises OSError without a code."""
     stated, key = workspace.files.read(workspace.decision_cache_code, CODE_BYTES), load_key()
     return key is not None and hmac.compare_digest(stated, _compute_code(key, content))
 
@@ -124,11 +119,8 @@ def _compute_code(key: bytes, content: bytes) -> bytes:
 def load_decisions(
     connection: duckdb.DuckDBPyConnection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
-    """Fill the empty table `human_labels` from the cache. Returns the journal prefixes that the rows were computed
-    from.
-
-    Returns None and leaves the table empty if there is no usable cache. `attach_cache` must have been called.
-    """
+    """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes that the rows were
+    computed from. None, with an empty table, without a usable cache."""
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}
@@ -151,8 +143,7 @@ def save_decisions(
     inputs: Mapping[str, Any],
     prefixes: Mapping[str, JournalPrefix],
 ) -> None:
-    """Replace the content of the cache with the rows of `human_labels`. Without write access or a key, the cache is not
-    changed."""
+    """Replace the cache with the rows of `human_labels`. Do nothing without write access or a key."""
     key = load_key(create=True)
     if key is None:
         return

@@ -48,8 +48,7 @@ from fcreview.store.workspace import check_annotator, is_same_filename
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
-LOCK_TIMEOUT = 2.0
-"""Seconds to wait for another process of the same annotator before writing without the lock."""
+LOCK_TIMEOUT = 2.0  # seconds to wait for another process of the same annotator before writing without the lock
 _TAIL_BYTES = 1 << 16
 _KEY_FIELDS = frozenset(ItemKey._fields)
 _WRITTEN_FIELDS = tuple(field.name for field in fields(Event) if field.name not in ("extra", "hash"))
@@ -107,20 +106,15 @@ class Journal:
         queue: str | None = None,
         presentation: int | None = None,
     ) -> Event:
-        """Write one event, which is on disk when this returns. The keyword arguments are fields of `Event`.
-
-        Raises JournalError if a value has the wrong type or the write fails. Then the event does not count.
-        """
+        """Write one event, which is on disk when this returns. Raises JournalError if a value has the wrong type or the
+        write fails. Then the event does not count."""
         event = self._new_event(key, annotation, prediction_hash, golden_hash)
         event.blind, event.queue, event.presentation = blind, queue, presentation
         return self.extend([event])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
-        """Write several events at once and return them with their hashes.
-
-        Raises JournalError like `append`. If the disk accepted only the first events, these events count, and the
-        message states their number.
-        """
+        """Write several events at once and return them with their hashes. Raises JournalError like `append`. If the
+        disk accepted only the first events, these events count, and the message states their number."""
         sealed: list[tuple[Event, bytes]] = []
 
         def make_lines(previous: str) -> list[bytes]:
@@ -134,11 +128,8 @@ class Journal:
         return [event for event, _ in sealed]
 
     def append_lines(self, lines: Mapping[str, bytes]) -> set[str]:
-        """Append lines of another copy of this journal unchanged, except lines that this journal already has.
-
-        `lines` are valid lines by hash. Returns the hashes of the written lines, which are then on disk. Raises
-        JournalError like `extend`.
-        """
+        """Append valid lines of another copy of this journal, given by hash, unless this journal has them. Return the
+        hashes of the written lines, which are then on disk. Raises JournalError like `extend`."""
         missing = dict(lines)
 
         def make_lines(_: str) -> list[bytes]:
@@ -153,11 +144,8 @@ class Journal:
     def append_bulk(
         self, reviews: Iterable[tuple[ItemKey, str, str, Annotation]], *, queue: str | None = None
     ) -> list[Event]:
-        """Write one bulk review of several items at once, as one event for each item.
-
-        `reviews`: key, prediction hash and golden hash of each item, and its annotation. Raises JournalError like
-        `extend`.
-        """
+        """Write one bulk review as one event for each item: (key, prediction hash, golden hash, annotation). Raises
+        JournalError like `extend`."""
         bulk, events = secrets.token_hex(16), []
         for key, prediction_hash, golden_hash, annotation in reviews:
             event = self._new_event(key, annotation, prediction_hash, golden_hash)
@@ -190,7 +178,6 @@ class Journal:
         )
 
     def _write(self, make_lines: Callable[[str], list[bytes]]) -> None:
-        """Call `make_lines` with the hash of the last event, and append the returned lines."""
         try:
             self._write_locked(make_lines)
         except LineError as error:
@@ -256,11 +243,8 @@ def _read_tail(descriptor: int, size: int) -> tuple[str, bytes]:
 
 
 def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"") -> None:
-    """Append the prefix and the lines, and wait until they are on disk.
-
-    Also returns if only the last newline is missing, because the next writer adds it. Raises `_PartialWriteError` if
-    only some of the lines count, and another OSError if no line counts.
-    """
+    """Append the prefix and the lines, and wait until they are on disk. The next writer adds a missing last newline.
+    Raises `_PartialWriteError` if only some of the lines count, and another OSError if no line counts."""
     data = prefix + b"".join(lines)
     written = 0
     try:
@@ -292,10 +276,8 @@ def _sync(descriptor: int) -> None:
 
 
 def lock_journal(descriptor: int) -> None:
-    """Acquire the journal's lock, waiting for other processes of this annotator.
-
-    Continues without the lock after `LOCK_TIMEOUT` seconds, or if the file system has no locks.
-    """
+    """Wait for other processes of this annotator and lock the journal. Continue without the lock after `LOCK_TIMEOUT`
+    seconds, or if the file system has no locks."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
@@ -315,10 +297,8 @@ def torn_line_path(journal: Path, fragment: bytes) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class JournalLine:
-    number: int
-    """Line number, from 1."""
-    line: bytes
-    """The line without its newline."""
+    number: int  # line number, from 1
+    line: bytes  # the line without its newline
     event: Event
 
 
@@ -347,11 +327,8 @@ def hash_event(content: dict[str, Any]) -> str:
 
 
 def seal_event(event: Event, previous: str) -> tuple[Event, bytes]:
-    """Return the event with its `previous` and `hash`, and its line with a newline.
-
-    Fields that are None are omitted. Raises LineError for a value that its field cannot have, and for a value that
-    cannot be written as JSON, such as an integer of more than 64 bits.
-    """
+    """Return the event with its `previous` and `hash`, and its line with a newline. Fields that are None are omitted.
+    Raises LineError for a value that its field cannot have, or that JSON cannot represent."""
     content = {name: value for name in _WRITTEN_FIELDS if (value := getattr(event, name)) is not None}
     content["key"] = event.key._asdict()
     content = {name: _replace_surrogates(value) for name, value in ({**(event.extra or {}), **content}).items()}
@@ -392,10 +369,8 @@ def parse_verified_line(line: bytes) -> Event:
 
 
 def read_stated_hash(line: bytes) -> str | None:
-    """Return the `hash` field of a line that may be invalid.
-
-    Readers use this hash so that the event after an altered line is not reported as a break of the chain.
-    """
+    """Return the `hash` field of a line that may be invalid, so that the event after an altered line is not reported as
+    a break of the chain."""
     try:
         content = orjson.loads(line)
     except ValueError:
@@ -405,7 +380,6 @@ def read_stated_hash(line: bytes) -> str | None:
 
 
 def _validate_event(content: dict[str, Any]) -> None:
-    """Raise LineError for content that is not an event."""
     version = content.get("version", JOURNAL_VERSION)
     if type(version) is not int or version < 1:
         raise LineError("version is not a positive number")

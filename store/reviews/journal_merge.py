@@ -34,29 +34,20 @@ class MergeError(FcreviewError):
 @dataclass(slots=True)
 class MergedJournal:
     annotator: str
-    new: int = 0
-    """Number of events that this workspace did not have."""
-    known: int = 0
-    """Number of events that this workspace already had."""
+    new: int = 0  # number of events that this workspace did not have
+    known: int = 0  # number of events that this workspace already had
     warnings: list[str] = field(default_factory=list)
     """Messages about the journal lines that were not copied, and about breaks of the chain."""
-    adjudications: int = 0
-    """Number of adjudications among the new events."""
-    retractions: int = 0
-    """Number of retractions among the new events."""
-    withheld: int = 0
-    """Number of events in the user's own journal that this workspace lacks but that were not copied."""
+    adjudications: int = 0  # number of adjudications among the new events
+    retractions: int = 0  # number of retractions among the new events
+    withheld: int = 0  # number of events in the user's own journal that this workspace lacks but that were not copied
 
 
 @dataclass(slots=True)
 class _JournalCopy:
-    """Lines to copy from one journal of the other workspace."""
-
     result: MergedJournal
-    target: Journal
-    """This workspace's journal of the same annotator."""
-    lines: dict[str, bytes] = field(default_factory=dict)
-    """Lines to append, by the hash of their event."""
+    target: Journal  # this workspace's journal of the same annotator
+    lines: dict[str, bytes] = field(default_factory=dict)  # lines to append, by the hash of their event
     new: dict[str, Event] = field(default_factory=dict)
     """The new events in `lines`, by hash. The other lines are copies of known events that the chain needs."""
 
@@ -73,11 +64,8 @@ class JournalMerge:
         return [copy.result for copy in self.copies if copy.new and not _is_of_user(copy.target, self.user)]
 
     def write(self) -> list[MergedJournal]:
-        """Append the lines. Returns one result per journal, sorted by name.
-
-        Raises JournalError if a write fails. Events that were written before the failure count. Another merge copies
-        the remaining events.
-        """
+        """Append the lines. Return one result per journal, sorted by name. Raises JournalError if a write fails. Events
+        that were written before count, and another merge copies the others."""
         for copy in self.copies:
             written = copy.new.keys() & copy.target.append_lines(copy.lines)
             copy.result.known += len(copy.new) - len(written)  # written by another process meanwhile
@@ -90,10 +78,9 @@ def plan_journal_merge(
 ) -> JournalMerge:
     """Find the events of the other workspace that this workspace lacks.
 
-    The journal of `user` stays unchanged unless `include_own` is true, so that nobody can add reviews in their name.
-
-    Raises MergeError if both are the same workspace, and JournalError or AnnotatorError if this workspace cannot have
-    one of the journals.
+    The journal of `user` stays unchanged unless `include_own`, so that nobody can add reviews in their name. Raises
+    MergeError if both are the same workspace; JournalError or AnnotatorError if this workspace cannot have one of the
+    journals.
     """
     if _is_same_folder(workspace.root, other.root) or _is_same_folder(workspace.reviews, other.reviews):
         raise MergeError(f"{other.root} is the same workspace")
@@ -175,8 +162,6 @@ def _select_lines(path: Path, lines: Sequence[JournalLine], here: Sequence[Journ
 
 
 def _select_own_lines(path: Path, lines: Sequence[JournalLine], copy: _JournalCopy) -> list[JournalLine]:
-    """Return the lines of the journal's annotator, and add a warning for each other annotator with lines in the
-    journal."""
     foreign: dict[str, list[int]] = {}
     for each in lines:
         if each.event.annotator != copy.target.annotator:

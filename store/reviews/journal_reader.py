@@ -31,14 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """The beginning of a journal, which was read and verified without a warning.
-
-    If a later session finds the same bytes, it does not verify the lines again.
-    """
+    """The beginning of a journal that was verified without a warning. A later session does not verify the same bytes
+    again."""
 
     size: int
-    digest: str
-    """BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal."""
+    digest: str  # BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal
 
 
 def start_digest(data: bytes = b"") -> blake2b:
@@ -61,20 +58,16 @@ CHAIN_BROKEN = (
     "broken hash chain: the previous event is missing, so an older review may count instead of the missing one"
 )
 _LAST_BYTES = 64
-MAX_WARNINGS_PER_FILE = 20
-"""Maximum number of warnings that are kept for one file. Further warnings are only counted."""
+MAX_WARNINGS_PER_FILE = 20  # Maximum number of warnings that are kept for one file. Further warnings are only counted.
 
 
 @dataclass(slots=True)
 class JournalReport:
     """State of one journal file, for `fcreview doctor`."""
 
-    annotator: str
-    """File name without `.jsonl`; `team/NAME` for lines from a team's server."""
-    events: int
-    """Number of reviews, including retracted ones; retractions are not counted."""
-    retracted: int
-    """Number of retracted reviews."""
+    annotator: str  # file name without `.jsonl`; `team/NAME` for lines from a team's server
+    events: int  # number of reviews, including retracted ones; retractions are not counted
+    retracted: int  # number of retracted reviews
     warnings: list[str] = field(default_factory=list)
     """Messages about altered, invalid and unfinished journal lines, breaks of the chain, and events of other
     annotators."""
@@ -137,10 +130,8 @@ class JournalReader:
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in journal prefixes (by name) without verification. Replaces the first call of `read`.
-
-        Returns None, without reading anything, if a file does not begin with its prefix.
-        """
+        """Return the events in journal prefixes (by name) without verification, instead of the first call of `read`.
+        None, without reading anything, if a file does not begin with its prefix."""
         found: dict[_JournalFile, list[Event]] = {}
         for path in self._journal_paths():
             file = self._make_file(path)
@@ -185,7 +176,6 @@ class JournalReader:
         )
 
     def _drop_known_events(self, file: _JournalFile, events: list[Event]) -> list[Event]:
-        """Remove events that were already read, and add a warning for different events with the same id."""
         new = []
         for event in events:
             known = self._read_events.setdefault((event.annotator, event.event), event)
@@ -204,19 +194,14 @@ class _JournalFile:
 
     path: Path
     files: WorkspaceFiles
-    name: str
-    """Path below `reviews/`."""
+    name: str  # path below `reviews/`
     is_partial: bool = False
     """Whether lines of the journal can be missing, because the journal comes from a team's server."""
-    is_informed: bool = False
-    """Whether the events were written after other reviews of the item were revealed."""
-    offset: int = 0
-    """Number of bytes that have been read."""
+    is_informed: bool = False  # whether the events were written after other reviews of the item were revealed
+    offset: int = 0  # number of bytes that have been read
     inode: int = 0
-    last_bytes: bytes = b""
-    """The last bytes before `offset`. If they change, the file was rewritten in place."""
-    digest: blake2b = field(default_factory=start_digest)
-    """Hash of all bytes before `offset`."""
+    last_bytes: bytes = b""  # The last bytes before `offset`. If they change, the file was rewritten in place.
+    digest: blake2b = field(default_factory=start_digest)  # hash of all bytes before `offset`
     last_hash: str = ""
     forked: bool = False
     """Whether appended events do not continue from `last_hash`, so that the order of all events has changed. In a
@@ -224,10 +209,8 @@ class _JournalFile:
     latest: dict[ItemKey, str] = field(default_factory=dict)
     """Item key -> time of the latest event on the item, in a partial journal."""
     n_lines: int = 0
-    fragment: bytes = b""
-    """Bytes of an unfinished last line."""
-    hashes: set[str] = field(default_factory=set)
-    """`hash` of every line, including skipped lines."""
+    fragment: bytes = b""  # bytes of an unfinished last line
+    hashes: set[str] = field(default_factory=set)  # `hash` of every line, including skipped lines
     warnings: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     n_omitted_warnings: int = 0
@@ -246,8 +229,7 @@ class _JournalFile:
             return True
 
     def read(self) -> list[Event]:
-        """Return the owner's events in the lines after `offset`. The last line counts without its newline if it is
-        complete."""
+        """Return the owner's events after `offset`. The last line counts without its newline if it is complete."""
         try:
             data = self._read_unread_bytes()
         except OSError as error:
@@ -280,7 +262,6 @@ class _JournalFile:
             self.last_hash = event.hash
 
     def read_verified(self, prefix: JournalPrefix) -> list[Event] | None:
-        """Return the events of the prefix without verifying them. None if the file does not begin with it."""
         try:
             self.inode = self.path.stat().st_ino
         except OSError:
@@ -386,8 +367,7 @@ def format_set_aside(path: Path, annotator: str, numbers: Sequence[int], what: s
 
 
 def is_same_event(one: Event, other: Event) -> bool:
-    """Whether two lines contain the same event. The preceding events may differ, for example if the same labels were
-    imported into two copies of a workspace."""
+    """Whether two lines contain the same event, perhaps after different events, as in two copies of a workspace."""
     return one.hash == other.hash or _content_without_chain(one) == _content_without_chain(other)
 
 
@@ -398,9 +378,9 @@ def _content_without_chain(event: Event) -> bytes:
 def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[Event]:
     """Sort the events of one journal, given in file order, so that each event follows its `previous` event.
 
-    First events and events with the same `previous` event come from merged copies of the journal. They are sorted by
-    time, so that the order is the same in every copy. An event whose previous line is lost stays after the event before
-    it in the file. In a partial journal, where that is the rule, such events are sorted by time as first events are.
+    First events and events with the same `previous` event come from merged copies. They are sorted by time, so that the
+    order is the same in every copy. An event whose previous line is lost stays after the event before it in the file
+    or, in a partial journal, is sorted by time.
     """
     if all(after.previous == before.hash for before, after in pairwise(events)):
         return list(events)
@@ -416,15 +396,12 @@ def sort_by_chain(events: Sequence[Event], *, is_partial: bool = False) -> list[
     return ordered if len(ordered) == len(events) else _sort_tree(events, chained)
 
 
-_NONE = -1
-"""Parent number of an event without a preceding event."""
+_NONE = -1  # parent number of an event without a preceding event
 
 
 def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
-    """Return the events sorted by time, except that each event follows its parent. Parents are given by number.
-
-    Events that do not descend from an event without a parent are omitted.
-    """
+    """Sort the events by time, except that each event follows its parent, which is given by number. Events that do not
+    descend from an event without a parent are omitted."""
     followers: dict[int, list[int]] = {}
     for number, parent in enumerate(parents):
         followers.setdefault(parent, []).append(number)

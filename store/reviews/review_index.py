@@ -44,8 +44,7 @@ _UNREVIEWED = (
     " ORDER BY i.item"
 )
 _NO_PARTS = RollUpContext()
-MAX_SINGLE_QUERIES = 8
-"""Maximum number of keys for which one query per key is faster than one query for all keys."""
+MAX_SINGLE_QUERIES = 8  # maximum number of keys for which one query per key is faster than one query for all keys
 
 
 class ItemIndex:
@@ -63,8 +62,7 @@ class ItemIndex:
             self._runs_by_key.setdefault(self._run_keys[run], []).append(run)
 
     def items_with(self, key: ItemKey) -> list[ItemReference]:
-        """Return the items with a key. There are several if several runs of the model have the key, and none if the key
-        was not loaded."""
+        """Return the items with a loaded key. There are several if several runs of the model have the key."""
         return self._references.get(key, [])
 
     def roll_up_context(self, item: int) -> RollUpContext:
@@ -82,10 +80,8 @@ class ItemIndex:
         return ItemKey(*self._run_keys[run], category, item_id), prediction_hash or "", golden_hash or ""
 
     def find_unreviewed(self, items: Iterable[int]) -> list[tuple[int, ItemKey, str, str]]:
-        """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator.
-
-        If a review counts for the same item in several runs of a model, the item is returned once.
-        """
+        """Return (item, key, prediction hash, golden hash) of the items without a verdict by the current annotator. If
+        a review counts for the same item in several runs of a model, the item is returned once."""
         found: dict[tuple[ItemKey, str, str], int] = {}
         for run, category, item_id, prediction_hash, golden_hash, item in self._fetch(_UNREVIEWED, [list(items)]):
             key = ItemKey(*self._run_keys[run], category, item_id)
@@ -101,7 +97,6 @@ class ItemIndex:
                 self._load_key(key)
 
     def _load_key(self, key: ItemKey) -> None:
-        """Look up the items with one key, in the runs of its model only."""
         runs = ", ".join(map(str, self._runs_by_key.get(key[:4], []))) or "NULL"
         rows = self._fetch(
             "SELECT item, coalesce(prediction_hash, ''), coalesce(golden_hash, '') FROM item_rows"
@@ -149,11 +144,8 @@ class ItemIndex:
 
 
 def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[str, bool]:
-    """Return the benchmark's pass or fail on each part, by address.
-
-    `verdicts` maps (target, criterion, source) to JSON text. The first criterion of `ROLL_UP_CRITERIA` and, in it, the
-    first source of `SCORING_ORDER` with a verdict count.
-    """
+    """Return the benchmark's pass or fail on each part, by address. The first criterion of `ROLL_UP_CRITERIA` and, in
+    it, the first source of `SCORING_ORDER` with a verdict count."""
     parts: dict[str, bool] = {}
     for roll_up_criterion in reversed(ROLL_UP_CRITERIA):
         for scoring_source in reversed(SCORING_ORDER):
@@ -178,12 +170,10 @@ class EventIndex:
 
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
-        self._events: dict[tuple[str, str], Event] = {}
-        """(event id, annotator) -> event."""
+        self._events: dict[tuple[str, str], Event] = {}  # (event id, annotator) -> event
         self.by_key: dict[ItemKey, list[Event]] = {}
         """Item key -> events, one annotator after the other, each in journal order."""
-        self.retracted: set[tuple[str, str]] = set()
-        """(event id, annotator) of each retracted event."""
+        self.retracted: set[tuple[str, str]] = set()  # (event id, annotator) of each retracted event
 
     def __len__(self) -> int:
         return len(self._events)
@@ -202,11 +192,8 @@ class EventIndex:
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale ones.
-
-        If several runs of a model have the key, events on the answers of the other runs are omitted. Such events are
-        not stale.
-        """
+        """Return the events on an item, including stale ones. If several runs of a model have the key, events on the
+        answers of the other runs are not stale and are omitted."""
         events = self.by_key.get(key, [])
         references = self._items.items_with(key)
         if len(references) < 2:
@@ -232,11 +219,8 @@ class EventIndex:
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
     def last_reviews(self, annotator: str) -> list[Event]:
-        """Return the annotator's latest review that is not retracted. If it belongs to a bulk review, return all
-        reviews of the bulk review.
-
-        The list is in journal order, and empty if there is no such review.
-        """
+        """Return the annotator's latest review that is not retracted, or all reviews of its bulk review, in journal
+        order."""
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
             return [] if last is None else [last]
@@ -244,8 +228,7 @@ class EventIndex:
         return [event for event in events if event.act != "retract" and (event.event, annotator) not in self.retracted]
 
     def used_tags(self, annotator: str | None = None) -> list[str]:
-        """Return the error tags in reviews by all annotators, or by one annotator, most frequent first. Retracted
-        reviews are ignored."""
+        """Return the error tags in current reviews by all annotators, or by one annotator, most frequent first."""
         counts = Counter(
             tag
             for event in self._events.values()
@@ -290,11 +273,8 @@ class EventIndex:
     def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return (an annotator's individual opinions before the hidden duplicate was shown, the annotator's opinions on
-        the duplicate).
-
-        Stale opinions are omitted.
-        """
+        """Return (an annotator's individual opinions before the hidden duplicate was shown, opinions on the duplicate).
+        Stale opinions are omitted."""
         # Journal order decides what came before the duplicate, because clocks can go back.
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))

@@ -107,17 +107,14 @@ FROM review_acts a LEFT JOIN item_rows i ON i.item = a.item
 WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
-EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)
-"""Statements that create the views over `review_events`."""
+EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)  # statements that create the views over `review_events`
 
 
-MIN_JSON_ROWS = 4
-"""Minimum number of rows for which JSON is faster than bound values."""
+MIN_JSON_ROWS = 4  # minimum number of rows for which JSON is faster than bound values
 MAX_ROWS_PER_STATEMENT = 10_000
 """Maximum number of rows in one INSERT. DuckDB copies bound values, so they take twice their size in memory."""
 
-EventRow = tuple[int | None, bool, str]
-"""A row of `review_events`: item, stale, line."""
+EventRow = tuple[int | None, bool, str]  # a row of `review_events`: item, stale, line
 
 
 def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
@@ -126,11 +123,8 @@ def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
 
 
 def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows into `human_labels`.
-
-    A few rows are bound as values (0.8 ms per row instead of 1.3 ms as JSON). Many rows are bound as JSON (50,000 rows
-    in about 0.1 s).
-    """
+    """Insert rows into `human_labels`: a few rows as values (0.8 ms per row instead of 1.3 ms as JSON), many rows as
+    JSON (50,000 rows in about 0.1 s)."""
     if len(rows) < MIN_JSON_ROWS:
         places = ", ".join("?" for _ in DECISION_COLUMNS)
         for row in rows:
@@ -142,8 +136,7 @@ def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, An
 
 
 def delete_decisions(connection: DuckDBPyConnection, items: Sequence[int]) -> None:
-    """Delete the rows of these items from `human_labels`. For a single item, a comparison with one value takes half the
-    time of a list."""
+    """Delete the rows of these items. For a single item, a comparison with one value takes half the time of a list."""
     if len(items) == 1:
         connection.execute("DELETE FROM human_labels WHERE item = $1", list(items))
     else:
@@ -190,22 +183,17 @@ def automatic_sql(table: str) -> str:
 
 
 def effective_sql(human: str, decided_by: str, table: str) -> str:
-    """Return an expression for the effective verdict.
-
-    It is the human verdict (column `human`) if it is resolved, else the automatic verdict. If annotators disagree, it
-    is the automatic verdict.
-    """
+    """Return an expression for the effective verdict: the human verdict (column `human`) if it is resolved, else the
+    automatic verdict."""
     return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_sql(table)} END"
 
 
 def decided_by_sql(decided_by: str, table: str) -> str:
-    """Return an expression for how the effective verdict was decided: `decided_by` of the human verdict, else the
-    automatic source."""
+    """Return an expression for how the effective verdict was decided: `decided_by`, else the automatic source."""
     sources = " ".join(f"WHEN {table}.{source} IS NOT NULL THEN '{source}'" for source in SCORING_ORDER)
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
 
 
 EFFECTIVE_VERDICT = effective_sql("h.verdict", "h.decided_by", "i")
 """Effective verdict on an item, over `item_rows i LEFT JOIN human h`."""
-AUTOMATIC_VERDICT = automatic_sql("i")
-"""Automatic verdict on an item, over `item_rows i`."""
+AUTOMATIC_VERDICT = automatic_sql("i")  # automatic verdict on an item, over `item_rows i`

@@ -66,9 +66,7 @@ class ReviewTables:
         policy: Policy = UNANIMOUS,
     ) -> None:
         """Create the review tables on a connection with the tables of `schema.sql`, and fill them from the journals.
-
-        If the cache is attached to the connection, it is used, and only the events that were appended since are read.
-        """
+        With an attached cache, only the events that were appended since are read."""
         self.annotator = annotator
         self.policy = policy
         self._connection = connection
@@ -106,8 +104,7 @@ class ReviewTables:
             decision_cache.save_decisions(self._connection, workspace, inputs, prefixes)
 
     def create_sql_views(self) -> None:
-        """Create the tables and views that only user queries need: the rows of events, the views over these rows, and
-        the view `labels`."""
+        """Create what only user queries need: the rows of events, the views over these rows, and the view `labels`."""
         self._read_cached_events()
         if not self._has_sql_views:
             self._has_sql_views = True
@@ -186,10 +183,8 @@ class ReviewTables:
         return ((key, self.items.items_with(key)) for key in self.events.by_key)
 
     def has_seen_verdicts(self, item: int, annotator: str, presentation: int = 1) -> bool:
-        """Return whether the annotator has seen other verdicts on the item, even in blind mode.
-
-        See `fcreview.model.decision.has_seen_other_verdicts`. Raises KeyError if the item does not exist.
-        """
+        """Whether the annotator has seen other verdicts on the item, even in blind mode. Raises KeyError for an unknown
+        item."""
         key, prediction_hash, golden_hash = self.key_and_hashes(item)
         history, context = self.events.history_of(key), self.roll_up_context(item)
         return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)

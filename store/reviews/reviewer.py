@@ -23,8 +23,7 @@ class Reviewer:
     def __init__(self, store: Store, journal: Journal) -> None:
         self._store = store
         self._journal = journal
-        self.queue: str | None = None
-        """Name of the open queue file, or None. It is recorded in each review."""
+        self.queue: str | None = None  # Name of the open queue file, or None. It is recorded in each review.
 
     def with_store(self, store: Store) -> Reviewer:
         """Return a reviewer with the same journal for another store of the workspace."""
@@ -39,17 +38,11 @@ class Reviewer:
     def review(self, item: int, annotation: Annotation, detail: ItemDetail | None = None) -> Event:
         """Write a review of an item (`QueueRow.item`). The event is on disk when this returns.
 
-        In blind mode, reviews count as blind until the annotator has submitted a verdict on the item. Reviews of a
-        hidden duplicate count as blind until the annotator has submitted a verdict on the duplicate. A verdict that
-        overrides a visible automatic verdict records that verdict.
+        In blind mode, and on a hidden duplicate, reviews count as blind until the annotator has submitted a verdict. A
+        verdict that overrides a visible automatic verdict records that verdict. `detail` is the item as the annotator
+        saw it; without it, and in blind mode, the database is queried.
 
-        Args: item: Number of the item or of its hidden duplicate. annotation: Verdict, fault, tags and other fields
-        that the annotator entered. detail: The item as the annotator saw it. The database is queried instead if it is
-        None or of another item, and in blind mode.
-
-        Raises:
-            JournalError: The review could not be saved.
-            KeyError: The item does not exist.
+        Raises JournalError if the review could not be saved; KeyError if the item does not exist.
         """
         if detail is None or detail.row.item != item or self._store.blind:
             circumstances, annotation = self._query_circumstances(item, annotation)
@@ -81,14 +74,8 @@ class Reviewer:
         return {"key": key, **hashes, "blind": blind, "presentation": recorded_presentation}, annotation
 
     def review_in_bulk(self, items: Iterable[int], annotation: Annotation) -> list[Event]:
-        """Write one review for each item that this annotator has not reviewed, as one bulk review.
-
-        The events are on disk when this returns. The list is empty if all items are reviewed.
-
-        Raises:
-            StoreError: The store is in blind mode.
-            JournalError: The reviews could not be saved.
-        """
+        """Write one bulk review of the items that this annotator has not reviewed. The events are on disk when this
+        returns. Raises StoreError in blind mode; JournalError if the reviews could not be saved."""
         if self._store.blind:
             raise StoreError("bulk review is not available in blind mode")
         with self._store.lock:
@@ -105,11 +92,8 @@ class Reviewer:
         return events
 
     def undo(self) -> list[Event]:
-        """Retract this annotator's latest review, also if it is from an earlier session. If it belongs to a bulk
-        review, all reviews of the bulk review are retracted.
-
-        Returns the retracted events, in journal order. The list is empty if the annotator has no review.
-        """
+        """Retract this annotator's latest review, also from an earlier session, with all reviews of its bulk review.
+        Return the retracted events, in journal order."""
         with self._store.lock:
             self._store.reviews.refresh()
             events = self._store.reviews.events.last_reviews(self.annotator)

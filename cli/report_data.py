@@ -208,7 +208,8 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     failures = collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
     found = [each for each in suspects if each.reasons]
-    suspect_counts = SuspectCounts(len(found), sum(is_benchmark_at_fault(each.question) is True for each in found))
+    n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
+    suspect_counts = SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))
     metrics = [_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts]
     disagreements = len(session.store.analysis.fetch_disagreements(view))
     progress = [

@@ -348,8 +348,11 @@ def suspects_section(found: Sequence[Suspect]) -> Section:
     says = (
         f"{format_count(len(telling), 'question')} with reasons to doubt the golden answer, the question or the checker"
     )
-    rest = f". The table lists the {MAX_SUSPECTS} most suspect." if len(telling) > MAX_SUSPECTS else "."
-    heads = ["score", "item", "failing runs", "reasons", "alternative", "question"]
+    strong = f", {sum(suspect.is_strong for suspect in telling):,} of them strong (score 0.5 or more)"
+    rest = (
+        f"{strong}. The table lists the {MAX_SUSPECTS} most suspect." if len(telling) > MAX_SUSPECTS else f"{strong}."
+    )
+    heads = ["score", "item", "failing runs", "reasons", "may be right instead", "question"]
     return Section(
         title,
         [Paragraph(says + rest), make_table(heads, [_suspect_row(each) for each in telling[:MAX_SUSPECTS]], (0,))],
@@ -366,7 +369,7 @@ def _suspect_row(suspect: Suspect) -> list[str]:
         f"{suspect.score:.2f}",
         case.key.id,
         f"{case.n_failing} of {len(case.runs)}",
-        "; ".join(reason.text for reason in suspect.reasons[:MAX_REASONS]),
+        "; ".join(reason.full_text for reason in suspect.reasons[:MAX_REASONS]),
         f"{other.answer}{who if other.models else ''}" if other else "",
         text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …",
     ]

@@ -79,11 +79,13 @@ class SuspectCounts:
     suspect: int
     confirmed: int
     """Number of suspect questions for which annotators decided on a fault of the benchmark."""
+    strong: int = 0
 
 
 def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: SuspectCounts) -> list[Card]:
     moved = max((100 * run.disputed / run.corrected[1] for run in runs if run.corrected[1]), default=0.0)
     checked = f"{suspects.confirmed:,} confirmed by annotators" if suspects.confirmed else "none confirmed yet"
+    checked = f"{suspects.strong:,} strong, {checked}" if suspects.strong else checked
     open_note = f"pass rates change by at most {moved:.1f} points" if n_disagreements else "nothing to adjudicate"
     return [
         *_best_run_cards(runs),

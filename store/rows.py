@@ -151,6 +151,24 @@ class QueueRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspicion:
+    """Why the golden answer of an item is suspect."""
+
+    score: float
+    """Probability, from 0 to 1, that at least one of the reasons is right."""
+    is_strong: bool
+    summary: str
+    """The strongest reasons in short, without the names of functions."""
+    reasons: tuple[str, ...]
+    """All reasons, strongest first, and an answer that may be right instead."""
+
+    @property
+    def title(self) -> str:
+        """What is wrong according to the strongest reason: `wrong type`."""
+        return self.summary.partition(":")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnWidths:
     """Widths of the longest values in a view, in terminal cells, and whether columns have values. In blind mode, the
     fields that depend on verdicts have their defaults."""
@@ -166,6 +184,7 @@ class ColumnWidths:
     has_rule: bool = False  # whether an item has a recomputed verdict
     has_judge: bool = False
     has_difference: bool = False  # whether an item has a first difference
+    has_score: bool = False  # whether the rows are suspects, which have a score
 
 
 @dataclass(slots=True)

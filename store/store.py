@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -47,7 +48,17 @@ from fcreview.store.queries.summaries import (
 from fcreview.store.queue_file import QueueItemTable
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
-from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, ItemDetail, ItemMatch, QueueRow, RunRow, View, decode_item
+from fcreview.store.rows import (
+    SUSPECTS_QUEUE,
+    ColumnWidths,
+    ItemDetail,
+    ItemMatch,
+    QueueRow,
+    RunRow,
+    Suspicion,
+    View,
+    decode_item,
+)
 from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
@@ -279,10 +290,27 @@ class Store:
 
         self._query(lambda: self._suspects.load_suspects(view, check))
 
-    def fetch_suspect_reasons(self, view: View, item: int) -> tuple[str, ...]:
-        """Return why the golden answer of an item is suspect, strongest first. Empty except in the queue `suspects`."""
+    def fetch_suspicion(self, view: View, item: int) -> Suspicion | None:
+        """Return why the golden answer of an item is suspect. None outside the queue `suspects`."""
         is_shown = view.queue == SUSPECTS_QUEUE and not self.blind
-        return self._suspects.reasons_of(view, decode_item(item)) if is_shown else ()
+        return self._suspects.suspicions_of(view).get(decode_item(item)) if is_shown else None
+
+    def count_strong_suspects(self, view: View) -> int:
+        """Count the strong suspects of a view, which come first. `view` must have the queue `suspects`."""
+        suspicions = self._suspects.suspicions_of
+
+        def is_weak(at: int) -> bool:
+            return not suspicions(view)[self._orders.fetch_item_numbers(view, at, 1)[0]].is_strong
+
+        return self._query(lambda: bisect_left(range(self._orders.order_of(view).count), True, key=is_weak))
+
+    def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
+        """Return the suspicions of the items of a view by item number, the strongest first. `view` must have the queue
+        `suspects`. Raises: StoreError in blind mode."""
+        self._raise_if_blind("the queue of suspects")
+        items = self._query(lambda: self._orders.fetch_item_numbers(view, 0, self._orders.order_of(view).count))
+        suspicions = self._suspects.suspicions_of(view)
+        return {item: suspicions[item] for item in items}
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
         """Draw a queue from the items of a view, without writing a file. Raises the errors of `create.draw_queue`."""

@@ -36,7 +36,8 @@ def suspects(
     """List golden answers that look wrong.
 
     Ranks items by the evidence against their golden answers, which comes from all runs at PATH and from the golden
-    answers of other items. --where only limits the items that are listed. docs/suspects.md explains the reasons.
+    answers of other items. A score of 0.5 or more is strong evidence. --where only limits the items that are listed.
+    docs/suspects.md explains the reasons.
 
     Example: fcreview suspects result/ --where category:live_simple
     """
@@ -72,20 +73,26 @@ def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
         "rank": rank,
         "score": round(suspect.score, 4),
         **suspect.question.key._asdict(),
-        "reasons": [reason.text for reason in suspect.reasons],
+        "reasons": [reason.full_text for reason in suspect.reasons],
         "n_runs": len(suspect.question.runs),
         "n_failing": suspect.question.n_failing,
         "alternative": {"answer": other.answer, "models": list(other.models), "families": list(other.families)}
         if other
         else None,
+        "strong": suspect.is_strong,
     }
 
 
 def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
-    with_reason = sum(bool(each.reasons) for each in ranking)
-    emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} suspect")
+    from fcreview.golden_audit.score import STRONG_SCORE
+
+    with_reason, n_strong = sum(bool(each.reasons) for each in ranking), sum(each.is_strong for each in ranking)
+    strong = f"{n_strong:,} of them strong (score {STRONG_SCORE} or more)"
+    emit(f"{format_count(len(ranking), 'golden answer')}, {with_reason:,} suspect, {strong}")
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
+        if rank == n_strong + 1 > 1:
+            emit(f"weak from here: score below {STRONG_SCORE}\n")
         emit_lines(format_suspect_lines(rank, suspect))
     if ranking:
         emit()
@@ -103,18 +110,18 @@ def format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
         short = question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
         yield from wrap_indented("question:", short)
     for reason in suspect.reasons[:MAX_REASONS]:
-        yield from wrap_indented("-", reason.text)
+        yield from wrap_indented("-", reason.full_text)
     if len(suspect.reasons) > MAX_REASONS:
         yield from wrap_indented("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
     if suspect.alternative:
-        yield from wrap_indented("alternative:", _format_alternative(suspect.alternative))
+        yield from wrap_indented("-", _format_alternative(suspect.alternative))
 
 
 def _format_alternative(other: AlternativeAnswer) -> str:
     if not other.models:
-        return other.answer
+        return other.text
     more = f" and {len(other.models) - MAX_MODELS} more" if len(other.models) > MAX_MODELS else ""
-    return f"{other.answer}  ({', '.join(other.models[:MAX_MODELS])}{more})"
+    return f"{other.text}  ({', '.join(other.models[:MAX_MODELS])}{more})"
 
 
 def wrap_indented(prefix: str, text: str) -> list[str]:

@@ -27,7 +27,6 @@ from fcreview.matching.first_difference import NO_VALUE
 from fcreview.model.function_schema import NO_DEFAULT, Parameter, find_schema
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import abbreviate, split_path, to_json_text
-from fcreview.model.wording import format_count
 from fcreview.stats.run_comparison import QuestionKey
 
 EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
@@ -55,7 +54,8 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
     weights = evidence.run_weights
     explanation = max(runs_of, key=lambda each: weights.compute_share(set(runs_of[each])))
     runs, example = sorted(set(runs_of[explanation])), examples[explanation]
-    text = f"{format_count(len(runs), 'failing answer')} may be right: {example.label}, {explanation}"
+    count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
+    text = f"answer may be right: {example.label}, {explanation}{count}"
     return [Reason("explained", weights.compute_share(explained_runs), text, evidence.build_alternative(example, runs))]
 
 
@@ -144,12 +144,12 @@ def _check_golden_calls(evidence: QuestionEvidence) -> Iterable[Reason]:
     for call in evidence.question.golden:
         schema = find_schema(call.name, evidence.function_schemas)
         if schema is None:
-            yield Reason("contract", 1.0, f"golden answer calls {call.name}, which has no function docs")
+            yield Reason("contract", 1.0, f"undocumented function: {call.name} has no function docs")
         elif schema.lists_parameters and call.arguments is not None:
             missing = [p.name for p in schema.parameters.values() if p.required and p.name not in call.arguments]
             if missing and evidence.question.group is None:  # In a conversation, the user may state the value later.
-                text = f"golden answer omits {missing[0]} of {call.name}, which is required"
-                yield Reason("contract", 1.0, text)
+                text = f"missing argument: the golden answer omits {missing[0]}, which is required"
+                yield Reason("contract", 1.0, text, function=call.name)
 
 
 def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
@@ -158,8 +158,8 @@ def _check_required_default(argument: GoldenArgument) -> Iterable[Reason]:
         return
     if any(is_documented_default(value, parameter.default) for value in accept.any_of):
         default = abbreviate(parameter.default, 40)
-        text = f"golden answer requires {argument.label} although its documented default is {default}"
-        yield Reason("default", 1.0, text, AlternativeAnswer(f"without {argument.name}"))
+        text = f"default required: {argument.name} must be given although its documented default is {default}"
+        yield Reason("default", 1.0, text, AlternativeAnswer(f"without {argument.name}"), argument.call.name)
 
 
 def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
@@ -168,34 +168,35 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
         return
     default = parameter.default
     if not accept.any_of:
-        text = f"golden answer accepts no value for {argument.label}, so the call must omit it"
-        yield Reason("omission", PARTIAL_STRENGTH, text)
+        text = f"no value accepted: {argument.name} must be omitted"
+        yield Reason("omission", PARTIAL_STRENGTH, text, function=argument.call.name)
     elif default is not NO_DEFAULT and not any(
         is_documented_default(value, default) or describe_equivalence(value, default) for value in accept.any_of
     ):
-        values = f"(default {abbreviate(default, 30)}) but requires {abbreviate(accept.any_of[0], 30)} if it is present"
-        yield Reason("omission", 1.0, f"golden answer allows omitting {argument.label} {values}")
+        wanted, given = abbreviate(default, 30), abbreviate(accept.any_of[0], 30)
+        text = f"default not accepted: {argument.name} may be omitted (default {wanted}), but if given must be {given}"
+        yield Reason("omission", 1.0, text, function=argument.call.name)
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
     """Find arguments that the function docs do not list, required arguments that the golden answer allows omitting, and
     values that conflict with the function docs."""
-    parameter, values = argument.parameter, argument.accept.any_of
+    name, parameter, values = argument.name, argument.parameter, argument.accept.any_of
     if parameter is None:
-        text = f"golden answer has {argument.name}, which the function docs of {argument.call.name} do not list"
-        yield Reason("contract", 1.0, text)
+        text = f"undocumented argument: {name} is not in the function docs"
+        yield Reason("contract", 1.0, text, function=argument.call.name)
         return
     if argument.accept.optional and parameter.required:
-        text = f"golden answer allows omitting {argument.label}, which the function docs require"
-        yield Reason("contract", PARTIAL_STRENGTH, text)
+        text = f"required by docs: {name} may be omitted, but the function docs require it"
+        yield Reason("contract", PARTIAL_STRENGTH, text, function=argument.call.name)
     conflicts = [
         conflict
         for value in values
-        if not _is_variable_name(value, parameter) and (conflict := describe_value_conflict(value, parameter))
+        if not _is_variable_name(value, parameter) and (conflict := describe_value_conflict(name, value, parameter))
     ]
     if conflicts:
         strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
-        yield Reason("contract", strength, f"golden value for {argument.label} {conflicts[0]}")
+        yield Reason("contract", strength, conflicts[0], function=argument.call.name)
 
 
 def _is_variable_name(value: Any, parameter: Parameter) -> bool:
@@ -203,25 +204,25 @@ def _is_variable_name(value: Any, parameter: Parameter) -> bool:
     return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 
-def describe_value_conflict(value: Any, parameter: Parameter) -> str | None:
-    """Describe how a golden value conflicts with the function docs: `is "x", which is not a documented value`. Returns
-    None if there is no conflict."""
+def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str | None:
+    """Describe how the golden value of an argument conflicts with the function docs: `undocumented value: unit is "x",
+    ...`. Returns None if there is no conflict."""
     if value in ("", None):
         return None
     json_type = json_type_of(value)
     if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
-        return f"is {_with_type(value)}; the function docs require {_with_article(parameter.kind)}"
+        return f"wrong type: {name} is {_with_documented(value, parameter.kind)}"
     if isinstance(value, list) and (element_type := parameter.item_kind):
         wrong = next((each for each in value if not _is_allowed_type(json_type_of(each), element_type, each)), None)
         if wrong is not None:
-            return f"contains {_with_type(wrong)}; the function docs require elements of type {element_type}"
+            return f"wrong element type: {name} contains {_with_documented(wrong, f'list of {element_type}')}"
     if parameter.choices:
         elements = value if isinstance(value, list) else [value]
         wrong = next(
             (each for each in elements if isinstance(each, (str, int)) and each not in parameter.choices), None
         )
         if wrong is not None:
-            return f"is {abbreviate(wrong, 40)}, which is not a documented value"
+            return f"undocumented value: {name} is {abbreviate(wrong, 40)}, which the function docs do not list"
     return None
 
 
@@ -244,15 +245,9 @@ def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
     return documented == "integer" and json_type == "number" and float(value).is_integer()
 
 
-def _with_type(value: Any) -> str:
-    """Format a value with its type: `a string, "km"`, `null`."""
-    return "null" if value is None else f"{_with_article(json_type_of(value))}, {abbreviate(value, 40)}"
-
-
-def _with_article(json_type: str) -> str:
-    if json_type == "null":
-        return json_type
-    return f"an {json_type}" if json_type[0] in "aeio" else f"a {json_type}"
+def _with_documented(value: Any, documented: str) -> str:
+    """Format the type of a value, the documented type, and the value."""
+    return f"{json_type_of(value)}, documented as {documented}; golden value: {abbreviate(value, 40)}"
 
 
 def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
@@ -261,12 +256,12 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
         return
     mixed = next((formula for formula in formulas if "^" in formula and "**" in formula), None)
     if mixed:
-        text = f"golden value for {argument.label} mixes two notations: {abbreviate(mixed, 60)}"
-        yield Reason("notation", 1.0, text)
+        text = f"mixed notation: {argument.name} has both ^ and **: {abbreviate(mixed, 60)}"
+        yield Reason("notation", 1.0, text, function=argument.call.name)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
-        text = f"golden answer accepts {argument.label} only as {abbreviate(formulas[0], 40)}, not with **"
-        yield Reason("notation", 1.0, text, other)
+        text = f"only one notation: {argument.name} is accepted as {abbreviate(formulas[0], 40)}, not with **"
+        yield Reason("notation", 1.0, text, other, argument.call.name)
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
@@ -275,16 +270,16 @@ def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
-        text = f"golden answer accepts a damaged string for {argument.label}: {abbreviate(damaged, 60)}"
-        yield Reason("loose", 1.0, text)
+        text = f"damaged string: {argument.name} is {abbreviate(damaged, 60)}"
+        yield Reason("loose", 1.0, text, function=argument.call.name)
         return
     for whole in strings:
         parts = [string for string in strings if "," in whole and is_short_for(string, whole)]
         different = [(one, other) for one in parts for other in parts if not _is_overlapping(one, other)]
         if different:
             one, other = (abbreviate(part, 40) for part in min(different, key=lambda pair: len(pair[0])))
-            text = f"golden answer accepts both {one} and {other} for {argument.label}, which have different meanings"
-            yield Reason("loose", 1.0, text)
+            text = f"ambiguous values: {argument.name} accepts both {one} and {other}, which have different meanings"
+            yield Reason("loose", 1.0, text, function=argument.call.name)
             return
 
 
@@ -401,27 +396,27 @@ def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAn
                 reasons += _compare_usage(call, name, accept, index.usage[call.name, name], evidence)
     other = index.find_conflicting_item(evidence.question)
     if other:
-        reasons.append(Reason("siblings", 1.0, f"{other} has the same question but a different golden answer"))
+        text = f"unlike other items: {other} has the same question but a different golden answer"
+        reasons.append(Reason("siblings", 1.0, text))
     return reasons
 
 
 def _compare_usage(
     call: Call, name: str, accept: AcceptedValues, usage: ArgumentUsage, evidence: QuestionEvidence
 ) -> Iterable[Reason]:
-    label = f"{name} of {call.name}"
     parameter = evidence.find_parameter(call.name, name)
     n_optional = usage.optional[True]
     is_optional = not (parameter and parameter.required)
     if is_optional and not accept.optional and n_optional >= max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total()):
-        text = f"golden answer requires {label}, which {n_optional} other items allow omitting"
-        yield Reason("siblings", 0.7, text)
+        text = f"unlike other items: {name} must be given, but {n_optional} other items allow omitting it"
+        yield Reason("siblings", 0.7, text, function=call.name)
     own = _accepted_type(accept)
     if own and usage.types.total() > MIN_OTHER_ITEMS:
         usual, count = usage.types.most_common(1)[0]
         if usual != own and count >= MAJORITY * usage.types.total() and {usual, own} != {"integer", "number"}:
-            value = _with_type(accept.any_of[0])
-            text = f"golden value for {label} is {value}; {count} other items have {_with_article(usual)}"
-            yield Reason("siblings", 1.0, text)
+            value = abbreviate(accept.any_of[0], 40)
+            text = f"unlike other items: {name} is {own}, {usual} in {count} other items; golden value: {value}"
+            yield Reason("siblings", 1.0, text, function=call.name)
 
 
 def _accepted_type(accept: AcceptedValues) -> str:

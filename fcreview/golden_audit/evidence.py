@@ -344,11 +344,6 @@ class GoldenArgument:
     parameter: Parameter | None
     """Documented parameter; None if the function docs do not list the argument."""
 
-    @property
-    def label(self) -> str:
-        """Name of the argument in messages: `unit of convert`."""
-        return f"{self.name} of {self.call.name}"
-
 
 @dataclass(frozen=True, slots=True)
 class QuestionEvidence:

@@ -33,8 +33,8 @@ def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
             documented.pattern.search(string) or _is_documented_value(string, argument) for string in strings
         ):
             value = abbreviate(strings[0], 40)
-            text = f"golden value for {argument.label} is {value}, not in the documented format {documented.name}"
-            yield Reason("contract", documented.strength, text)
+            text = f"wrong format: {argument.name} is {value}, documented as {documented.name}"
+            yield Reason("contract", documented.strength, text, function=argument.call.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +143,17 @@ def _check_argument(argument: GoldenArgument, question: TextContent, evidence: Q
         return
     first = next(iter(_iter_leaves(accept.any_of[0])), None)
     value = abbreviate(first if isinstance(first, str) else accept.any_of[0], 50)
-    text = f"golden value for {argument.label}, {value}, is not in the question"
+    text, function = f"not in the question: {argument.name} is {value}", argument.call.name
     if isinstance(first, str):
-        yield Reason("ungrounded", 0.5, text)
+        yield Reason("ungrounded", 0.5, text, function=function)
         return
     unused = sorted(question.numbers - _golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0})
     if unused:
         number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
-        yield Reason("ungrounded", 1.0, f"{text}. The question has {number}, which the golden answer does not use")
+        text = f"{text}; the question has {number}, which the golden answer does not use"
+        yield Reason("ungrounded", 1.0, text, function=function)
     else:
-        yield Reason("ungrounded", 0.6, text)
+        yield Reason("ungrounded", 0.6, text, function=function)
 
 
 def _is_grounded(value: Any, *texts: TextContent) -> bool:

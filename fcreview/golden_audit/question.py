@@ -195,6 +195,11 @@ class AlternativeAnswer:
     families: tuple[str, ...] = ()
     runs: tuple[int, ...] = ()
 
+    @property
+    def text(self) -> str:
+        answer = f"the call {self.answer}" if self.answer.startswith("without ") else self.answer
+        return f"may be right instead: {answer}"
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -204,4 +209,13 @@ class Reason:
     """Key of `REASON_CHANCES`, or `settled` if annotators decided on a fault."""
     strength: float
     text: str
+    """What is wrong in two or three words, a colon, and the details: `wrong type: x is boolean, documented as
+    string`."""
     alternative: AlternativeAnswer | None = None
+    function: str = ""
+    """Function of the golden call that the reason is about. Empty if `text` names it, or the reason is not about a
+    call."""
+
+    @property
+    def full_text(self) -> str:
+        return f"{self.text} ({self.function})" if self.function else self.text

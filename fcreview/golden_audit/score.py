@@ -60,10 +60,10 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
         return []
     profiles = evidence.run_weights.run_profiles
     best = profiles[max(failing, key=lambda run: profiles[run].pass_rate if run in profiles else 0.0)]
-    answers = format_count(len(evidence.run_weights.bits), "readable answer")
+    answers = format_count(len(evidence.run_weights.bits), "decoded answer")
     verb = "fails" if len(failing) == 1 else "fail"
     model = f"{best.model}, which passes {best.n_passed:,} of {format_count(best.n_verdicts, 'item')}"
-    text = f"{len(failing)} of {answers} {verb}, including {model}"
+    text = f"models fail: {len(failing)} of {answers} {verb}, including {model}"
     return [Reason("failing", share, text)]
 
 
@@ -84,8 +84,8 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
     n_families = format_count(weights.n_families, "model family", "model families")
     n_models = format_count(len(weights.models_of(shared.runs)), "model")
     answer = evidence.build_alternative(shared.difference, shared.runs).answer
-    golden = f"; golden answer has {shared.difference.golden_label}" if shared.difference.path else ""
-    return f"{len(weights.families_of(shared.runs))} of {n_families} ({n_models}) agree: {answer}{golden}"
+    golden = f", golden {shared.difference.golden_label}" if shared.difference.path else ""
+    return f"models agree: {answer}{golden} ({len(weights.families_of(shared.runs))} of {n_families}, {n_models})"
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
@@ -110,7 +110,7 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
         return []
     best = profiles[max(failed, key=lambda run: profiles[run].pass_rate)].model
     worst = profiles[min(passed, key=lambda run: profiles[run].pass_rate)].model
-    return [Reason("reversed", strength, f"stronger runs fail and weaker runs pass: {best} fails, {worst} passes")]
+    return [Reason("reversed", strength, f"stronger models fail: {best} fails, the weaker {worst} passes")]
 
 
 def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
@@ -135,7 +135,7 @@ def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
     if not rare:
         return []
-    text = f"official and recomputed verdicts differ on {format_count(len(rare), 'answer')}"
+    text = f"verdicts differ: official and recomputed verdict disagree on {format_count(len(rare), 'answer')}"
     return [Reason("contradiction", len(rare) / len(evidence.question.runs), text)]
 
 
@@ -184,9 +184,12 @@ GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "nota
 """Kinds of reasons about golden answers and function docs. All other kinds are about the answers of runs."""
 QuestionReasons = list[tuple[AuditedQuestion, list[Reason]]]
 FAULT_TEXTS = {
-    True: "annotators decided that the benchmark is at fault",
-    False: "annotators decided that the model is at fault",
+    True: "reviewed: annotators decided that the benchmark is at fault",
+    False: "reviewed: annotators decided that the model is at fault",
 }
+STRONG_SCORE = 0.5
+"""Minimum score of a strong suspect. Failures of models alone give at most 0.44. docs/suspects-evaluation.md has the
+known errors by score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,10 @@ class Suspect:
     score: float
     """Probability, from 0 to 1, that at least one of the reasons is right."""
     reasons: Sequence[Reason]
+
+    @property
+    def is_strong(self) -> bool:
+        return round(self.score, 2) >= STRONG_SCORE  # as it is shown
 
     @property
     def alternative(self) -> AlternativeAnswer | None:

@@ -24,10 +24,10 @@ from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries.item_detail import fetch_function_docs, parse_call, parse_pair
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
-from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, View
+from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, Suspicion, View
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -266,6 +266,7 @@ def _fetch_run_profiles(connection: DuckDBPyConnection, runs: str) -> dict[int, 
 _CREATE_TABLE = """
 CREATE TEMP TABLE IF NOT EXISTS suspect_places (scope VARCHAR, item BIGINT, rank BIGINT)
 """
+MAX_SUMMARY_REASONS = 3
 
 
 class SuspectTable:
@@ -276,36 +277,38 @@ class SuspectTable:
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
-        self._reasons: dict[str, dict[int, tuple[str, ...]]] = {}  # scope -> item number -> reasons, strongest first
+        self._suspicions: dict[str, dict[int, Suspicion]] = {}  # scope -> item number -> suspicion, strongest first
 
     def load_suspects(self, view: View, report: Callable[[int, int], object] = lambda *_: None) -> None:
         """Compute the rows for the view's runs, without its filter, unless the table has them. `report` is called with
         the number of checked questions and of all questions. It may raise to cancel."""
-        if view.runs_key in self._reasons:
+        if view.runs_key in self._suspicions:
             return
         from fcreview.golden_audit.score import rank_suspects
 
         with pause_garbage_collection():
             audit = fetch_audit_input(self._connection, View(runs=view.runs))
             ranking = rank_suspects(audit.questions, audit.run_profiles, report)
-        reasons = {_pick_example_item(each): _reason_texts(each) for each in ranking if each.reasons}
+        suspicions = {_pick_example_item(each): _build_suspicion(each) for each in ranking if each.reasons}
         self._connection.execute(_CREATE_TABLE)
         self._connection.execute(
             "INSERT INTO suspect_places SELECT $1, unnest($2::BIGINT[]), unnest($3::BIGINT[])",
-            [view.runs_key, list(reasons), list(range(len(reasons)))],
+            [view.runs_key, list(suspicions), list(range(len(suspicions)))],
         )
-        self._reasons[view.runs_key] = reasons
+        self._suspicions[view.runs_key] = suspicions
 
-    def reasons_of(self, view: View, item: int) -> tuple[str, ...]:
-        """Return why the golden answer of an item is suspect, strongest first. Empty before the suspects are loaded."""
-        return self._reasons.get(view.runs_key, {}).get(item, ())
+    def suspicions_of(self, view: View) -> Mapping[int, Suspicion]:
+        """Return the suspicions of the view's runs by item number, the strongest first. Empty before they are
+        loaded."""
+        return self._suspicions.get(view.runs_key, {})
 
 
-def _reason_texts(suspect: Suspect) -> tuple[str, ...]:
-    texts = [reason.text for reason in suspect.reasons]
+def _build_suspicion(suspect: Suspect) -> Suspicion:
+    texts = [reason.full_text for reason in suspect.reasons]
     if (other := suspect.alternative) is not None:
-        texts.append(f"alternative: {other.answer}" + (f"  ({', '.join(other.models)})" if other.models else ""))
-    return tuple(texts)
+        texts.append(other.text + (f"  ({', '.join(other.models)})" if other.models else ""))
+    summary = "; ".join(reason.text for reason in suspect.reasons[:MAX_SUMMARY_REASONS])
+    return Suspicion(suspect.score, suspect.is_strong, summary, tuple(texts))
 
 
 def _pick_example_item(suspect: Suspect) -> int:

@@ -77,7 +77,7 @@ def test_unreadable_answers_do_not_count() -> None:
 def test_reason_names_answer_models_and_golden_value() -> None:
     made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"}), ModelAnswer([3], passed=True)])
     (reason,) = select_kind(find_consensus_reasons(make_evidence(made)), "agreement")
-    assert reason.text == '2 of 3 model families (3 models) agree: unit: "km"; golden answer has "mile"'
+    assert reason.text == 'models agree: unit: "km", golden "mile" (2 of 3 model families, 3 models)'
     assert reason.alternative is not None
     assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")
     assert reason.alternative.families == ("claude", "gpt")
@@ -123,4 +123,4 @@ def test_reason_states_pass_rate_of_best_failing_run() -> None:
     made = make_question(WANTED, [UNIT], [ModelAnswer([0], {"unit": "km"}), ModelAnswer([2], passed=True)])
     evidence = collect_evidence(made, RunWeigher(profiles), create_schema_reader())
     (reason,) = select_kind(find_consensus_reasons(evidence), "failing")
-    assert reason.text == "1 of 2 readable answers fails, including gpt-4, which passes 1 of 6 items"
+    assert reason.text == "models fail: 1 of 2 decoded answers fails, including gpt-4, which passes 1 of 6 items"

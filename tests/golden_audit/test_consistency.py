@@ -91,13 +91,36 @@ def test_value_that_follows_the_schema_is_not_suspect(values: list[Any], paramet
     assert find_kinds(values, parameter) == []
 
 
+@pytest.mark.parametrize(
+    ("value", "parameter", "text"),
+    [
+        (True, {"type": "string"}, "wrong type: x is boolean, documented as string; golden value: true"),
+        (
+            ["a"],
+            {"type": "array", "items": {"type": "integer"}},
+            "wrong element type: x contains string, documented as",
+        ),
+        ("b", {"type": "string", "enum": ["a"]}, 'undocumented value: x is "b", which the function docs do not list'),
+        (
+            "Oslo",
+            {"type": "string", "description": "In the format City, State."},
+            'wrong format: x is "Oslo", document',
+        ),
+        ("a ", {"type": "string"}, 'damaged string: x is "a "'),
+    ],
+)
+def test_reason_begins_with_what_is_wrong(value: Any, parameter: Any, text: str) -> None:
+    (reason,) = find_reasons([make_golden(x=[value])], make_schema(x=parameter))
+    assert reason.text.startswith(text) and reason.function == "convert"
+
+
 def test_undocumented_functions_and_arguments_are_suspect() -> None:
     (unknown,) = find_reasons([make_golden("other", x=["a"])], make_schema(x=""))
-    assert unknown.text == "golden answer calls other, which has no function docs"
+    assert unknown.text == "undocumented function: other has no function docs"
     (extra,) = find_reasons([make_golden(y=["a"])], make_schema(x=""))
-    assert extra.text == "golden answer has y, which the function docs of convert do not list"
+    assert extra.full_text == "undocumented argument: y is not in the function docs (convert)"
     (missing,) = find_reasons([make_golden()], make_schema(x="", required=["x"]))
-    assert missing.text == "golden answer omits x of convert, which is required"
+    assert missing.text == "missing argument: the golden answer omits x, which is required"
     assert find_reasons([make_golden("a_b 2", x=["a"])], make_schema("a.b", x="")) == []
 
 

@@ -46,6 +46,12 @@ def test_score_combines_the_strongest_reason_of_each_kind() -> None:
     assert [reason.text for reason in made.reasons] == ["a", "b", "c"]
 
 
+def test_failures_alone_are_no_strong_suspicion() -> None:
+    reasons = [Reason("failing", 1.0, "a"), Reason("reversed", 1.0, "b")]
+    assert not build_suspect(make_plain_question(0), reasons, REASON_CHANCES).is_strong
+    assert build_suspect(make_plain_question(0), [Reason("default", 1.0, "c")], REASON_CHANCES).is_strong
+
+
 def test_alternative_is_preferably_an_answer_of_models() -> None:
     answers = [ModelAnswer([0, 2, 3], {"unit": "mile"})]
     (found,) = rank_suspects(
@@ -98,7 +104,7 @@ def test_reviewed_fault_is_the_first_reason_and_changes_the_rank() -> None:
         make_profiles(),
     )
     assert [each.question.key.id for each in (right, open_, wrong)] == ["simple_0", "simple_2", "simple_1"]
-    assert right.reasons[0].text == "annotators decided that the benchmark is at fault"
+    assert right.reasons[0].text == "reviewed: annotators decided that the benchmark is at fault"
 
 
 def test_convention_of_a_whole_dataset_lowers_the_score() -> None:

@@ -26,7 +26,7 @@ def find_reasons(one: AuditedQuestion, others: list[AuditedQuestion]) -> list[st
 def test_required_argument_that_other_items_allow_omitting_is_suspect() -> None:
     others = [make_audited(n, ["km", OPTIONAL]) for n in range(1, 5)]
     assert find_reasons(make_audited(0, ["km"]), others) == [
-        "golden answer requires unit of convert, which 4 other items allow omitting"
+        "unlike other items: unit must be given, but 4 other items allow omitting it"
     ]
     assert find_reasons(make_audited(0, ["km", OPTIONAL]), others) == []
     assert find_reasons(make_audited(0, ["km"], required=True), others) == []
@@ -36,14 +36,14 @@ def test_required_argument_that_other_items_allow_omitting_is_suspect() -> None:
 def test_value_of_another_type_than_other_items_is_suspect() -> None:
     others = [make_audited(n, [["km"]]) for n in range(1, 5)]
     (text,) = find_reasons(make_audited(0, ["km"]), others)
-    assert text == 'golden value for unit of convert is a string, "km"; 4 other items have a list'
+    assert text == 'unlike other items: unit is string, list in 4 other items; golden value: "km"'
     assert find_reasons(make_audited(0, [["mile"]]), others) == []
 
 
 def test_same_question_with_different_golden_answer_is_suspect() -> None:
     other = make_audited(1, ["mile"], question="How far is it?")
     assert find_reasons(make_audited(0, ["km"], question="how far is it"), [other]) == [
-        "simple_1 has the same question but a different golden answer"
+        "unlike other items: simple_1 has the same question but a different golden answer"
     ]
     assert find_reasons(make_audited(0, ["Mile"], question="how far is it"), [other]) == []
     assert find_reasons(make_audited(0, ["km"], question="How near is it?"), [other]) == []

@@ -16,6 +16,7 @@ from fcreview.model.item import GOLDEN_CALL, Call, CallPair, Item, Message, numb
 from fcreview.model.review import Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, agreed_verdict
+from fcreview.store.rows import Suspicion
 from fcreview.tui.text.lines import Line, format_size, justify_line, label_rows, wrap_head
 from fcreview.tui.text.theme import symbols
 
@@ -134,8 +135,8 @@ class DisplayOptions:
     """Whether to draw a frame around unfolded calls, and to fold functions and metadata, as on screen."""
     panels: bool = False
     """Whether to draw a frame around every section, as on a large screen."""
-    suspicions: Sequence[str] = ()
-    """Reasons why the golden answer of the item looks wrong. Empty outside the queue of suspects."""
+    suspicion: Suspicion | None = None
+    """Why the golden answer of the item looks wrong. None outside the queue of suspects."""
     print_hint: str = ""
     """Hint after a folded text in printed output, such as `whole with --full`. Empty on screen, where the hint names a
     key."""

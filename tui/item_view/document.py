@@ -14,7 +14,7 @@ from fcreview.model.address import ITEM, RESPONSE, is_address, parse_address
 from fcreview.model.item import Item
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, Suspicion
 from fcreview.tui.item_view.blocks import Block, DecisiveStepMark, DisplayOptions, IndexedItem, LineRenderer, fold_mark
 from fcreview.tui.item_view.function_docs import available_function_blocks
 from fcreview.tui.item_view.turns import conversation_blocks, dialogue_blocks, turn_overview_blocks
@@ -294,7 +294,7 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     judged = [replace(each, is_heading=only_judged) for each in judged]  # the cursor starts there
     blocks = [
         *([] if on_screen else [Block("about", partial(summary_lines, detail))]),
-        *suspicion_blocks([] if options.hide_verdicts else options.suspicions, has_heading=options.panels),
+        *suspicion_blocks(None if options.hide_verdicts else options.suspicion, has_heading=options.panels),
         *conversation_blocks(detail.siblings, detail.row.item, options.group_keys),
         *turn_overview_blocks(indexed),
         *(verdicts if verdicts_first else []),
@@ -315,16 +315,17 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
     return add_decisive_note(blocks, indexed, options.confirm_key)
 
 
-def starting_block(blocks: Sequence[Block], suspicions: Sequence[str] = ()) -> int:
+def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
     """Return the index of the block where the cursor starts.
 
-    This is the first that exists: the call that `suspicions` mention, the decisive step, the first difference, the
-    first judged block, the first unfolded block.
+    This is the first that exists: the call that the reasons of `suspicion` mention, the decisive step, the first
+    difference, the first judged block, the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)
     calls = sorted((at for at in stops if blocks[at].function), key=lambda at: not blocks[at].differs)
-    suspect = next((at for text in suspicions for at in calls if _mentions(text, blocks[at].function)), None)
+    reasons = suspicion.reasons if suspicion else ()
+    suspect = next((at for text in reasons for at in calls if _mentions(text, blocks[at].function)), None)
     if suspect is not None:
         return suspect
     decisive = find_decisive_step(blocks)

@@ -17,6 +17,7 @@ from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL_CRITERIA, decides
 from fcreview.model.wording import describe_error_type, format_count, format_verdict
+from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem, LineRenderer, text_block
 from fcreview.tui.text.lines import (
     Line,
@@ -531,15 +532,17 @@ def _append_error_type(lines: list[Line], code: str, cells: int) -> list[Line]:
     return [*lines, (("  ", ""), (truncate_error_type(code, cells - 2), "dim"))]
 
 
-def suspicion_blocks(suspicions: Sequence[str], *, has_heading: bool) -> list[Block]:
-    """Return the block with the reasons why the golden answer looks wrong. Empty without reasons."""
-    if not suspicions:
+def suspicion_blocks(suspicion: Suspicion | None, *, has_heading: bool) -> list[Block]:
+    """Return the block with the reasons why the golden answer looks wrong. Empty without a suspicion."""
+    if suspicion is None:
         return []
+    strength = f"score {suspicion.score:.2f}, {'strong' if suspicion.is_strong else 'weak'}"
+    title = f"why the golden answer is suspect {symbols().separator} {strength}"
 
     def lines(cells: int) -> list[Line]:
-        rendered = [rule_line((("Why the golden answer is suspect", "strong"),), cells)] if has_heading else []
-        for text in suspicions:
+        rendered = [rule_line(((title.capitalize(), "strong"),), cells)] if has_heading else []
+        for text in suspicion.reasons:
             rendered += paragraph_lines(f"{symbols().separator} ", text, cells, "golden", SUSPICION_ROWS)
         return rendered
 
-    return [Block("suspicions", lines, title="why the golden answer is suspect")]
+    return [Block("suspicions", lines, title=title)]

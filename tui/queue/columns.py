@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import describe_error_type
-from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow
+from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, Suspicion
 from fcreview.tui.text.lines import (
     Line,
     StyledText,
@@ -35,6 +35,15 @@ NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 4
 WORD_BOUNDARY = re.compile(r"[\W_]")
 MIN_COMMON_CHARS = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class SuspectRow(QueueRow):
+    """Row of the queue of suspects."""
+
+    suspicion: Suspicion
+    is_first_weak: bool
+    """Whether the rows above are strong suspects, and this row and the rows below are not."""
 
 
 def shown_error_type(row: QueueRow) -> str:
@@ -131,10 +140,13 @@ def _fit_value(text: str, cells: int) -> str:
 
 VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
 DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
-SUSPICION_TITLE = "why the golden answer is suspect"
+SUSPICION_TITLE = "why golden looks wrong"
+SCORE_CELLS = 5
+FIRST_WEAK = "weak from here"
 MIN_DIFFERENCE_CELLS = 18
 PREFERRED_DIFFERENCE_CELLS = 36
 """Preferred width, in cells, of the first difference. Long ids and run names are cut to make room for it."""
+PREFERRED_SUSPICION_CELLS = 28
 MIN_ID_CELLS = 12
 COMFORTABLE_DIFFERENCE_CELLS = 28
 """Minimum width, in cells, of the first difference. Other verdict columns and the category are omitted before the
@@ -161,23 +173,26 @@ class QueueColumns:
         In a narrow list, the recomputed, judge and official verdicts are omitted, in this order, before ids are cut."""
         size = 0 if cells < 100 else 1 if cells < 140 else 2
         omitted = {name for name, exists in (("rule", widths.has_rule), ("judge", widths.has_judge)) if not exists}
-        names = {"official", "rule", "judge"} - omitted - widths.constant if not blind else set()
+        hides_verdicts = blind or widths.has_score
+        names = {"official", "rule", "judge"} - omitted - widths.constant if not hides_verdicts else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
         least_model = min(MIN_COLUMN_CELLS, model)
         least_id = min(max(widths.item, 4), (18, 30, 34)[size])
+        preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
+        score = SCORE_CELLS + 1 if widths.has_score else 0
         for name in ("", "rule", "judge", "official"):
             names.discard(name)
             verdicts = [(each, len(title)) for each, title in VERDICT_COLUMNS if each in names or each == "you"]
-            rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0)
+            rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
                 break
-        spare = min(max(PREFERRED_DIFFERENCE_CELLS - (rest - least_id - 1), 0), model - least_model)
+        spare = min(max(preferred - (rest - least_id - 1), 0), model - least_model)
         rest, model = rest + spare, model - spare
         if widths.run_names:
             labels = short_run_names(widths.run_names, model)
             least = max(display_width(labels.get(name, name)) for name in widths.run_names)
             rest, model = rest + model - least, least
-        item = min(max(widths.item, 4), max(rest - 1 - PREFERRED_DIFFERENCE_CELLS, least_id))
+        item = min(max(widths.item, 4), max(rest - 1 - preferred, least_id))
         item = min(item, max(rest - 1 - MIN_DIFFERENCE_CELLS, MIN_ID_CELLS))
         columns = [("item", item)] + ([("model", model)] if model else [])
         rest -= item + 1
@@ -186,7 +201,7 @@ class QueueColumns:
         if has_category and cells >= CATEGORY_MIN_CELLS and category >= MIN_COLUMN_CELLS:
             columns.append(("category", category))
             rest -= category + 1
-        columns += verdicts
+        columns += ([("score", SCORE_CELLS)] if score else []) + verdicts
         if rest >= MIN_COLUMN_CELLS:
             columns.append(("difference", rest))
         return cls(tuple(columns), shows_question=blind or not (widths.has_difference or widths.error))
@@ -224,6 +239,8 @@ def _format_cell(row: QueueRow, column: str, size: int, labels: Mapping[str, str
         case "item" | "model":
             text = row.id if column == "item" else row.run_name or row.model
             return pad(labels.get(text) or truncate_middle(sanitize(text), size), size), "" if text is row.id else "dim"
+        case "score":
+            return pad(f"{row.suspicion.score:.2f}" if isinstance(row, SuspectRow) else "", size), ""
         case "category":
             return pad(truncate_middle(sanitize(row.category), size), size), "dim"
         case _:
@@ -236,6 +253,9 @@ def _format_cell(row: QueueRow, column: str, size: int, labels: Mapping[str, str
 def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
     if shows_question:
         return (pad_text(truncate(sanitize(row.question), size), size, "dim"),)
+    if isinstance(row, SuspectRow):
+        line = fit_line(_suspicion_line(row), size)
+        return (*line, (" " * max(size - line_width(line), 0), ""))
     line = difference_line(row)
     code = sanitize(shown_error_type(row))
     room = size - line_width(line)
@@ -244,6 +264,14 @@ def _difference_cell(row: QueueRow, size: int, shows_question: bool) -> Line:
     elif code and room >= display_width(code) + 3:
         line = (*line, ("   ", ""), (code, "dim"))
     return (*line, (" " * max(size - line_width(line), 0), ""))
+
+
+def _suspicion_line(row: SuspectRow) -> Line:
+    """Return the reasons. The first weak suspect is marked, and weak reasons are dim."""
+    title, _, details = sanitize(row.suspicion.summary).partition(":")
+    mark: Line = ((f"{FIRST_WEAK} {symbols().separator} ", "warn"),) if row.is_first_weak else ()
+    is_strong = row.suspicion.is_strong
+    return (*mark, (f"{title}:", "strong" if is_strong else "dim"), (details, "" if is_strong else "dim"))
 
 
 def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:

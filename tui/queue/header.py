@@ -260,6 +260,8 @@ class QueuePlace:
     total: int | None = None
     run_name: str = ""
     """Full name of the run under the cursor. Empty unless the list shows a short form of the name."""
+    n_strong: int | None = None
+    """Number of strong suspects. None except in the queue of suspects."""
 
 
 def queue_facts(
@@ -280,6 +282,9 @@ def queue_facts(
         items = f"{partial} only" if view.queue in PARTIAL_QUEUES else "all items"
         selection = ["your items" if view.share else items]
     is_named = selection[0].endswith(" only")
+    if view.queue == SUSPECTS_QUEUE and place.n_strong is not None:
+        is_named, strong = True, f"suspects, {place.n_strong:,} strong"
+        selection = [strong] if selection[0].endswith(" only") else [*selection, strong]
     order = () if is_named else (f"{'queue' if view.queue_file else 'order'} {format_order(view)}",)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "

@@ -5,9 +5,8 @@ All queries run in the store's thread. Lists are read in windows of `WINDOW` row
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.store.filters.tokens import FAILING_FILTER, add_terms
 from fcreview.store.rows import SUSPECTS_QUEUE, ColumnWidths, QueueRow, RunRow, View
 from fcreview.tui.queue.choices import Facets
+from fcreview.tui.queue.columns import SuspectRow
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ class QueuePage:
     column_widths: ColumnWidths = field(default_factory=ColumnWidths)
     progress: tuple[int, int] | None = None
     """Numbers (reviewed, all) of the annotator's items in the queue file. None without a queue file."""
+    n_strong: int | None = None
+    """Number of strong suspects. None except in the queue of suspects."""
 
     @property
     def row(self) -> QueueRow | None:
@@ -138,34 +140,34 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     window = cursor // WINDOW
     rows = fetch_rows(view, window * WINDOW, WINDOW, store)
     widths = store.measure_columns(view)
-    if view.queue == SUSPECTS_QUEUE:  # the reasons for suspicion need the room
-        widths = replace(widths, has_difference=True, model=0, run_names=(), has_rule=False, has_judge=False)
-    return QueuePage(total, cursor, window, rows, widths, count_progress(view, store))
+    n_strong = None
+    if _is_ranked(view, store):  # the reasons for suspicion need the room
+        widths = replace(
+            widths, has_score=True, has_difference=True, model=0, run_names=(), has_rule=False, has_judge=False
+        )
+        n_strong = store.count_strong_suspects(view)
+    return QueuePage(total, cursor, window, rows, widths, count_progress(view, store), n_strong)
 
 
-def fetch_rows(view: View, offset: int, limit: int, store: Store) -> list[QueueRow]:
-    """Read rows of a view. In the queue of suspects, the reasons for suspicion replace the first difference."""
+def _is_ranked(view: View, store: Store) -> bool:
+    return view.queue == SUSPECTS_QUEUE and not store.blind
+
+
+def fetch_rows(view: View, offset: int, limit: int, store: Store) -> Sequence[QueueRow]:
+    """Read rows of a view."""
     rows = store.fetch_page(view, offset, limit)
-    if view.queue != SUSPECTS_QUEUE:
+    if not _is_ranked(view, store):
         return rows
-    return [_with_suspicion(row, store.fetch_suspect_reasons(view, row.item)) for row in rows]
+    n_strong = store.count_strong_suspects(view)
+    return [_build_suspect_row(row, view, store, offset + at == n_strong > 0) for at, row in enumerate(rows)]
 
 
-AGREEING_FAMILIES = re.compile(r"^(\d+) of (\d+) model famil(?:y|ies) \(\d+ models?\) agrees?: ")
-"""Matches the beginning of the reason that several models agree on another answer. Rows show a shorter text instead."""
-GOLDEN_ARGUMENT = re.compile(r"^golden (?:value for |answer (requires |allows omitting ))(\S+) of [^\s,]+")
-"""Matches the beginning of a reason about an argument. Rows omit the function name, so that the rest of the reason
-fits."""
-
-
-def _with_suspicion(row: QueueRow, reasons: Sequence[str]) -> QueueRow:
-    short = (GOLDEN_ARGUMENT.sub(lambda found: (found[1] or "") + found[2], each) for each in reasons)
-    text = "; ".join(
-        AGREEING_FAMILIES.sub(r"\1 of \2 families: ", each.removeprefix("golden answer ")) for each in short
-    )
-    return replace(
-        row, first_difference=text, diff_function=None, diff_argument=None, diff_golden=None, diff_predicted=None
-    )
+def _build_suspect_row(row: QueueRow, view: View, store: Store, is_first_weak: bool) -> QueueRow:
+    suspicion = store.fetch_suspicion(view, row.item)
+    if suspicion is None:
+        return row
+    values = {each.name: getattr(row, each.name) for each in fields(row)}
+    return SuspectRow(**values, suspicion=suspicion, is_first_weak=is_first_weak)
 
 
 def count_progress(view: View, store: Store) -> tuple[int, int] | None:

@@ -42,8 +42,6 @@ RATE_CELLS, RATE_BAR_CELLS = 8, 14
 MIN_CATEGORY_CELLS, MAX_CATEGORY_CELLS = 8, 18
 """Minimum and maximum width of the column of a category, in cells."""
 MIN_INTERVAL_CELLS = 8
-MANY_SUSPECTS = 100
-"""Number of suspects above which the overview does not suggest checking all of them."""
 REASON_BAR_CELLS = (8, 14)
 """Minimum and maximum width, in cells, of a bar in the list of reasons. A bar is narrow where a sentence is long."""
 REASON_LINES = 2
@@ -81,6 +79,7 @@ class Overview:
     """Number of targets with an unresolved disagreement."""
     n_suspects: int | None = None
     """Number of questions whose golden answer looks wrong."""
+    n_strong_suspects: int = 0
     sampled_runs: frozenset[int] = frozenset()
     """Numbers of the runs that have a sample in a queue file."""
     estimates: dict[int, PassRateEstimate | None] = field(default_factory=dict)
@@ -126,7 +125,9 @@ def read_suspects(overview: Overview, view: View, store: Store, report: Callable
     """Count the questions whose golden answer is suspect. This takes seconds. `report` is called with the numbers of
     (checked, all) questions."""
     store.load_suspects(view, report)
-    return replace(overview, n_suspects=store.count_items(replace(view, queue=SUSPECTS_QUEUE, where="")))
+    suspects = replace(view, queue=SUSPECTS_QUEUE, where="")
+    n_strong = store.count_strong_suspects(suspects)
+    return replace(overview, n_suspects=store.count_items(suspects), n_strong_suspects=n_strong)
 
 
 # -- runs
@@ -418,10 +419,10 @@ def next_actions(overview: Overview) -> list[NextAction]:
     if overview.queues is not None and not overview.blind:
         actions.append(_estimate_action(overview))
     if overview.n_suspects:
-        text, facts = f"Check {format_count(overview.n_suspects, 'suspect golden answer')}", ""
-        if overview.n_suspects > MANY_SUSPECTS:
-            text, facts = "Check suspect golden answers", f"{overview.n_suspects:,}"
-        actions.append(NextAction("overview.suspects", text, facts))
+        n_weak = overview.n_suspects - overview.n_strong_suspects
+        text = f"Check {format_count(overview.n_strong_suspects or n_weak, 'suspect golden answer')}"
+        weak = f"{n_weak:,} weak" if overview.n_strong_suspects else "weak evidence"
+        actions.append(NextAction("overview.suspects", text, weak if n_weak else ""))
     if len(overview.runs) > 1 and not overview.blind:
         actions.append(NextAction("overview.compare", "Compare two runs"))
     return actions

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fcreview.model.address import call_address, enclosing_call, parse_address, turn_address
-from fcreview.store.rows import ItemDetail
+from fcreview.store.rows import ItemDetail, Suspicion
 from fcreview.tui.item_view.blocks import Block, DisplayOptions, IndexedItem
 from fcreview.tui.item_view.document import (
     build_document,
@@ -76,7 +76,7 @@ class Cursor:
     _last_hit: SearchHit | None = None
 
     def __post_init__(self) -> None:
-        self.show_item(self.detail, self.options.suspicions)
+        self.show_item(self.detail, self.options.suspicion)
 
     @property
     def hides_verdicts(self) -> bool:
@@ -92,14 +92,14 @@ class Cursor:
         """Address of the part that a verdict at the cursor applies to."""
         return target_at(self.blocks, self.index)
 
-    def show_item(self, detail: ItemDetail, suspicions: Sequence[str] = ()) -> None:
-        """Show another item. `suspicions`: reasons why its golden answer looks wrong. The cursor starts at the call
-        that they mention, else at the first failure."""
+    def show_item(self, detail: ItemDetail, suspicion: Suspicion | None = None) -> None:
+        """Show another item. `suspicion`: why its golden answer looks wrong. The cursor starts at the call that the
+        reasons mention, else at the first failure."""
         self.detail, self.in_arguments, self._last_hit = detail, False, None
-        self.options = replace(self.options, folds={}, docs_call="", suspicions=suspicions)
+        self.options = replace(self.options, folds={}, docs_call="", suspicion=suspicion)
         self._build("")
-        self.index = starting_block(self.blocks, self.options.suspicions)
-        if suspicions and self.block.function and self.block.folded:
+        self.index = starting_block(self.blocks, suspicion)
+        if suspicion and self.block.function and self.block.folded:
             self.options = replace(self.options, folds={self.block.key: False})
             self.rebuild()
         if self.options.docs_choice and (address := self.nearest_call_address) is not None:

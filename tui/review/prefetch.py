@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fcreview.store.filters.tokens import add_terms
-from fcreview.store.rows import ItemDetail, QueueRow, View, decode_repetition, encode_repetition
+from fcreview.store.rows import ItemDetail, QueueRow, Suspicion, View, decode_repetition, encode_repetition
 from fcreview.tui.queue.loader import QueueNavigator, RemainingItems
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class DisplayedItem:
     contain it."""
     other_runs: Sequence[QueueRow] | None = None
     """Rows of the same item in other runs. None if they were not prefetched."""
-    suspicions: tuple[str, ...] = ()
+    suspicion: Suspicion | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +176,8 @@ class ItemPrefetcher:
 
 def _read_displayed(store: Store, view: View, item: int, before: DisplayedItem | None) -> DisplayedItem:
     previous = None if before is None else before.navigator
-    suspicions = store.fetch_suspect_reasons(view, item)
-    return DisplayedItem(
-        store.read_detail(item), QueueNavigator.locate(store, view, item, previous), suspicions=suspicions
-    )
+    navigator = QueueNavigator.locate(store, view, item, previous)
+    return DisplayedItem(store.read_detail(item), navigator, suspicion=store.fetch_suspicion(view, item))
 
 
 def _find_neighbours(store: Store, navigator: QueueNavigator, step: int) -> Neighbours:

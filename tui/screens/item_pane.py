@@ -242,10 +242,10 @@ class ItemPane(Vertical):
                 open_key=self._key_name("item.fold"), group_keys=keys, frames=True, panels=not is_small(self.app.size)
             )
             confirm_key = self._key_name("item.decisive_step")
-            options = replace(options, suspicions=displayed.suspicions, confirm_key=confirm_key)
+            options = replace(options, suspicion=displayed.suspicion, confirm_key=confirm_key)
             self.text.open(Cursor(displayed.detail, self._session.annotator, self._session.blind, options))
         else:
-            self.cursor.show_item(displayed.detail, displayed.suspicions)
+            self.cursor.show_item(displayed.detail, displayed.suspicion)
             self.text.open(self.cursor)
         self._prefetcher.prefetches_other_runs = self.cursor.options.panels and not self._session.blind
         if displayed.other_runs is not None:
@@ -257,7 +257,7 @@ class ItemPane(Vertical):
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
         self._message = message
-        self.cursor.options = replace(self.cursor.options, suspicions=displayed.suspicions)
+        self.cursor.options = replace(self.cursor.options, suspicion=displayed.suspicion)
         self.text.update_item(displayed.detail)
         self.refresh_bindings()
         self._go_to_unanswered()

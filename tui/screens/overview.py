@@ -215,7 +215,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         except FcreviewError as error:
             self._show_message(sanitize(str(error)))
         else:
-            self._update(replace(self._overview, n_suspects=found.n_suspects))
+            self._update(
+                replace(self._overview, n_suspects=found.n_suspects, n_strong_suspects=found.n_strong_suspects)
+            )
         finally:
             self._suspects_timer.stop()
 

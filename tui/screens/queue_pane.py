@@ -298,7 +298,8 @@ class QueuePane(Vertical):
         cells = max(self.size.width - FACTS_MARGIN, 1)
         row = self.list.row_at(self.list.cursor) if position and self.list.cuts_run_names else None
         run_name = (row.run_name or row.model) if row is not None else ""
-        place = header.QueuePlace(position, page.total if page else None, run_name)
+        total, n_strong = (page.total, page.n_strong) if page else (None, None)
+        place = header.QueuePlace(position, total, run_name, n_strong)
         facts = header.queue_facts(self._menus.shown_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue", facts, flat_facts=True)
 

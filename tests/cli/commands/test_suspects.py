@@ -13,7 +13,7 @@ Cli = Callable[..., Any]
 
 FIELDS = [
     *("rank", "score", "benchmark", "generation", "language", "category", "id", "reasons", "n_runs", "n_failing"),
-    "alternative",
+    *("alternative", "strong"),
 ]
 FUNCTION = {
     "name": "distance",
@@ -113,8 +113,13 @@ def test_reviews_change_scores(cli: Cli, suspect_runs: Path) -> None:
 
 def test_text_shows_reasons_and_next_steps(cli: Cli, suspect_runs: Path) -> None:
     out = cli("suspects", suspect_runs, "--limit", "2").out
-    assert out.startswith("3 golden answers, ")
-    for text in ("simple_python_1", "3 of 3 runs fail", "question: How far is it to Rome?", 'alternative: to: "Rome"'):
+    assert out.startswith("3 golden answers, 3 suspect, 1 of them strong (score 0.5 or more)\n")
+    for text in (
+        "simple_python_1",
+        "3 of 3 runs fail",
+        "question: How far is it to Rome?",
+        'may be right instead: to: "Rome"',
+    ):
         assert text in out
     assert "press g to mark the golden answer as wrong, G to correct it" in out
     assert "… 1 more golden answer: use --limit N" in out

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fcreview.model.item import Verdict
-from fcreview.store.rows import QueueRow
+from fcreview.store.rows import QueueRow, Suspicion
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panels
 from fcreview.tui.review.cursor import Cursor
@@ -71,13 +71,14 @@ def test_cursor_starts_at_suspect_call() -> None:
         )
     )
     assert Cursor(detail, "alice").block.function == "a", "the first difference"
-    options = DisplayOptions(suspicions=("golden answer of b has y, which b does not have",))
+    text = "undocumented argument: y is not in the function docs (b)"
+    options = DisplayOptions(suspicion=Suspicion(0.6, True, text, (text,)))
     assert Cursor(detail, "alice", options=options).block.function == "b"
-    lines = document_lines(detail, suspicions=options.suspicions, **PANELS)
-    assert any("Why the golden answer is suspect" in line for line in lines)
-    assert any("· golden answer of b has y, which b does not have" in line for line in lines)
-    hidden = "\n".join(document_lines(detail, suspicions=options.suspicions, hide_verdicts=True, **PANELS))
-    assert "suspect" not in hidden and "does not have" not in hidden
+    lines = document_lines(detail, suspicion=options.suspicion, **PANELS)
+    assert any("Why the golden answer is suspect · score 0.60, strong" in line for line in lines)
+    assert any("· undocumented argument: y is not in the function docs (b)" in line for line in lines)
+    hidden = "\n".join(document_lines(detail, suspicion=options.suspicion, hide_verdicts=True, **PANELS))
+    assert "suspect" not in hidden and "undocumented" not in hidden
 
 
 @pytest.mark.parametrize("cells", [60, 100])

@@ -13,6 +13,7 @@ from fcreview.store.rows import RunRow
 from fcreview.tui.queue.columns import fit_difference, split_difference
 from fcreview.tui.queue.header import label_runs, rates_line
 from fcreview.tui.queue.overview import (
+    NextAction,
     Overview,
     QueueProgress,
     find_unfinished_queue,
@@ -138,12 +139,17 @@ def test_next_actions_start_with_disagreements() -> None:
     overview = Overview(
         make_two_runs(), "alice", reasons=failure_groups(("a", 2)), queues=queues, n_disagreements=8, n_suspects=6
     )
+    assert next_actions(overview)[4] == NextAction(
+        "overview.suspects", "Check 6 suspect golden answers", "weak evidence"
+    )
+    overview = replace(overview, n_strong_suspects=2)
+    assert next_actions(overview)[4].facts == "4 weak"
     assert [each.text for each in next_actions(overview)] == [
         "Resolve 8 disagreements",
         "Review 4 items of judge",
         "Review 2 failures",
         "Draw a sample",
-        "Check 6 suspect golden answers",
+        "Check 2 suspect golden answers",
         "Compare two runs",
     ]
     assert review_facts(overview) == "2 of 15 labels" and queues_complete(overview) == "0 of 2 queues complete"

@@ -57,6 +57,12 @@ class FileWatcher:
         self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
 
+    def renew(self) -> FileWatcher:
+        """Return a new watcher of the same files and runs, for use after `close`."""
+        watcher = FileWatcher(self._options, self.interval)
+        watcher.runs = self.runs
+        return watcher
+
     def has_changed(self) -> bool:
         files = read_file_states(gather_files(self._paths).files)
         if self._imported is None:

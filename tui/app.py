@@ -26,6 +26,7 @@ from textual.binding import BindingType
 from textual.geometry import Size
 from textual.theme import Theme
 
+from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import View
 from fcreview.tui.actions import APP_ACTIONS
 from fcreview.tui.key_bindings import help_key_table, make_bindings
@@ -42,6 +43,7 @@ from fcreview.tui.widgets.document_view import DocumentView, LineBar
 
 if TYPE_CHECKING:
     from fcreview.tui.live_reload import LiveReload, RunWatcher
+    from fcreview.tui.queue.annotators import AnnotatorSwitch
 
 
 SHUTDOWN_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
@@ -204,7 +206,14 @@ class FcreviewApp(App[int]):
         self.last_key_time = 0.0
         """Time of the last key press, in seconds of the monotonic clock."""
         self._state = QueueState.from_view(view or View(), session.blind)
-        self._position = session.load_position(self._state) if resume else None
+        session.request_switch = self._switch_annotator
+        self.next_switch: AnnotatorSwitch | None = None
+        """Request to continue as another annotator after the app has ended."""
+        if session.switch is not None:
+            self._position = session.switch.position
+            self._message = f"You now review as {sanitize(session.annotator)}"
+        else:
+            self._position = session.load_position(self._state) if resume else None
         if self._position is not None:
             self._state.restore(self._position.settings)
         self._open_item = open_item
@@ -303,6 +312,18 @@ class FcreviewApp(App[int]):
 
         self.push_screen(CommandPaletteScreen(PaletteContext(self, self.session, self._state)))
 
+    def action_annotator(self) -> None:
+        from fcreview.tui.screens.annotators import open_annotators
+
+        open_annotators(self, self.session)
+
+    def _switch_annotator(self, switch: AnnotatorSwitch) -> None:
+        """End the app as `action_quit` does, and request that the caller starts it as another annotator.
+
+        Without a position in `switch`, the next app starts at the current position.
+        """
+        call_after_keys(self, lambda: self.run_worker(self._quit(switch), group="leave", exclusive=True))
+
     def action_overview(self) -> None:
         open_overview(self, self.session)
 
@@ -344,9 +365,14 @@ class FcreviewApp(App[int]):
         """
         call_after_keys(self, lambda: self.run_worker(self._quit(), group="leave", exclusive=True))
 
-    async def _quit(self) -> None:
+    async def _quit(self, switch: AnnotatorSwitch | None = None) -> None:
         if await self.session.finish_actions():
             self._save_position()
+            queue = self.screen_stack[0]
+            if switch is not None and switch.position is None and isinstance(queue, QueueScreen):
+                position = self.session.position_for(switch.annotator, self._find_position(queue))
+                switch = replace(switch, position=position)
+            self.next_switch = switch
             self.exit(self.session.reviewed_count)
 
     async def _quit_on_signal(self, code: int) -> None:

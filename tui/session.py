@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fcreview.store.team_exchange import TeamSync
     from fcreview.store.workspace import Workspace
     from fcreview.tui.exports import ReportServices
+    from fcreview.tui.queue.annotators import AnnotatorSwitch
     from fcreview.tui.queue.state import QueueState
 
 
@@ -160,6 +161,12 @@ class Session:
         """Number of the annotator's items in the queue, as (reviewed, all). None before the first count."""
         self.n_bulk_changes = 0
         """Number of bulk reviews and undos so far. Lists compare it to notice that their rows may have changed."""
+        self.fixed_annotator_reason = ""
+        """Why the user cannot review as another annotator. Empty if they can."""
+        self.switch: AnnotatorSwitch | None = None
+        """The request that started this session, if the user changed the annotator in the app."""
+        self.request_switch: Callable[[AnnotatorSwitch], object] = lambda _: None
+        """Ends the session and starts a new one as another annotator. The app sets it."""
         self.in_browser = False
         """Whether the app runs in a browser, where it writes only the annotator's files and downloads."""
         self.start_options = ""
@@ -233,6 +240,21 @@ class Session:
     def save_position(self, state: QueueState, position: QueuePosition) -> None:
         """Save the position at which this annotator leaves the queue."""
         save_position(self._annotator_state, state, position, self.start_options)
+
+    def position_for(self, annotator: str, position: QueuePosition) -> QueuePosition:
+        """Return the same place in the queue for another annotator."""
+        from fcreview.tui.queue.annotators import position_for
+
+        return position_for(self._workspace, annotator, position, blind=self.blind)
+
+    async def check_annotator(self, name: str) -> str:
+        """Return the name of an annotator in normal form. Nothing is written.
+
+        Raises: AnnotatorError or JournalError if the annotator cannot have a journal in the workspace.
+        """
+        from fcreview.store.reviews.journal import Journal
+
+        return await self.query(lambda store: Journal(store.workspace, name).annotator)
 
     @property
     def reviewed_count(self) -> int:

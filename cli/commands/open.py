@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sys
+import termios
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fcreview.cli.commands.team import sync_team, warn_of_ignored_files
+from fcreview.cli.commands.team import find_link, sync_team, warn_of_ignored_files
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
 from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.lake import find_lake
@@ -34,6 +37,8 @@ from fcreview.store.garbage_collection import pause_garbage_collection
 if TYPE_CHECKING:
     from fcreview.cli.watch import FileWatcher
     from fcreview.store.rows import View
+    from fcreview.tui.app import FcreviewApp
+    from fcreview.tui.queue.annotators import AnnotatorSwitch
     from fcreview.tui.session import Session
 
 PLAIN_ITEMS = 40  # number of items printed without a terminal
@@ -140,13 +145,49 @@ def show_app(
     follow: FileWatcher | None = None,
     selection: str = "",
 ) -> None:
-    """Run the app, and exit with its return code if that is not 0.
+    """Run the app, and again for each annotator that the user changes to. Exit with its return code if that is not 0.
 
     Args:
         first: row key of the item to open; None opens the queue.
         follow: imports changed files while the app is open.
         selection: options that select items. In a browser, a reloaded page resumes their queue.
     """
+    from fcreview.store.rows import View
+
+    app = make_app(session, view, first, blind=blind, start=start, follow=follow, selection=selection)
+    if start != "adjudicate":
+        view = View(runs=view.runs)  # the request has the place in the queue
+    while (switch := run_app(session, app)) is not None:
+        session = change_annotator(session, switch.annotator)
+        follow = follow.renew() if follow is not None else None
+        app = make_app(session, view, blind=blind, start=start, follow=follow, switch=switch)
+        discard_typed_keys()
+
+
+def change_annotator(session: WorkspaceSession, annotator: str) -> WorkspaceSession:
+    """Return a new session on the same workspace for another annotator. Nothing of the earlier session is used."""
+    options = replace(session.options, annotator=annotator) if session.options is not None else None
+    return replace(session, annotator=annotator, options=options, _store=None, _runs=[])
+
+
+def discard_typed_keys() -> None:
+    """Discard keys that were typed while no app was running, because they were meant for the earlier annotator."""
+    with suppress(OSError, ValueError, termios.error):
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def make_app(
+    session: WorkspaceSession,
+    view: View,
+    first: int | None = None,
+    *,
+    blind: bool,
+    start: Start,
+    follow: FileWatcher | None,
+    selection: str = "",
+    switch: AnnotatorSwitch | None = None,
+) -> FcreviewApp:
+    """Make the app for the annotator of the session. `switch`: the request of the earlier annotator, if any."""
     with pause_garbage_collection():  # imported modules are no garbage
         from fcreview.cli.wiring import build_golden_services, build_screen_services
         from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary, Session
@@ -158,15 +199,16 @@ def show_app(
         screens.open_in_background()  # while Textual is imported
         screens.vocabulary = AnnotatorVocabulary(config.tags, config.reasons or DEFAULT_REASONS)
         screens.opens_overview = start == "overview"
+        screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)
         screens.theme = load_theme(config)
         if is_in_browser():
             prepare_for_browser(screens)
             screens.start_options = selection
         else:
-            screens.shows_welcome, screens.save_theme = is_first_start(), save_theme
+            screens.shows_welcome, screens.save_theme = switch is None and is_first_start(), save_theme
         from fcreview.tui.app import FcreviewApp
 
-        app = FcreviewApp(
+        return FcreviewApp(
             screens,
             view,
             first,
@@ -175,13 +217,35 @@ def show_app(
             resume=start in ("resume", "overview") or screens.in_browser,
             run_watcher=follow,
         )
-    with sync_team(session) as screens.team:
+
+
+def explain_fixed_annotator(session: WorkspaceSession) -> str:
+    """Return why the user cannot change the annotator in the app, or an empty string."""
+    name = cell_text(session.annotator)
+    if is_in_browser():
+        return f"You are logged in as {name}. To review as another annotator, log in with that name"
+    link = find_link(session.workspace)
+    if link is not None:
+        team_name = cell_text(link.annotator)
+        return f"Your annotator name in the team is {team_name}. To use another name, start fcreview with --annotator"
+    if session.workspace.lake is None and session.options and find_lake(session.options.paths) is not None:
+        return f"Only items for {name} were copied from the lake. Start fcreview with --annotator to use another name"
+    return ""
+
+
+def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | None:
+    """Run the app. Return a request to run it again as another annotator, if any.
+
+    Raises SystemExit if the app ends with a return code that is not 0.
+    """
+    with sync_team(session) as app.session.team:
         reviewed = app.run()
     if reviewed:
         journal = session.workspace.reviews / f"{session.annotator}.jsonl"
         print_message(f"{format_count(reviewed, 'item')} reviewed, saved in {cell_text(str(journal))}")
     if app.return_code:
         raise SystemExit(app.return_code)
+    return app.next_switch
 
 
 def prepare_for_browser(screens: Session) -> None:

@@ -176,9 +176,13 @@ def sample_lines(sample: RunSample | None, cells: int) -> list[Line]:
     return lines
 
 
-def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str]) -> Line:
-    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`. `keys`: key name by
-    action id."""
+def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str], *, can_switch: bool = True) -> Line:
+    """Return a hint about the next step for a run, such as `Resolve 4 disagreements: press x`.
+
+    Args:
+        keys: Key name by action id.
+        can_switch: Whether the user can change the annotator in the app.
+    """
     if sample is None:
         return ()
 
@@ -195,9 +199,9 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
     if sample.open:
         return make_line(f"Resolve {format_count(sample.open, 'disagreement')}{hint('estimates.adjudicate')}")
     if unfinished:
-        name, items = unfinished[0].share.annotator, format_count(unfinished[0].left, "item")
-        options = f"--annotator {name} --queue {unfinished[0].queue}"
-        return make_line(sanitize(f"{name} has {items} left. To review them, start fcreview with {options}"))
+        name, items = sanitize(unfinished[0].share.annotator), format_count(unfinished[0].left, "item")
+        as_other = f". To review as {name}{hint('estimates.review')}" if can_switch and hint("estimates.review") else ""
+        return make_line(f"{name} has {items} left{as_other}")
     estimate = sample.estimate
     if sum(each.items for each in sample.outcomes) > MAX_ESTIMATED_ITEMS:
         return make_line(f"The run has more than {MAX_ESTIMATED_ITEMS:,} items. Estimate it{hint('estimates.metrics')}")

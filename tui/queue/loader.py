@@ -188,15 +188,10 @@ def count_clusters(view: View, grouping: int, store: Store) -> ClusterCounts:
 
 def queue_file_shares(store: Store) -> Mapping[str, bool]:
     """Map the name of each queue file of the workspace to whether it assigns items to this annotator."""
-    from fcreview.store.queue_file import QueueError, queue_names, read_queue
+    from fcreview.store.queue_file import queue_names
+    from fcreview.tui.queue.annotators import has_share
 
-    def has_share(name: str) -> bool:
-        try:
-            return bool(read_queue(store.workspace, name).share_of(store.annotator))
-        except QueueError:
-            return False
-
-    return {name: has_share(name) for name in queue_names(store.workspace)}
+    return {name: has_share(store.workspace, name, store.annotator) for name in queue_names(store.workspace)}
 
 
 def find_unfinished_share(store: Store) -> tuple[str, int] | None:

@@ -28,7 +28,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.queries.run_lists import folder_label
-from fcreview.tui.actions import COMMAND_PALETTE_ACTIONS
+from fcreview.tui.actions import ACTIONS, COMMAND_PALETTE_ACTIONS
 from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import make_bindings
 from fcreview.tui.queue.header import label_runs, run_title
@@ -117,7 +117,8 @@ def action_commands(context: PaletteContext, *, are_shared: bool) -> Iterator[Pa
     """
     for action in context.actions:
         if action.is_shared == are_shared:
-            yield PaletteCommand("action", action.label, action.run, key=action.key)
+            help_text = ACTIONS[action.id].help.removeprefix(f"{action.label}: ") if are_shared else ""
+            yield PaletteCommand("action", action.label, action.run, help_text, action.key)
 
 
 def filter_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -153,6 +154,13 @@ def queue_file_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
             yield PaletteCommand("queue", label, run, "your items of the queue file")
         else:
             yield unavailable_command(context, "queue", label, "no items are assigned to you")
+
+
+def annotator_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
+    """Return commands that continue as another annotator of the workspace."""
+    for each in context.annotators:
+        run = partial(context.review_as, each.name)
+        yield PaletteCommand("people", f"review as {sanitize(each.name)}", run, f"switch to this name; {each.facts}")
 
 
 def export_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
@@ -234,8 +242,8 @@ def theme_commands(context: PaletteContext) -> Iterator[PaletteCommand]:
 
 ACTION_SOURCES = (partial(action_commands, are_shared=False), partial(action_commands, are_shared=True))
 SOURCES = (
-    ACTION_SOURCES[0], queue_action_commands, filter_commands, order_commands, queue_file_commands, export_commands,
-    form_commands, run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
+    ACTION_SOURCES[0], queue_action_commands, filter_commands, order_commands, queue_file_commands, annotator_commands,
+    export_commands, form_commands, run_commands, comparison_commands, theme_commands, ACTION_SOURCES[1],
 )  # fmt: skip
 """Functions that return the commands of one kind, in the order in which the palette lists the kinds."""
 

@@ -19,6 +19,7 @@ from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.command_forms import FORMS, CommandService
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
+from fcreview.tui.queue.annotators import find_unfinished
 from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_lines,
@@ -34,6 +35,7 @@ from fcreview.tui.queue.estimates import (
 from fcreview.tui.queue.header import label_runs
 from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
+from fcreview.tui.screens.annotators import offer_queue_of_other
 from fcreview.tui.screens.command_form import FormFields, error_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
@@ -209,7 +211,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             "open: annotators disagree" if sample is not None and sample.drawn else "",
         )
         keys = active_key_names(self.app)
-        message = self._message or advice_line(sample, self._session.annotator, keys)
+        can_switch = not self._session.fixed_annotator_reason
+        message = self._message or advice_line(sample, self._session.annotator, keys, can_switch=can_switch)
         self.query_one("#advice", LineBar).show(fit_line(((" ", ""), *message), self.size.width))
         undecided = undecided_line(sample)
         self.query_one("#undecided", LineBar).display = bool(undecided)
@@ -314,8 +317,11 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         own = [
             each for each in (self._sample or RunSample(0)).queues if each.share.annotator == self._session.annotator
         ]
-        left = [each for each in own if each.share.done < each.share.total]
-        if left or own:
+        left = [each for each in own if each.left]
+        other = find_unfinished((self._sample or RunSample(0)).queues, self._session.annotator)
+        if not left and other is not None and not self._session.fixed_annotator_reason:
+            offer_queue_of_other(self.app, self._session, other)
+        elif left or own:
             self.dismiss(("file", (left or own)[0].queue))
         else:
             self._show_message("no sampled items of this run are assigned to you")

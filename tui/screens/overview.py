@@ -22,6 +22,7 @@ from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
+from fcreview.tui.queue.annotators import find_unfinished
 from fcreview.tui.queue.loader import QueueLoader
 from fcreview.tui.queue.overview import (
     REASON_LINES,
@@ -43,6 +44,7 @@ from fcreview.tui.queue.overview import (
     runs_facts,
     score_lines,
 )
+from fcreview.tui.screens.annotators import offer_queue_of_other
 from fcreview.tui.screens.runs import RunSearchInput
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, make_line
@@ -449,10 +451,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
             self.action_estimates()
         elif name == "queue":
             queue = find_unfinished_queue(self._overview)
-            if queue is None:
-                self._show_message("No queue file has items left for you to review")
-            else:
+            other = find_unfinished(self._overview.queues or (), self._overview.annotator)
+            if queue is not None:
                 self.dismiss(("file", queue))
+            elif other is not None and not self._session.fixed_annotator_reason:
+                offer_queue_of_other(self.app, self._session, other)
+            else:
+                self._show_message("No queue file has items left for you to review")
         elif self._overview.blind and name != "failures":
             self._show_message(f"{name}: not available in blind mode")
         else:

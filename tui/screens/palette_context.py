@@ -19,6 +19,7 @@ from fcreview.store.rows import ItemMatch, RunRow
 from fcreview.tui.actions import ACTIONS, Action
 from fcreview.tui.exports import ExportRequest, deliver_download, download_name, path_exists, write_export
 from fcreview.tui.key_bindings import available_actions
+from fcreview.tui.queue.annotators import KnownAnnotator, read_annotators
 from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.dialogs import AskScreen
@@ -54,12 +55,16 @@ class PaletteContext:
         self.runs: Sequence[RunRow] = ()
         self.queue_files: Mapping[str, bool] = {}
         """Maps the name of each queue file to whether it assigns items to the annotator."""
+        self.annotators: Sequence[KnownAnnotator] = ()
+        """Other annotators of the workspace. Empty if the annotator cannot be changed."""
         self.items: Sequence[ItemMatch] = ()
         """Items whose id matches the typed query."""
 
     async def load(self) -> None:
-        """Read runs and queue files from the store."""
+        """Read runs, queue files and annotators from the store."""
         self.queue_files = await self.session.query(queue_file_shares)
+        if not self.session.fixed_annotator_reason:
+            self.annotators = await self.session.query(read_annotators)
         runs, scope = await self.session.query(lambda store: store.fetch_runs()), self.state.scope
         self.runs = [run for run in runs if not scope or run.run in scope]
 
@@ -193,6 +198,11 @@ class PaletteContext:
 
     def open_estimates(self) -> None:
         open_estimates(self.app, self.session)
+
+    def review_as(self, annotator: str) -> None:
+        from fcreview.tui.screens.annotators import switch_to
+
+        switch_to(self.app, self.session, annotator)
 
     def is_filter_saved(self, name: str) -> bool:
         return name.removeprefix(SAVED_FILTER_PREFIX) in self.session.filter_history.saved_filters

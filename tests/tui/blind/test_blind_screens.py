@@ -56,7 +56,7 @@ QUEUE_WALK: list[Step] = [
     *[("v", key, "escape") for key in ("j", "tab", "shift+tab", *"12345", *"xsrchlneHo", "right", "left")],
     ("v", "question_mark", "escape", "v"), ("v", "f"), ("v", "enter"), ("v", "3", "enter"), ("escape",),
     ("v", "slash", "=zaphod", "enter", "escape", "escape"), ("v", "o", "o", "slash", *"m", "escape", "escape"),
-    ("v", "5", "enter"), ("F",),
+    ("v", "5", "enter"), ("F",), ("A",), ("escape",),
 ]  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def palette_walk(*words: str) -> list[Step]:
 
 PALETTE_WORDS = (
     *("item_", "compare", "overview", "estimates", "zaphod", "told"),
-    *("@told", "report", "export csv", "disagreement", "official", "review all"),
+    *("review as", "@told", "report", "export csv", "disagreement", "official", "review all"),
 )
 HISTORY_WALK: list[Step] = [
     ("f", "up"), ("up",), ("escape",), ("f", "at"), ("tab",), ("escape",), ("slash", "up"), ("escape",),

@@ -97,7 +97,7 @@ def test_advice_follows_the_state_of_the_sample() -> None:
         "No sample yet. Fill in the form to draw one: press enter",
         "Review your 30 items of pilot: press r",
         "Resolve 4 disagreements: press x",
-        "bob has 30 items left. To review them, start fcreview with --annotator bob --queue pilot",
+        "bob has 30 items left. To review as bob: press r",
         "64 more labels narrow the interval to ± 2 points: press enter",
         "The interval is within ± 2 points",
         "No estimate: the sample was drawn from part of the run. Draw one from the whole run: press enter",

@@ -1,0 +1,99 @@
+"""Let the user continue as another annotator. The app then ends, and starts again with a session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App
+
+from fcreview.errors import FcreviewError
+from fcreview.model.sanitize import sanitize
+from fcreview.tui.queue.annotators import (
+    NEW_NAME,
+    AnnotatorSwitch,
+    annotator_choices,
+    position_in_queue,
+    read_annotators,
+    switch_question,
+)
+from fcreview.tui.screens.choice_list import PickerScreen
+from fcreview.tui.screens.dialogs import AskScreen, ConfirmScreen
+
+if TYPE_CHECKING:
+    from fcreview.tui.queue.overview import QueueProgress
+    from fcreview.tui.session import Session
+
+
+def find_refusal(app: App[Any], session: Session) -> str:
+    """Return why the annotator cannot be changed now, or an empty string."""
+    if session.fixed_annotator_reason:
+        return session.fixed_annotator_reason
+    if any(getattr(screen, "has_unsaved_input", False) for screen in app.screen_stack):
+        return "Save or cancel your input before you change the annotator"
+    return ""
+
+
+def open_annotators(app: App[Any], session: Session) -> None:
+    """Show the annotators of the workspace. The app continues as the annotator whom the user chooses."""
+    if reason := find_refusal(app, session):
+        app.notify(sanitize(reason), markup=False)
+        return
+
+    async def read() -> None:
+        known = await session.query(read_annotators)
+        names = [each.name for each in known]
+
+        def choose(name: str | None) -> None:
+            if name == NEW_NAME:
+                app.push_screen(AskScreen("annotator name:"), lambda typed: choose((typed or "").strip() or None))
+            elif name is not None:
+                _start(app, session, AnnotatorSwitch(name), is_known=name in names)
+
+        app.push_screen(PickerScreen(annotator_choices(known, session.annotator)), choose)
+
+    app.run_worker(read(), group="annotator", exclusive=True)
+
+
+def switch_to(app: App[Any], session: Session, name: str) -> None:
+    """Continue as an annotator of the workspace, unless the annotator cannot be changed now."""
+    if reason := find_refusal(app, session):
+        app.notify(sanitize(reason), markup=False)
+    else:
+        _start(app, session, AnnotatorSwitch(name), is_known=True)
+
+
+def offer_queue_of_other(app: App[Any], session: Session, progress: QueueProgress) -> None:
+    """Ask whether to continue as another annotator, who has items left in a queue file."""
+    switch = AnnotatorSwitch(progress.share.annotator, position_in_queue(progress.queue))
+    _ask(app, switch_question(progress), lambda: _start(app, session, switch, is_known=True))
+
+
+def _ask(app: App[Any], question: str, then: Callable[[], object]) -> None:
+    def answer(is_confirmed: bool | None) -> None:
+        if is_confirmed:
+            then()
+
+    app.push_screen(ConfirmScreen(question), answer)
+
+
+def _start(app: App[Any], session: Session, switch: AnnotatorSwitch, *, is_known: bool) -> None:
+    """Continue as another annotator, after a question if the annotator is not known in the workspace."""
+
+    async def check() -> None:
+        try:
+            checked = replace(switch, annotator=await session.check_annotator(switch.annotator))
+        except FcreviewError as error:
+            app.notify(sanitize(str(error)), severity="error", markup=False)
+            return
+        name = sanitize(checked.annotator)
+        if checked.annotator == session.annotator:
+            app.notify(f"You already review as {name}", markup=False)
+        elif is_known:
+            session.request_switch(checked)
+        else:
+            question = f"{name} has no reviews and no assigned items here. Review as {name}?"
+            _ask(app, question, lambda: session.request_switch(checked))
+
+    app.run_worker(check(), group="annotator", exclusive=True)

@@ -24,7 +24,6 @@ VERSION = "ATIF-v1.7"
 """Version that all readers accept. Version 1.8 only adds audio."""
 MAX_NAME_LENGTH = 100
 """Maximum number of characters of a file name, before its suffix."""
-UNKNOWN_VERSION = "unknown"
 JsonObject = dict[str, Any]
 
 
@@ -40,7 +39,6 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _file_name(text: str) -> str:
-    """Return a text as a file name: letters, digits and `._-` only, and no leading dot."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:MAX_NAME_LENGTH] or "item"
 
 
@@ -55,11 +53,10 @@ def _unique_name(name: str, used: set[str]) -> str:
 
 def make_trajectory(detail: ItemDetail) -> JsonObject:
     item, run = detail.item, detail.run
-    stated = {name: run.settings.get(name) for name in ("agent", "model")}
     agent: JsonObject = {
-        "name": str(stated["agent"] or run.benchmark),
-        "version": run.generation or UNKNOWN_VERSION,
-        "model_name": str(stated["model"] or run.model),
+        "name": str(run.settings.get("agent") or run.benchmark),
+        "version": run.generation or "unknown",
+        "model_name": str(run.settings.get("model") or run.model),
     }
     if item.functions:
         agent["tool_definitions"] = tool_definitions(item.functions)
@@ -91,7 +88,7 @@ def _describe_item(detail: ItemDetail) -> JsonObject:
 
 
 def _make_steps(messages: Sequence[ChatMessage]) -> list[JsonObject]:
-    """Build the steps. The results of calls are in the same step as the calls. There is at least one step."""
+    """Build the steps, at least one. The results of calls are in the same step as the calls."""
     steps: list[JsonObject] = []
     step_of_call: dict[str, JsonObject] = {}
     for message in messages:
@@ -129,8 +126,8 @@ def _make_call(call: Call, call_id: str) -> JsonObject:
 
 
 def _add_result(message: ChatMessage, steps: list[JsonObject], step_of_call: dict[str, JsonObject]) -> None:
-    """Add a tool message to the step with the call that the message answers. If there is no such step, add it to the
-    preceding step of the agent if that step has no calls, else to a system step."""
+    """Add a tool message to the step with its call. Without such a step, add it to the preceding step of the agent if
+    that has no calls, else to a system step."""
     step = step_of_call.get(message.call_id or "")
     result: JsonObject = {"content": message.content}
     if step is not None:

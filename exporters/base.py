@@ -1,9 +1,9 @@
 """Define the export formats, and the data that they write.
 
-A format is one module in this folder and one entry of `FORMATS`. The module of a `FileFormat` has `write(source, out)`,
-which passes whole lines (or bytes, for binary content) to `out.write`. The module of a `FolderFormat` has
-`write(source, folder)`, which creates files in an empty folder. `export.py` opens and replaces the target, in the same
-way for all formats, and only after `write` has returned. A module is imported on first use.
+A format is one function in a module of this folder and one entry of `FORMATS`. The function gets the source and a
+`Sink`, to which it writes whole lines or bytes, or an empty folder, in which it creates files. `export.py` opens and
+replaces the target, in the same way for all formats, and only after the function has returned. A module is imported on
+first use.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Label = dict[str, Any]
 """One row with the fields of `ExportSource.label_field_types`; see `fcreview.store.label_fields`."""
 ProgressCallback = Callable[[str, int], object]
 """Called with a noun (`label`, `item`) and the number of rows read so far."""
-Content = Literal["text", "json", "binary"]
-"""Lines of text, lines of JSON, or bytes. It decides whether a file may be printed to a terminal."""
+Content = Literal["text", "json", "binary", "folder"]
+"""Lines of text, lines of JSON, bytes, or a folder. It decides whether an export may be printed to a terminal."""
 
 
 class ExportError(FcreviewError):
@@ -74,27 +74,15 @@ class BenchmarkServices:
 
 
 @dataclass(frozen=True, slots=True)
-class FileFormat:
-    """A format that writes one file, or standard output."""
-
+class ExportFormat:
     name: str
     help: str
     """One line for `fcreview export --help`."""
     content: Content
-    load: Callable[[], Callable[[ExportSource, Sink], None]]
-    """Import the format's module and return its `write`."""
+    load: Callable[[], Callable[[ExportSource, Any], None]]
+    """Import the format's module and return its function that writes to a `Sink`, or to a folder."""
     read: Callable[[], Callable[[bytes], Iterator[ImportedReview | InvalidRecord]]] | None = None
     """Return the function that reads reviews from a file of this format. None if the format cannot be imported."""
-
-
-@dataclass(frozen=True, slots=True)
-class FolderFormat:
-    name: str
-    help: str
-    load: Callable[[], Callable[[ExportSource, Path], None]]
-
-
-ExportFormat = FileFormat | FolderFormat
 
 
 class ExportSource:
@@ -179,52 +167,65 @@ def _prefetch(chunks: Iterator[T]) -> Iterator[T]:
             yield chunk
 
 
-def _lazy(module: str, function: str = "write") -> Callable[[], Any]:
+def _lazy(path: str) -> Callable[[], Any]:
+    module, function = path.split(".")
     return lambda: getattr(importlib.import_module(f"fcreview.exporters.{module}"), function)
 
 
-FORMATS: tuple[ExportFormat, ...] = (
-    FileFormat(
+FORMATS = (
+    ExportFormat(
         "jsonl",
         "JSON Lines: one label per line, with types and lists",
         "json",
-        _lazy("label_files", "write_jsonl"),
-        _lazy("label_files", "read_jsonl"),
+        _lazy("label_files.write_jsonl"),
+        _lazy("label_files.read_jsonl"),
     ),
-    FileFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("label_files", "write_csv")),
-    FileFormat(
+    ExportFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("label_files.write_csv")),
+    ExportFormat(
         "parquet",
         "Parquet with the same fields as typed columns, for DuckDB and pyarrow",
         "binary",
-        _lazy("label_files", "write_parquet"),
+        _lazy("label_files.write_parquet"),
     ),
-    FileFormat(
+    ExportFormat(
         "labelstudio",
         "Label Studio tasks with predictions and annotations",
         "json",
-        _lazy("label_studio"),
-        _lazy("label_studio", "read"),
+        _lazy("label_studio.write"),
+        _lazy("label_studio.read"),
     ),
-    FolderFormat("hf", "a Hugging Face dataset folder with a dataset card", _lazy("label_files", "write_hugging_face")),
-    FolderFormat("atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", _lazy("atif")),
-    FileFormat(
+    ExportFormat(
+        "hf", "a Hugging Face dataset folder with a dataset card", "folder", _lazy("label_files.write_hugging_face")
+    ),
+    ExportFormat(
+        "atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", "folder", _lazy("atif.write")
+    ),
+    ExportFormat(
         "sft",
         "training rows: conversations that annotators passed or corrected (TRL, OpenAI)",
         "json",
-        _lazy("training", "write_sft"),
+        _lazy("training.write_sft"),
     ),
-    FileFormat(
+    ExportFormat(
         "preference",
         "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)",
         "json",
-        _lazy("training", "write_preferences"),
+        _lazy("training.write_preferences"),
     ),
-    FolderFormat("inspect", "Inspect logs with reviews as edited scores", _lazy("inspect_log")),
-    FolderFormat(
-        "tau2-notes", "reviews as notes for the viewer of tau2-bench, one file for each review", _lazy("tau2_notes")
+    ExportFormat("inspect", "Inspect logs with reviews as edited scores", "folder", _lazy("inspect_log.write")),
+    ExportFormat(
+        "tau2-notes",
+        "reviews as notes for the viewer of tau2-bench, one file for each review",
+        "folder",
+        _lazy("tau2_notes.write"),
     ),
-    FolderFormat("native", "the benchmark's own score files with reviewed verdicts", _lazy("native")),
-    FolderFormat("golden-patch", "golden fixes as a patch, and a report for the maintainers", _lazy("golden_patch")),
+    ExportFormat("native", "the benchmark's own score files with reviewed verdicts", "folder", _lazy("native.write")),
+    ExportFormat(
+        "golden-patch",
+        "golden fixes as a patch, and a report for the maintainers",
+        "folder",
+        _lazy("golden_patch.write"),
+    ),
 )
 
-EXPORTERS: dict[str, ExportFormat] = {each.name: each for each in FORMATS}
+EXPORTERS = {each.name: each for each in FORMATS}

@@ -21,7 +21,6 @@ from fcreview.exporters.base import (
     Content,
     ExportError,
     ExportSource,
-    FolderFormat,
     ProgressCallback,
     Sink,
 )
@@ -136,13 +135,12 @@ def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
 
 
 def _temporary_prefix(target: Path, process: int | str) -> str:
-    """Return the start of a temporary name, with host and process id to recognise leftover files."""
     host = re.sub("[^A-Za-z0-9]", "-", platform.node())[:40] or "here"  # other machines may share the folder
     return f".{target.name.encode()[:80].decode(errors='ignore')}.fcreview.{host}.{process}."
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Delete the temporary files that interrupted exports on this machine left beside the target."""
+    """Delete the temporary files of interrupted exports on this machine."""
     start = _temporary_prefix(target, "")[:-1]
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         for entry in list(entries):
@@ -158,7 +156,6 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _is_process_running(process: int) -> bool:
-    """Whether any process with this id is running. If an unrelated process has the id, the leftover file is kept."""
     if os.name != "posix":
         return True  # os.kill would terminate the process
     try:
@@ -195,15 +192,11 @@ class FormatError(ExportError):
     exit_code = EXIT_USAGE_ERROR
 
 
-def get_binary_stdout(content: Content) -> Sink:  # noqa: ARG001 - the command line passes another function
-    return sys.stdout.buffer
-
-
 @dataclass(frozen=True, slots=True)
 class ExportOutput:
     """Where an export writes standard output, where it reports progress, and whether it may replace a file."""
 
-    stdout: Callable[[Content], Sink] = get_binary_stdout
+    stdout: Callable[[Content], Sink] = lambda _: sys.stdout.buffer
     on_progress: ProgressCallback | None = None
     force: bool = False
 
@@ -234,28 +227,19 @@ def export(
         raise FormatError(f"no format {format_name!r}: choose {', '.join(sorted(EXPORTERS))}")
     chosen = EXPORTERS[format_name]
     if str(out) == STANDARD_OUTPUT:
-        if isinstance(chosen, FolderFormat):
+        if chosen.content == "folder":
             raise FormatError(f"{format_name} writes a folder, which cannot go to standard output. Use -o FOLDER.")
         sink = output.stdout(chosen.content)
         chosen.load()(source, sink)
         sys.stdout.flush()
         return source.counts
-    rules = OverwriteRules.for_store(store, force=output.force)
+    rules, path = OverwriteRules.for_store(store, force=output.force), Path(out)
     try:
-        if isinstance(chosen, FolderFormat):
-            with new_folder(Path(out), rules) as folder:
-                chosen.load()(source, folder)
-        else:
-            with new_file(Path(out), rules) as file:
-                chosen.load()(source, file)
-                if source.make_card is not None and (Path(out).is_file() or not Path(out).exists()):
-                    card = card_path(Path(out))
-                    write_file(card, source.make_card(Path(out).name).encode("utf-8", "replace"), rules)
+        with new_folder(path, rules) if chosen.content == "folder" else new_file(path, rules) as target:
+            chosen.load()(source, target)
+            if source.make_card is not None and (path.is_file() or not path.exists()):
+                card = source.make_card(path.name).encode("utf-8", "replace")
+                write_file(path.with_name(f"{path.stem}.card.md"), card, rules)
     except OSError as error:
         raise ExportError(f"{out}: {error.strerror or error}") from error
     return source.counts
-
-
-def card_path(path: Path) -> Path:
-    """Return the path of the card of a file: `rows.card.md` for `rows.jsonl`."""
-    return path.with_name(f"{path.stem}.card.md")

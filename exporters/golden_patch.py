@@ -87,14 +87,6 @@ class _DatasetRuns:
     fixes: dict[ItemName, Label] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class RewrittenFiles:
-    """Path -> new content, for dataset files and for run files that contain copies of golden answers."""
-
-    dataset: dict[Path, bytes] = field(default_factory=dict)
-    copies: dict[Path, bytes] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class ResolvedFix:
     detail: ItemDetail
@@ -109,7 +101,6 @@ class ResolvedFix:
 
     @property
     def _n_passed(self) -> int:
-        """Number of runs that pass the item by official verdict, else by recomputed verdict."""
         return sum(_benchmark_verdict(row) is True for row in self.rows)
 
     def to_errata_entry(self) -> ErrataEntry:
@@ -163,15 +154,17 @@ def opinion_notes(label: Label) -> list[str]:
 @dataclass(slots=True)
 class ResolvedFixes:
     fixes: list[ResolvedFix] = field(default_factory=list)
-    files: RewrittenFiles = field(default_factory=RewrittenFiles)
+    dataset: dict[Path, bytes] = field(default_factory=dict)
+    """Path -> new content of a dataset file."""
+    copies: dict[Path, bytes] = field(default_factory=dict)
+    """Path -> new content of a run file that contains copies of golden answers."""
 
 
 def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     """Collect the resolved fixes of all items and rewrite the files. Prints a message about each rejected fix."""
     found = ResolvedFixes()
     for group in _group_fixes(source):
-        fixed = _rewrite_golden(source, group, found.files)
-        found.fixes += [_resolved_fix(source, group, each) for each in fixed.values()]
+        found.fixes += [_resolved_fix(source, group, each) for each in _rewrite_golden(source, group, found)]
     return found
 
 
@@ -204,7 +197,6 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
 
 
 def _rejection_reason(source: ExportSource, label: Label) -> str | None:
-    """Return why the label's fix is rejected, or None if the fix is accepted."""
     fix = label["golden_fix"]
     if label["target"] != ITEM:
         return "recorded for a part of the item, not for the item"
@@ -218,9 +210,7 @@ def _rejection_reason(source: ExportSource, label: Label) -> str | None:
     return f"{label['id']}: {problem}" if problem else None
 
 
-def _rewrite_golden(
-    source: ExportSource, group: _DatasetRuns, files: RewrittenFiles
-) -> dict[ItemName, AppliedGoldenFix]:
+def _rewrite_golden(source: ExportSource, group: _DatasetRuns, files: ResolvedFixes) -> Iterable[AppliedGoldenFix]:
     """Add the dataset files with corrected golden answers to `files`. All fixes of the group are applied to each run,
     so that runs with a common file produce the same content."""
     found: dict[ItemName, AppliedGoldenFix] = {}
@@ -238,18 +228,14 @@ def _rewrite_golden(
             else:
                 is_copy = bool(plan.data) and each.path in plan.results
                 (files.copies if is_copy else files.dataset)[each.path] = each.content
-    return found
+    return found.values()
 
 
 def _resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGoldenFix) -> ResolvedFix:
     category, name = fixed.item
-    label = group.fixes[fixed.item]
-    runs = {row.run for row in group.runs}
-    rows = [
-        row
-        for row in source.store.fetch_rows(source.store.find_items(name))
-        if row.category == category and row.run in runs
-    ]
+    label, runs = group.fixes[fixed.item], {row.run for row in group.runs}
+    rows = source.store.fetch_rows(source.store.find_items(name))
+    rows = [row for row in rows if row.category == category and row.run in runs]
     item = next(row.item for row in rows if row.run == label["run"])
     return ResolvedFix(source.store.read_detail(item), label, fixed, rows)
 
@@ -279,30 +265,24 @@ def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
     if not changes:
         return b""
     ours, theirs = _quote_name(f"a/{name}"), _quote_name(f"b/{name}")
-    head = f"diff --git {ours} {theirs}\n--- {ours}{_name_terminator(ours)}\n+++ {theirs}{_name_terminator(theirs)}\n"
+    end = "\t" if " " in name else ""  # `patch` needs a tab to find the end of a name with spaces.
+    head = f"diff --git {ours} {theirs}\n--- {ours}{end}\n+++ {theirs}{end}\n"
     return head.encode("utf-8", "surrogateescape") + b"".join(
         _format_hunk(group, before, after) for group in _group_changes(changes)
     )
 
 
 def _quote_name(name: str) -> str:
-    """Quote a file name as git does, if it contains quotes, backslashes or control characters."""
+    """Quote a file name as git does."""
     if not any(char in '"\\' or ord(char) < 32 or ord(char) == 127 for char in name):
         return name
     plain = name.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(f"\\{ord(char):03o}" if ord(char) < 32 or ord(char) == 127 else char for char in plain) + '"'
 
 
-def _name_terminator(name: str) -> str:
-    """Return a tab for a name with spaces, so that `patch` finds the end of the name; else an empty string."""
-    return "\t" if " " in name else ""
-
-
 def _split_lines(raw: bytes) -> list[bytes]:
-    """Split a file into lines that keep their line feeds."""
-    parts = raw.split(b"\n")
-    last = parts.pop()
-    return [part + b"\n" for part in parts] + ([last] if last else [])
+    *lines, last = raw.split(b"\n")
+    return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[ChangedLines]:
@@ -334,7 +314,6 @@ def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) 
 
 
 def _group_changes(changes: Sequence[ChangedLines]) -> Iterator[list[ChangedLines]]:
-    """Group changes whose context lines would overlap."""
     group: list[ChangedLines] = []
     for change in changes:
         if group and change.start - group[-1].end > 2 * CONTEXT_LINES:
@@ -362,22 +341,21 @@ def _format_hunk(group: Sequence[ChangedLines], old: Sequence[bytes], new: Seque
 
 
 def _format_range(start: int, end: int) -> str:
-    """Format a line range for a diff header. Lines count from 1. An empty range is written as the line before it."""
+    """Format a line range for a diff header. An empty range is written as the line before it."""
     return f"{start + (end > start)},{end - start}"
 
 
 def write(source: ExportSource, folder: Path) -> None:
     """Write the export. Raises ExportError if there is no resolved fix."""
     found = collect_resolved_fixes(source)
-    files, fixes = found.files, found.fixes
+    fixes = found.fixes
     if not fixes:
         raise ExportError("no agreed golden fix to export. Record one with fcreview label --golden-fix, or adjudicate.")
-    root = _patch_root(files.dataset)
-    _write_patch(folder / "golden.patch", root, files.dataset)
-    if files.copies:
-        _write_patch(folder / "run.patch", _patch_root(files.copies), files.copies)
+    root = _write_patch(folder / "golden.patch", found.dataset)
+    if found.copies:
+        run_root = _write_patch(folder / "run.patch", found.copies)
         source.benchmarks.print_message(
-            f"run.patch corrects the golden answers in the run files; apply it in {_patch_root(files.copies)}"
+            f"run.patch corrects the golden answers in the run files; apply it in {run_root}"
         )
     lines = (orjson.dumps(each.as_json(root), option=orjson.OPT_APPEND_NEWLINE) for each in fixes)
     (folder / "changed.jsonl").write_bytes(b"".join(lines))
@@ -385,17 +363,15 @@ def write(source: ExportSource, folder: Path) -> None:
         format_issue_report([each.to_errata_entry() for each in fixes], patch=True), "utf-8"
     )
     source.benchmarks.print_message(f"apply golden.patch in {root} with git apply or patch -p1")
-    source.counts = {"golden answer": len(fixes), "dataset file": len(files.dataset)}
+    source.counts = {"golden answer": len(fixes), "dataset file": len(found.dataset)}
 
 
-def _patch_root(paths: Iterable[Path]) -> Path:
-    """Return the folder in which the patch applies: the common parent of the paths, above `possible_answer`."""
-    folders = [path.parent.parent if path.parent.name == "possible_answer" else path.parent for path in paths]
-    return Path(os.path.commonpath([os.fspath(folder) for folder in folders]))
-
-
-def _write_patch(path: Path, root: Path, contents: dict[Path, bytes]) -> None:
-    parts = [
-        unified_diff(each.relative_to(root).as_posix(), read_file(each), new) for each, new in sorted(contents.items())
-    ]
-    path.write_bytes(b"".join(parts))
+def _write_patch(path: Path, contents: dict[Path, bytes]) -> Path:
+    """Write a patch of the files, and return the folder in which it applies."""
+    folders = [each.parent.parent if each.parent.name == "possible_answer" else each.parent for each in contents]
+    root = Path(os.path.commonpath(folders))
+    files = sorted(contents.items())
+    path.write_bytes(
+        b"".join(unified_diff(each.relative_to(root).as_posix(), read_file(each), new) for each, new in files)
+    )
+    return root

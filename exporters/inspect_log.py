@@ -39,14 +39,14 @@ def write(source: ExportSource, folder: Path) -> None:
             if not isinstance(each, RewrittenFile):
                 source.print_note(f"{run.info.model}: cannot be written: {each.description} ({each.count:,})")
                 continue
-            target = _unused(folder, each.path)
+            target = _choose_unused_path(folder, each.path)
             target.write_bytes(each.content)
             n_files += 1
         n_items += len({verdict.item_id for verdict in verdicts})
     source.counts |= {"log": n_files, "reviewed item": n_items}
 
 
-def _unused(folder: Path, path: Path) -> Path:
+def _choose_unused_path(folder: Path, path: Path) -> Path:
     """Return an unused path for the copy of a log. Logs of several folders may have the same name."""
     number = 1
     target = folder / f"{path.stem}{SUFFIX}{path.suffix}"
@@ -57,7 +57,7 @@ def _unused(folder: Path, path: Path) -> Path:
 
 
 def _reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
-    """Yield the decided verdicts on the items of a run and their parts, the verdict on the item itself first."""
+    """Yield the decided verdicts on items and parts of a run, the verdict on the item itself first."""
     from fcreview.store.label_reader import LabelSelection
 
     for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):

@@ -12,7 +12,7 @@ the digest does not match on import, someone changed the annotation in Label Stu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -46,8 +46,8 @@ def label_to_task(label: Label) -> dict[str, Any]:
     given_labels = {str(each) for value in values if isinstance(value, list) for each in value}
     shown = {
         "text": _task_text(label),
-        "choices": _choice_options(get_scale_words(criterion)),
-        "labels": _choice_options(sorted(given_labels)),
+        "choices": [{"value": word} for word in get_scale_words(criterion)],
+        "labels": [{"value": label} for label in sorted(given_labels)],
     }
     return {
         "data": data | shown,
@@ -71,13 +71,7 @@ def label_to_task(label: Label) -> dict[str, Any]:
     }
 
 
-def _choice_options(words: Iterable[str]) -> list[dict[str, str]]:
-    """Return the options of a control that takes its choices from the task."""
-    return [{"value": word} for word in words]
-
-
 def _task_text(label: Label) -> str:
-    """Return the text that the annotator sees: the item, and its exported content."""
     lines = [f"{label['category']} {label['id']}, {label['target']}: {label['criterion']}"]
     for name in ("messages", "golden_calls", "predicted_calls"):
         lines += [f"{name}:", *(orjson.dumps(each).decode() for each in label.get(name) or [])] if name in label else []
@@ -134,7 +128,6 @@ def read(content: bytes) -> Iterator[ImportedReview | InvalidRecord]:
 
 
 def _read_annotation(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert an annotation's results to the fields of an opinion."""
     opinion: dict[str, Any] = {}
     for result in annotation["result"]:
         control = result["from_name"]

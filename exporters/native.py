@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,9 +20,6 @@ from fcreview.run_plan import RewrittenFile, RunPlan, Unrepresentable
 from fcreview.safe_files import open_file, read_file
 
 ORIGINAL_SUFFIX = ".orig"
-DATASET_LEVELS = 1
-"""Number of parent folders of a run that are searched for a dataset to copy."""
-_CHUNK_BYTES = 1 << 20
 PATH_LEVELS = 2
 """Number of parent folders of a run whose names identify the model, the language and so on."""
 
@@ -49,12 +46,10 @@ def write(source: ExportSource, folder: Path) -> None:
     for path in files:
         _copy_file(path, folder / path.relative_to(root), changed.get(path))
     source.counts |= {"run": len(runs), "file": len(files), "changed file": len(changed)}
-    for remark in (remark for run in runs for remark in _run_messages(run, root)):
-        source.benchmarks.print_message(remark)
-    for path in dict.fromkeys(stale):
-        source.benchmarks.print_message(
-            f"{path.name} omitted: run the benchmark's own program to compute it from the new scores"
-        )
+    messages = [message for run in runs for message in _run_messages(run, root)]
+    advice = "run the benchmark's own program to compute it from the new scores"
+    for message in [*messages, *(f"{path.name} omitted: {advice}" for path in dict.fromkeys(stale))]:
+        source.benchmarks.print_message(message)
 
 
 def _rewrite_run(source: ExportSource, run: int, plan: RunPlan) -> _RewrittenRun:
@@ -78,21 +73,18 @@ def _copy_file(path: Path, target: Path, content: bytes | None) -> None:
         target.write_bytes(content)
         target = target.with_name(target.name + ORIGINAL_SUFFIX)
     with open_file(path) as file, target.open("wb") as copy:
-        shutil.copyfileobj(file, copy, _CHUNK_BYTES)
+        shutil.copyfileobj(file, copy)
 
 
 def common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Return the folder to copy: the common parent of all results, scores, logs and nearby datasets. It includes the
-    folders whose names identify the runs."""
-    own = _common_parent(
-        path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _naming_folder(plan)]
-    )
-    for folder in list(own.parents)[:DATASET_LEVELS]:
-        data = [path for plan in plans for path in plan.data]
-        near = [path for path in data if path.is_relative_to(folder) and not path.is_relative_to(own)]
-        if near and folder != Path(folder.anchor):
-            return folder
-    return own
+    """Return the folder to copy: the common parent of all results, scores and logs, and of datasets beside it. It
+    includes the folders whose names identify the runs."""
+    paths = (path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _naming_folder(plan)])
+    own = Path(os.path.commonpath(list(paths)))
+    own = own.parent if own.is_file() else own
+    outer, data = own.parent, [path for plan in plans for path in plan.data]
+    has_dataset = any(path.is_relative_to(outer) and not path.is_relative_to(own) for path in data)
+    return outer if has_dataset and outer != Path(outer.anchor) else own
 
 
 def _naming_folder(plan: RunPlan) -> Path:
@@ -101,13 +93,7 @@ def _naming_folder(plan: RunPlan) -> Path:
     return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]
 
 
-def _common_parent(paths: Iterable[Path]) -> Path:
-    found = Path(os.path.commonpath([os.fspath(path) for path in paths]))
-    return found.parent if found.is_file() else found
-
-
 def _run_messages(run: _RewrittenRun, root: Path) -> list[str]:
-    """Return messages about verdicts that the files cannot represent, and about datasets that were not copied."""
     name = f"{run.plan.run.full_title}, {run.plan.run.model}"
     problems = [f"{each.description} ({each.count:,})" for each in run.unrepresentable]
     found = [f"{name}: omitted, because the files cannot represent them: {'; '.join(problems)}"] if problems else []

@@ -192,7 +192,6 @@ def _render_card(card: Card) -> str:
 
 
 def _render_details(section: Section) -> Iterator[str]:
-    """Render a section that is folded unless `is_folded` is false. Its folded subsections are folded inside it."""
     if not section.is_folded:
         yield from _render_section(section, 3)
         return
@@ -218,8 +217,8 @@ def _render_content(section: Section, level: int, *, paper_rows: int | None = No
 
 
 def _render_table(block: Table, paper_rows: int) -> Iterator[str]:
-    """Render a table. Rows after the first `paper_rows` are not printed."""
-    kinds = ["numbers" if _is_small_number_table(block) else "cards"]
+    has_only_numbers = block.right >= {*range(1, len(block.heads))}
+    kinds = ["numbers" if has_only_numbers and len(block.heads) <= MAX_PHONE_COLUMNS else "cards"]
     kinds += ["heat"] if block.heat_from else []
     kinds += ["upright"] if _is_upright(block) else []
     kinds += ["bars"] if any(isinstance(row.graphic, Bar) for row in block.rows) else []
@@ -263,7 +262,8 @@ def _render_graphic(graphic: Bar | Whisker | None) -> str:
         head = '<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         return f'{head}<rect class="bar" y="2" height="6" rx="1" width="{100 * graphic.share:.2f}"/></svg>'
     low, value, high = (200 * each for each in (graphic.low, graphic.value, graphic.high))
-    mark = "" if graphic.official is None else f'<rect class="mark" x="{200 * graphic.official - 1:.2f}" {_MARK}/>'
+    at = None if graphic.official is None else f"{200 * graphic.official - 1:.2f}"
+    mark = f'<rect class="mark" x="{at}" y="0" width="2" height="14"/>' if at else ""
     return (
         '<svg viewBox="-4 0 208 14" aria-hidden="true"><rect class="track" x="0" y="6" height="2" width="200"/>'
         f'<line class="line" x1="{low:.2f}" x2="{high:.2f}" y1="7" y2="7"/>'
@@ -271,16 +271,8 @@ def _render_graphic(graphic: Bar | Whisker | None) -> str:
     )
 
 
-_MARK = 'y="0" width="2" height="14"'
-
-
 def _is_upright(block: Table) -> bool:
     return block.heat_from > 0 and len(block.heads) > MAX_LEVEL_HEADS
-
-
-def _is_small_number_table(block: Table) -> bool:
-    """Whether all columns except the first contain numbers, and the table has at most `MAX_PHONE_COLUMNS` columns."""
-    return len(block.heads) <= MAX_PHONE_COLUMNS and block.right >= {*range(1, len(block.heads))}
 
 
 def _format_number(cell: str) -> str:

@@ -78,7 +78,6 @@ def _render_section(section: Section, level: int) -> Iterator[str]:
 
 
 def _render_table(block: Table) -> Iterator[str]:
-    """Render a table. Graphics are omitted, because the numbers are in the table."""
     yield _format_row([_format_cell(head) for head in block.heads])
     yield _format_row(["--:" if at in block.right else "---" for at in range(len(block.heads))])
     for row in block.rows:

@@ -130,14 +130,11 @@ class CalibrationResult:
 def calibration_section(found: CalibrationResult) -> Section:
     if not found.calibrations:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
-    overall = [_source_section(each) for each in found.calibrations if each.scope == "overall"]
-    parts = [
-        _scope_section(scope, [each for each in found.calibrations if each.scope == scope]) for scope in found.scopes
-    ]
-    texts = [Paragraph(text) for text in (*found.basis, *NOTES)]
-    return Section(
-        CALIBRATION_TITLE, texts, [*overall, *filter(None, parts), *_error_group_sections(found.error_groups)]
-    )
+    sections = [_source_section(each) for each in found.calibrations if each.scope == "overall"]
+    for scope in found.scopes:
+        sections += _scope_section(scope, [each for each in found.calibrations if each.scope == scope])
+    sections += _error_group_sections(found.error_groups)
+    return Section(CALIBRATION_TITLE, [Paragraph(text) for text in (*found.basis, *NOTES)], sections)
 
 
 def _source_section(of: Calibration) -> Section:
@@ -153,8 +150,7 @@ def _source_section(of: Calibration) -> Section:
 
 
 def _confusion_table(of: Calibration) -> Table:
-    """Return the confusion matrix: a row for each automatic verdict, a column for each human label. For more than
-    `MAX_MATRIX_LABELS` labels, returns a list of pairs instead."""
+    """Return the confusion matrix, or a list of pairs for more than `MAX_MATRIX_LABELS` labels."""
     if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
         pairs = {
             (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n
@@ -174,41 +170,37 @@ def _confusion_table(of: Calibration) -> Table:
     return make_table(["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
 
 
-def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Section | None:
-    """Return the section of one grouping, or None for a single group, which repeats the overall measures."""
+def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Iterator[Section]:
+    """Yield the section of one grouping, except for a single group, which would repeat the overall measures."""
     if len({each.name for each in figures}) < 2:
-        return None
+        return
     kept = {id(each) for each in sorted(figures, key=lambda each: -each.n)[:MAX_CALIBRATION_GROUPS]}
     rows = [
         [each.name or "", " · ".join(format_source_and_criterion(each)), f"{each.n:,}", format_selection_method(each),
          *(format_measures(each.rates)[metric] for metric in GROUP_MEASURES)]
         for each in figures if id(each) in kept
     ]  # fmt: skip
-    rest = len(figures) - len(kept)
-    note = f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
     heads = [scope, "verdicts", "n", "selection", *(MEASURE_LABELS[metric] for metric in GROUP_MEASURES)]
-    return Section(
-        f"by {scope}", [make_table(heads, rows, (2, *range(4, len(heads)))), *([Paragraph(note)] if rest else [])]
-    )
+    blocks: list[Paragraph | Table] = [make_table(heads, rows, (2, *range(4, len(heads))))]
+    if rest := len(figures) - len(kept):
+        note = f"{format_count(rest, 'smaller group')} not shown. For all groups: `fcreview calibrate --by {scope}`."
+        blocks.append(Paragraph(note))
+    yield Section(f"by {scope}", blocks)
 
 
 def _error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
     rows = []
     for _, found in groupby(kinds, format_source_and_criterion):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            share = f"{kind.wrong:,} of {kind.of:,}"
-            rows.append(
-                [f"{kind.by} {kind.name}", " · ".join(format_source_and_criterion(kind)), format_error(kind), share]
-            )
+            verdicts, share = " · ".join(format_source_and_criterion(kind)), f"{kind.wrong:,} of {kind.of:,}"
+            rows.append([f"{kind.by} {kind.name}", verdicts, format_error(kind), share])
     if rows:
-        says = (
+        note = (
             f"The {MAX_ERROR_GROUPS} most frequent kinds of errors of each source. "
             "`wrong`: number of wrong verdicts of all verdicts of the source on these cases."
         )
-        yield Section(
-            "errors of automatic verdicts",
-            [Paragraph(says), make_table(["cases", "verdicts", "verdict", "wrong"], rows, (3,))],
-        )
+        table = make_table(["cases", "verdicts", "verdict", "wrong"], rows, (3,))
+        yield Section("errors of automatic verdicts", [Paragraph(note), table])
 
 
 MAX_CLUSTERS = 20
@@ -238,26 +230,19 @@ def _dataset_failures_section(part: DatasetFailures) -> Section:
     if not failing:
         return Section(part.title, [Paragraph("No failing items.")])
     errors = [
-        [
-            group.name or NO_ERROR_TYPE,
-            f"{group.count:,}",
-            format_share(group.count, failing),
-            summarize_group(group, BY_ERROR_TYPE),
-        ]
+        [group.name or NO_ERROR_TYPE, f"{group.count:,}", format_share(group.count, failing),
+         summarize_group(group, BY_ERROR_TYPE)]
         for group in group_clusters(part.clusters, BY_ERROR_TYPE)
-    ]
-    rest = len(part.clusters) - len(part.examples)
+    ]  # fmt: skip
     rows = [_cluster_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
-    more = [Paragraph(f"{format_count(rest, 'smaller cluster')} not shown.")] if rest else []
-    return Section(
-        part.title,
-        [
-            Paragraph(f"{format_count(failing, 'failing item')} in all runs of the dataset, after reviews."),
-            make_table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
-            make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
-            *more,
-        ],
-    )
+    blocks: list[Paragraph | Table] = [
+        Paragraph(f"{format_count(failing, 'failing item')} in all runs of the dataset, after reviews."),
+        make_table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
+        make_table(["items", "cluster", "example", "first difference", "question"], rows, (0,)),
+    ]
+    if rest := len(part.clusters) - len(part.examples):
+        blocks.append(Paragraph(f"{format_count(rest, 'smaller cluster')} not shown."))
+    return Section(part.title, blocks)
 
 
 def _cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
@@ -342,34 +327,27 @@ MAX_QUESTION_LENGTH = 400
 def suspects_section(found: Sequence[Suspect]) -> Section:
     """Return the section on suspect golden answers, the most suspect first. Answers without a reason are omitted."""
     title = "Golden answers that look wrong"
-    telling = [suspect for suspect in found if suspect.reasons]
-    if not telling:
+    suspects = [suspect for suspect in found if suspect.reasons]
+    if not suspects:
         return Section(title, [Paragraph("No golden answer looks wrong.")])
-    says = (
-        f"{format_count(len(telling), 'question')} with reasons to doubt the golden answer, the question or the checker"
-    )
-    strong = f", {sum(suspect.is_strong for suspect in telling):,} of them strong (score 0.5 or more)"
-    rest = (
-        f"{strong}. The table lists the {MAX_SUSPECTS} most suspect." if len(telling) > MAX_SUSPECTS else f"{strong}."
-    )
+    count = format_count(len(suspects), "question")
+    strong = f"{sum(suspect.is_strong for suspect in suspects):,} of them strong (score 0.5 or more)"
+    rest = f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
+    text = f"{count} with reasons to doubt the golden answer, the question or the checker, {strong}.{rest}"
     heads = ["score", "item", "failing runs", "reasons", "may be right instead", "question"]
-    return Section(
-        title,
-        [Paragraph(says + rest), make_table(heads, [_suspect_row(each) for each in telling[:MAX_SUSPECTS]], (0,))],
-    )
+    table = make_table(heads, [_suspect_row(each) for each in suspects[:MAX_SUSPECTS]], (0,))
+    return Section(title, [Paragraph(text), table])
 
 
 def _suspect_row(suspect: Suspect) -> list[str]:
     case, other = suspect.question, suspect.alternative
     text = " ".join(case.text.split())
-    who = (
-        f" ({', '.join(other.models[:MAX_MODELS])}{', ...' if len(other.models) > MAX_MODELS else ''})" if other else ""
-    )
+    models = ", ".join([*other.models[:MAX_MODELS], *["..."] * (len(other.models) > MAX_MODELS)]) if other else ""
     return [
         f"{suspect.score:.2f}",
         case.key.id,
         f"{case.n_failing} of {len(case.runs)}",
         "; ".join(reason.full_text for reason in suspect.reasons[:MAX_REASONS]),
-        f"{other.answer}{who if other.models else ''}" if other else "",
+        other.answer + (f" ({models})" if models else "") if other else "",
         text if len(text) <= MAX_QUESTION_LENGTH else text[:MAX_QUESTION_LENGTH].rstrip() + " …",
     ]

@@ -42,7 +42,9 @@ SCORES_NOTE = (
     "Share of items that pass, each item counted once. Corrected: with reviewed verdicts in place of automatic ones. "
     "The benchmarks' own metrics, which may weight items, follow in the details."
 )
-WHISKER_NOTE = "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the official"
+WHISKER_NOTE = (
+    "In the graphics, the dot is the estimate, the line its 95 % interval, and the upright mark the official pass rate."
+)
 NO_SAMPLE_NOTE = "Draw and review a random sample (`fcreview queue create`) to estimate the accuracy of all items."
 
 
@@ -73,6 +75,15 @@ class RunPassCounts:
                 return passed / known
         return -1.0
 
+    @property
+    def corrected_share(self) -> float:
+        return self.corrected[0] / self.corrected[1] if self.corrected[1] else -1.0
+
+    @property
+    def n_verdicts(self) -> int:
+        """Number of official verdicts or, without any, of recomputed verdicts."""
+        return self.official[1] or self.rule[1]
+
 
 @dataclass(frozen=True, slots=True)
 class SuspectCounts:
@@ -95,8 +106,8 @@ def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: S
 
 
 def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
-    """Return two cards: the pass rate of the best run, and the estimated accuracy of this run. Only runs with the same
-    number of items are comparable, so the best run is chosen from the largest group of such runs."""
+    """Return cards with the pass rate and the estimated accuracy of the best run. Only runs with the same number of
+    items are comparable, so the best run is chosen from the largest group of such runs."""
     sizes = Counter((run.kind, run.items) for run in runs)
     if not sizes:
         return []
@@ -105,8 +116,7 @@ def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     source = "official" if best.official[1] or best.stated[1] else "recomputed"
     label = f"Best of {sizes[kind, items]:,} runs, {source}" if sizes[kind, items] > 1 else f"Pass rate, {source}"
     rate = f"{100 * best.share:.1f} %" if best.share >= 0 else NO_VALUE
-    known = (best.official if best.official[1] else best.rule)[1]
-    part = f"{known:,} of " if 0 < known < items else ""
+    part = f"{best.n_verdicts:,} of " if 0 < best.n_verdicts < items else ""
     note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
     value, basis = _headline_estimate(best)
     return [Card(label, rate, note), Card("Estimated accuracy of this run", value, basis)]
@@ -145,7 +155,7 @@ def category_section(runs: Sequence[RunPassCounts]) -> Section:
         largest = {name for name, _ in sizes.most_common(MAX_CATEGORIES)}
         names = [name for name in sizes if name in largest]
         heads = [kind, "items", "overall", *names]
-        rows = [TableRow([run.name, f"{run.items:,}", _overall(run), *_category_cells(run, names)]) for run in of]
+        rows = [TableRow(_category_cells(run, names)) for run in of]
         blocks.append(Table(heads, rows, frozenset(range(1, len(heads))), heat_from=3))
         if len(sizes) > len(names):
             more = format_count(len(sizes) - len(names), "smaller category", "smaller categories")
@@ -153,21 +163,18 @@ def category_section(runs: Sequence[RunPassCounts]) -> Section:
     return Section("Pass rate by category", blocks)
 
 
-def _overall(run: RunPassCounts) -> str:
-    known = (run.official if run.official[1] else run.rule)[1]
-    text = f"{100 * run.share:.1f}" if run.share >= 0 else NO_VALUE
-    return f"{text} of {known:,}" if 0 < known < run.items else text
-
-
 def _category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
+    overall = f"{100 * run.share:.1f}" if run.share >= 0 else NO_VALUE
+    if 0 < run.n_verdicts < run.items:
+        overall += f" of {run.n_verdicts:,}"
     shares = (run.categories.get(name, (0, None))[1] for name in names)
-    return [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
+    rates = [NO_VALUE if share is None else f"{100 * share:.1f}" for share in shares]
+    return [run.name, f"{run.items:,}", overall, *rates]
 
 
 def reasons_section(parts: Sequence[DatasetFailures]) -> Section:
     """Return a table for each dataset: the most frequent error types of failing items (by effective verdict)."""
-    failing = [part for part in parts if part.clusters]
-    blocks = [_reasons_table(part) for part in failing]
+    blocks = [_reasons_table(part) for part in parts if part.clusters]
     return Section("Why items fail", blocks or [Paragraph("No item fails.")])
 
 
@@ -191,23 +198,17 @@ def _reasons_table(part: DatasetFailures) -> Table:
 def score_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return a table for each dataset with official, recomputed and corrected pass rates, and with estimates if there
     are any. Runs with a higher corrected rate come first."""
-    estimated = any(run.estimate is not None for run in runs)
-    note = f"{WHISKER_NOTE} pass rate." if estimated else NO_SAMPLE_NOTE
+    note = WHISKER_NOTE if any(run.estimate is not None for run in runs) else NO_SAMPLE_NOTE
     blocks: list[Paragraph | Table] = [Paragraph(f"{SCORES_NOTE} {note}")]
     heads = ["items", "official", "recomputed", "corrected"]
     more = ["estimated, 95 % CI", "labels for ±2"]
     for kind in dict.fromkeys(run.kind for run in runs):
-        of = sorted((run for run in runs if run.kind == kind), key=_corrected_share, reverse=True)
+        of = sorted((run for run in runs if run.kind == kind), key=lambda run: run.corrected_share, reverse=True)
         has_estimates = any(run.estimate is not None for run in of)
         shown = [kind, *heads, *(more if has_estimates else [])]
         rows = [_score_row(run, has_estimates=has_estimates) for run in of]
         blocks.append(Table(shown, rows, frozenset(range(1, len(shown))), graphic_at=6 if has_estimates else 0))
     return Section("Scores", blocks)
-
-
-def _corrected_share(run: RunPassCounts) -> float:
-    passed, known = run.corrected
-    return passed / known if known else -1.0
 
 
 def _score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:

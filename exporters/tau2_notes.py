@@ -13,7 +13,6 @@ from typing import Any
 
 from fcreview.exporters.base import ExportError, ExportSource
 from fcreview.model.address import ITEM
-from fcreview.model.item import Run
 from fcreview.model.json_value import json_hash
 from fcreview.model.review import CORRECT, Opinion
 from fcreview.model.wording import format_verdict
@@ -27,7 +26,7 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 
 def write(source: ExportSource, folder: Path) -> None:
     """Write a note for each review of an item of tau2-bench. Raises ExportError if no run comes from tau2-bench."""
-    runs = {run.run: run.info for run in source.runs if is_tau2(run.info)}
+    runs = {run.run for run in source.runs if (run.info.benchmark, run.info.generation) == ("tau", "v2")}
     if not runs:
         raise ExportError("no run comes from tau2-bench")
     n_notes = n_lost = 0
@@ -41,7 +40,7 @@ def write(source: ExportSource, folder: Path) -> None:
                 n_lost += len(opinions)
                 continue
             for opinion in opinions:
-                note = make_note(detail, opinion)
+                note = _make_note(detail, opinion)
                 path = folder / _UNSAFE.sub("_", f"task_{note['task_id'][:60]}_{note['id']}_note.json")
                 path.write_text(json.dumps(note, indent=2, ensure_ascii=False) + "\n", "utf-8")
                 n_notes += 1
@@ -51,11 +50,7 @@ def write(source: ExportSource, folder: Path) -> None:
     source.counts["note"] = n_notes
 
 
-def is_tau2(run: Run) -> bool:
-    return run.benchmark == "tau" and run.generation == "v2"
-
-
-def make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
+def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
     """Build the note of an annotator's review, with the fields of the viewer's `SimulationNote`."""
     item, path = detail.item, PurePath(detail.run.path)
     about = opinion.annotator, opinion.target, opinion.criterion

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 
+JsonObject = dict[str, Any]
 QuestionKey = tuple[str, ...]
 """Benchmark, version, language, category, id and hash of the golden answer."""
 
@@ -49,12 +50,6 @@ class CorrectedGolden:
     calls: Sequence[Call]
     authors: Sequence[str]
     """Annotators who corrected the golden answer; may be empty for an erratum."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Fix:
-    value: dict[str, Any]
-    authors: list[str]
 
 
 class CorrectedGoldens:
@@ -71,21 +66,21 @@ class CorrectedGoldens:
         fix = self._fixes.get(
             (run.benchmark, run.generation, run.language, item.category, item.id, item.golden_hash or "")
         )
-        if fix is not None and self._source.benchmarks.golden_problem(run, item, fix.value) is None:
-            calls = self._source.benchmarks.golden_calls(run, item, fix.value)
-            return CorrectedGolden(calls, fix.authors) if calls else None
+        if fix is not None and self._source.benchmarks.golden_problem(run, item, fix[0]) is None:
+            calls = self._source.benchmarks.golden_calls(run, item, fix[0])
+            return CorrectedGolden(calls, fix[1]) if calls else None
         erratum = item.extra.erratum
         if erratum is None or erratum.stale or not item.golden or self._agreed > max(len(erratum.who), 1):
             return None
         return CorrectedGolden(item.golden, erratum.who)
 
 
-def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, _Fix | None]:
-    """Return question -> fix, from all runs of the workspace. The fix is None if a question has different fixes."""
+def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, tuple[JsonObject, list[str]] | None]:
+    """Return question -> (golden fix, its authors), from all runs. None if a question has different fixes."""
     from fcreview.store.label_reader import LabelSelection
     from fcreview.store.rows import View
 
-    found: dict[QuestionKey, _Fix | None] = {}
+    found: dict[QuestionKey, tuple[JsonObject, list[str]] | None] = {}
     for lines in source.store.iter_label_lines(View(), LabelSelection("reviewed")):
         for label in (orjson.loads(line) for line in lines if '"golden_fix":{' in line):
             fix = label["golden_fix"]
@@ -93,14 +88,13 @@ def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, _Fix 
                 continue
             names = ("benchmark", "generation", "language", "category", "id", "golden_hash")
             key = tuple(str(label[name] or "") for name in names)
-            known = found.setdefault(key, _Fix(fix, fix_authors(label)))
-            if known is not None and canonical_json(known.value) != canonical_json(fix):
+            known = found.setdefault(key, (fix, fix_authors(label)))
+            if known is not None and canonical_json(known[0]) != canonical_json(fix):
                 found[key] = None
     return found
 
 
 def _is_agreed(label: Label, agreed: int) -> bool:
-    """Whether enough annotators agree on the item with the fix, or an adjudicator gave it."""
     if label["decided_by"] == DISPUTED:
         return False
     current = [each for each in label["opinions"] if not each["stale"]]
@@ -111,7 +105,6 @@ def _is_agreed(label: Label, agreed: int) -> bool:
     return len(agreeing) >= agreed or any(each["act"] == "adjudicate" for each in current)
 
 
-JsonObject = dict[str, Any]
 MODEL_FAULTS = (None, "model")
 """Faults that mean that the reply of a failed item is really wrong. With any other fault, the reply may be right."""
 
@@ -190,9 +183,8 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
     for items in questions.values():
         for item in items:
             if item.group is not None and item.golden_hash:
-                tasks.setdefault((*item.key[:4], item.run, item.group, item.golden_hash, item.question), []).append(
-                    item
-                )
+                task = (*item.key[:4], item.run, item.group, item.golden_hash, item.question)
+                tasks.setdefault(task, []).append(item)
     counts = _RowCounts()
     n_pairs: Counter[tuple[str, ...]] = Counter()
     seen: set[bytes] = set()
@@ -209,7 +201,6 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
 
 
 def _finish_export(source: ExportSource, name: str, counts: _RowCounts) -> None:
-    """Set the counts of the export to the number of rows, set the card, and warn about benchmark data."""
     source.counts.clear()
     source.counts["row"] = counts.rows
     if not counts.rows:
@@ -244,7 +235,6 @@ def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCount
 
 
 def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
-    """Yield the items with a usable verdict, and the items whose golden answer people corrected."""
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
     for chunk in source.items():
@@ -322,7 +312,6 @@ def _without_logs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
 
 
 def _is_complete(message: ChatMessage) -> bool:
-    """Whether a reply has a text or a call, and all of the calls could be decoded."""
     return bool(message.content or message.calls) and all(call.arguments is not None for call in message.calls)
 
 
@@ -392,18 +381,12 @@ def _content_key(message: ChatMessage) -> tuple[Any, ...]:
 
 
 def _has_equal_calls(one: ChatMessage, other: ChatMessage) -> bool:
-    """Whether two replies make the same calls. The order of the calls and the texts of the replies do not matter."""
-    if len(one.calls) != len(other.calls) or not one.calls:
-        return False
-    return all(pair.state in "=~" for pair in align(_as_golden(one.calls), other.calls))
-
-
-def _as_golden(calls: Sequence[Call]) -> list[Call]:
-    return [
+    golden = [
         Call("golden", call.name, {name: AcceptedValues([value]) for name, value in (call.arguments or {}).items()},
              call.turn, call.step, index)
-        for index, call in enumerate(calls)
+        for index, call in enumerate(one.calls)
     ]  # fmt: skip
+    return bool(golden) and _is_accepted(golden, other)
 
 
 def _golden_pair(item: _Reviewed) -> _Pair | None:
@@ -419,7 +402,6 @@ def _golden_pair(item: _Reviewed) -> _Pair | None:
 
 
 def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
-    """Return the conversation with corrected golden calls in place of the reply, or None."""
     found = _golden_reply(item) if item.correction is not None else None
     return [*found[0][:-1], found[1]] if found is not None else None
 
@@ -431,11 +413,11 @@ def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | No
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
         return None
-    calls = [_first_accepted_call(call) for call in item.golden]
-    if len({(call.turn, call.step) for call in item.golden}) > 1 or None in calls:
+    calls = [_first_accepted_call(call) for call in item.golden if call.arguments is not None]
+    if len({(call.turn, call.step) for call in item.golden}) > 1 or len(calls) < len(item.golden):
         return None
-    chosen = ChatMessage("assistant", calls=[call for call in calls if call is not None])
-    chosen.ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
+    ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
+    chosen = ChatMessage("assistant", calls=calls, ids=ids)
     return (messages, chosen) if any(each.role == "user" for each in messages) else None
 
 
@@ -443,10 +425,9 @@ def _is_accepted(golden: Sequence[Call], reply: ChatMessage) -> bool:
     return len(golden) == len(reply.calls) and all(pair.state in "=~" for pair in align(list(golden), reply.calls))
 
 
-def _first_accepted_call(call: Call) -> Call | None:
-    if call.arguments is None:
-        return None
-    accepted = {name: each for name, each in call.arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
+def _first_accepted_call(call: Call) -> Call:
+    arguments = call.arguments or {}
+    accepted = {name: each for name, each in arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
     return Call("predicted", call.name, {name: _first_value(each.any_of[0]) for name, each in accepted.items()})
 
 
@@ -466,17 +447,12 @@ def _encode_message(message: ChatMessage, options: TrainingOptions) -> JsonObjec
         encoded |= {"name": message.name or "tool", "tool_call_id": message.call_id or ""}
     elif message.calls and message.role == "assistant":
         encoded["tool_calls"] = [
-            {"id": call_id, "type": "function", "function": _encode_call(call, options)}
+            {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
             for call, call_id in zip(message.calls, message.ids, strict=True)
+            for plain in [to_plain_json(call.arguments)]
+            for arguments in [json.dumps(plain, ensure_ascii=False) if options.flavour == "openai" else plain]
         ]
     return encoded
-
-
-def _encode_call(call: Call, options: TrainingOptions) -> JsonObject:
-    arguments: Any = to_plain_json(call.arguments)
-    if options.flavour == "openai":
-        arguments = json.dumps(arguments, ensure_ascii=False)
-    return {"name": call.name, "arguments": arguments}
 
 
 def _encode(item: _Reviewed, content: Mapping[str, Any], options: TrainingOptions, *, is_corrected: bool) -> bytes:

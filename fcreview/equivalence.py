@@ -120,7 +120,6 @@ def parse_rule(text: str) -> EquivalenceRule:
 
 
 def _parse_value(rest: str, rule_text: str) -> tuple[Any, str]:
-    """Parse the value at the beginning of `rest`. Returns the value and the text after it."""
     rest = rest.strip()
     if not rest:
         raise ErrataError(f"invalid rule {rule_text!r}: a value or a name is missing at the end")
@@ -196,7 +195,6 @@ _NUMBER_EQUAL = (EquivalenceRule("number-equal"),)
 
 
 def _accepts(rule: EquivalenceRule, wanted: Any, given: Any) -> bool:
-    """Whether one rule accepts a predicted value for a golden value. Nested values are not examined."""
     are_strings = isinstance(wanted, str) and isinstance(given, str)
     match rule.kind:
         case "number-equal":

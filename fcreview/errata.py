@@ -243,8 +243,7 @@ class MergedErrataFile:
     """Number of corrections that are in both errata. Their reasons and annotators are combined."""
     n_new_rules: int
     conflicts: tuple[ErrataKey, ...]
-    """Items with different corrections, questions or old golden answers in the two errata. For these items, the
-    combined file contains the entry from your own errata."""
+    """Items on which the two errata contradict each other. The combined file contains your own entry."""
 
 
 def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
@@ -273,7 +272,6 @@ def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
 
 
 def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
-    """Whether two entries have the same question, the same old and the same new golden answer."""
     return all(
         canonical_json(getattr(first, name)) == canonical_json(getattr(second, name))
         for name in ("question_hash", "old", "new")
@@ -281,7 +279,6 @@ def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
 
 
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
-    """Combine the reasons and annotators of two entries, and keep the evidence of the entry with more runs."""
     return replace(
         first,
         reasons=_remove_duplicates(*first.reasons, *second.reasons),

@@ -22,19 +22,16 @@ class RunPlan:
     data: list[Path] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     confidence: float = 1.0
-    """Certainty of the importer, from 0 to 1, that the files belong to its benchmark. If several importers recognize
-    the files, the one with the highest certainty reads them."""
+    """Certainty, from 0 to 1, that the files belong to the benchmark. The most certain importer reads them."""
     reason: str = ""
     """Why the importer assigned the files to this benchmark. `fcreview doctor` shows the reason."""
     issues: list[ImportIssue] = field(default_factory=list)
     importer_data: Any = None
-    """Data from the importer's `find_runs` for its `read_items`. Only this importer uses the data. They must be
-    picklable, because runs are read in other processes."""
+    """Picklable data from the importer's `find_runs` for its `read_items`. Runs are read in other processes."""
     importer: str = ""
     """Name of the importer that reads the run. It is a value of `--format`."""
     needs_scores: bool = True
-    """Whether missing score files cause a warning. False if the results contain verdicts or the benchmark has no score
-    files."""
+    """Whether missing score files cause a warning. False if the results contain the verdicts."""
     decoder: str = ""
     """Decoder of the model's replies, from `--decoder`. If empty, the importer chooses."""
     errata: Errata | None = None
@@ -64,8 +61,7 @@ class DiscoveredRuns:
     plans: list[RunPlan] = field(default_factory=list)
     issues: list[ImportIssue] = field(default_factory=list)
     claimed: set[Path] = field(default_factory=set)
-    """Files that the importer recognized. Some belong to no run, such as leaderboards. They are ignored with a
-    notice."""
+    """Files that the importer recognized. Those of no run, such as leaderboards, are ignored with a notice."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,8 +153,7 @@ class WorkspaceFiles:
 
     @contextlib.contextmanager
     def _open_folder(self, path: Path, *, create: bool = False) -> Iterator[int]:
-        """Open a folder and yield its descriptor. Each part of the path is opened from the descriptor of its parent
-        folder."""
+        """Open a folder and yield its descriptor. Each part of the path is opened from the descriptor of its parent."""
         folder = os.open(self.root, _FOLDER_FLAGS)
         try:
             for name in path.relative_to(self.root).parts:
@@ -173,8 +172,6 @@ class WorkspaceFiles:
             os.close(folder)
 
     def _explain_error(self, error: OSError, path: Path) -> OSError:
-        """Return an error that explains the failure if the path contains a link or is not a regular file. Otherwise
-        return the same error."""
         if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
             return _not_regular(path)
         inside = [path, *path.parents][: len(path.relative_to(self.root).parts)]
@@ -217,7 +214,6 @@ def _set_permissions(descriptor: int, folder: int, mask: int) -> None:
 
 
 def _check_own_file(descriptor: int, status: os.stat_result, path: Path) -> None:
-    """Raise OSError if a file is not regular or has several links."""
     if not stat.S_ISREG(status.st_mode):
         raise _not_regular(path)
     if status.st_nlink > 1:

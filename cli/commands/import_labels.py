@@ -13,7 +13,7 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import JsonOption, RunOption, argument, option, workspace_command
 from fcreview.cli.output import emit, emit_json
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
-from fcreview.exporters.base import FORMATS, FileFormat
+from fcreview.exporters.base import FORMATS
 from fcreview.model.review import FAULTS, Annotation
 from fcreview.model.wording import format_count
 
@@ -33,7 +33,7 @@ NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
 
 
-READABLE_FORMATS = {each.name: each for each in FORMATS if isinstance(each, FileFormat) and each.read}
+READABLE_FORMATS = {each.name: each for each in FORMATS if each.read}
 
 
 RECORD_UNITS = {"labelstudio": "task"}

@@ -62,7 +62,7 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
 def _explain_all(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
-    """Return an explanation of each difference. The list is empty if a difference has no explanation."""
+    """Explain each difference. The list is empty if a difference has no explanation."""
     explanations = []
     for difference in differences:
         explanation = explain_difference(evidence, index, difference)
@@ -179,8 +179,6 @@ def _check_omission(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find arguments that the function docs do not list, required arguments that the golden answer allows omitting, and
-    values that conflict with the function docs."""
     name, parameter, values = argument.name, argument.parameter, argument.accept.any_of
     if parameter is None:
         text = f"undocumented argument: {name} is not in the function docs"
@@ -236,8 +234,7 @@ def json_type_of(value: Any) -> str:
 
 
 def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
-    """Whether the function docs allow a value of this type. Null is always allowed, and a float without a fraction is
-    also an integer."""
+    """Null is always allowed, and a float without a fraction is also an integer."""
     if json_type in (documented, "null"):
         return True
     if documented == "number":
@@ -246,7 +243,6 @@ def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
 
 
 def _with_documented(value: Any, documented: str) -> str:
-    """Format the type of a value, the documented type, and the value."""
     return f"{json_type_of(value)}, documented as {documented}; golden value: {abbreviate(value, 40)}"
 
 
@@ -265,8 +261,7 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
 
 
 def _check_strings(argument: GoldenArgument) -> Iterable[Reason]:
-    """Find damaged strings. Also find two accepted strings that are different parts of a third accepted string:
-    `Boston` and `MA` are parts of `Boston, MA`."""
+    """Find damaged strings, and two accepted strings that are different parts of a third one, as in `Boston, MA`."""
     strings = [value for value in argument.accept.any_of if isinstance(value, str) and value]
     damaged = next((string for string in strings if _is_damaged(string)), None)
     if damaged:
@@ -290,7 +285,6 @@ def _is_overlapping(one: str, other: str) -> bool:
 
 
 def _is_damaged(text: str) -> bool:
-    """Whether a text is surrounded by spaces or quotation marks, or has unmatched brackets or quotation marks."""
     if text != text.strip() and text.strip():
         return True
     if len(text) > 2 and text[0] == text[-1] and text[0] in "'\"":
@@ -424,7 +418,6 @@ def _accepted_type(accept: AcceptedValues) -> str:
 
 
 def _canonical_golden(golden: Iterable[Call]) -> str:
-    """Format golden calls as text that does not depend on the order of calls, arguments and values."""
     calls = []
     for call in golden:
         arguments = {

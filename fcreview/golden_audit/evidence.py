@@ -79,8 +79,7 @@ MAX_LIST_DEPTH = 2
 """Maximum depth of nested lists whose elements are compared."""
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
-"""Maximum length, in characters, of texts that are compared by all of `_TEXT_FORMS`. In longer texts, fcreview ignores
-only case, spaces and punctuation."""
+"""Maximum length, in characters, of texts that are compared by all of `_TEXT_FORMS`, not only by `CASE_DIFFERS`."""
 CASE_DIFFERS = "only case, spaces or punctuation differ"
 SAME_NUMBER = "same number in another notation"
 SAME_UNIT = "same unit, written differently"
@@ -197,8 +196,7 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (SAME_UNIT, _canonical_unit),
     (SAME_WORDS, _stem_words),
 )
-"""(description, function) pairs. If the function returns the same result for two texts, the description states why the
-texts may have the same meaning."""
+"""(description, function) pairs. The description applies to two texts if the function returns the same for both."""
 
 
 def is_short_for(short: str, long: str) -> bool:
@@ -252,8 +250,7 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
 def _merge_equal_differences(
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], bits: Mapping[int, float]
 ) -> list[SharedDifference]:
-    """Return each difference once, with the sorted numbers of the runs that have it. Only runs in `bits` are
-    included."""
+    """Return each difference once, with the sorted numbers of its runs that are in `bits`."""
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, found in differences:

@@ -43,13 +43,10 @@ class DocumentedFormat:
     pattern: re.Pattern[str]
     """Regular expression that finds a match in every string of this format."""
     strength: float
-    """Strength, from 0 to 1, of a reason based on this format. The strength is lower for `City, State`, because some
-    cities have no state."""
+    """Strength, from 0 to 1, of a reason. It is lower for `City, State`, because some cities have no state."""
 
 
 def _is_documented_value(string: str, argument: GoldenArgument) -> bool:
-    """Whether the function docs mention the string, such as a default, or the string is itself a format such as
-    `YYYY-MM-DD`."""
     docs = f"{argument.parameter.description} {argument.parameter.default}" if argument.parameter else ""
     return string.casefold() in docs.casefold() or bool(_DATE_FORMAT.search(string)) or "YYYY" in string
 
@@ -78,8 +75,7 @@ OTHER_NUMBER_WORDS = {
 }  # fmt: skip
 NUMBER_WORDS = {word: float(value) for value, word in enumerate(_COUNTING_WORDS.split())} | OTHER_NUMBER_WORDS
 UNIT_SCALES = (1.0, 100.0, 0.01, 1000.0, 0.001, 1e6, 12.0, 60.0, 3600.0)
-"""Factors between the unit of a number in a text and the unit of a golden number, such as 100 for percent and 60 for
-minutes."""
+"""Factors between units of numbers in the text and in the golden answer, such as 100 for percent and 60 for minutes."""
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d])|\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\d+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{3,}")
 STEM_LENGTH = 4

@@ -130,8 +130,7 @@ class DistinctAnswer:
 
     runs: list[int]
     passed: bool | None
-    """Official verdict. If there is none, the recomputed verdict is used, and then the judge verdict. None if there is
-    no verdict."""
+    """Official verdict, else the recomputed verdict, else the judge verdict; None if there is no verdict."""
     has_verdict_conflict: bool = False
     is_readable: bool = True
     differences: Sequence[AnswerDifference] = ()

@@ -38,8 +38,8 @@ from fcreview.model.wording import format_count
 MIN_FAMILIES = 2
 """Minimum number of model families that must agree. Models of the same family are not independent."""
 MAX_CONFLICT_RATE = 0.02
-"""Maximum share of a run's items on which the official and the recomputed verdict differ. Conflicts in runs with a
-larger share are ignored, because fcreview may read such a run incorrectly."""
+"""Maximum share of a run's items on which official and recomputed verdict differ. Beyond it, the conflicts are ignored,
+because fcreview may read such a run incorrectly."""
 
 
 def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
@@ -52,8 +52,6 @@ def find_consensus_reasons(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because runs fail. The strength of the reason is the share of the failing runs in the weight
-    of all runs."""
     failing = [run for answer, _ in evidence.differences for run in answer.runs]
     share = evidence.run_weights.compute_share(failing)
     if not share:
@@ -68,8 +66,8 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because at least `MIN_FAMILIES` model families have the same difference from the golden
-    answer. If this applies to several differences, the one with the largest weight is used."""
+    """Suspect the question because several model families have the same difference. Of several such differences, the
+    one with the largest weight is used."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -89,10 +87,9 @@ def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because failing runs are better than passing runs. A run is better than another if it has a
-    higher pass rate. The strength of the reason is 2 p - 1, where p is the probability that a failing run is better
-    than a passing run. The strength is reduced if one side has fewer than three model families. Each model family has
-    the same weight."""
+    """Suspect the question because better runs fail, by pass rate. The strength is 2 p - 1, where p is the probability
+    that a failing run is better than a passing run. It is reduced if one side has fewer than three model families. Each
+    family has the same weight."""
     weights, profiles = evidence.run_weights, evidence.run_weights.run_profiles
     failed = {run for answer, _ in evidence.differences for run in answer.runs if run in weights.bits}
     passed = weights.bits.keys() - failed
@@ -175,8 +172,8 @@ REASON_CHANCES = {
 }  # fmt: skip
 """Kind of reason -> rough prior probability that a reason of this kind with strength 1 is right."""
 CONVENTION_SHARE = 0.1
-"""If a kind of reason applies to more than this share of a dataset's questions, it is probably a convention of the
-dataset. The reasons of this kind are then weakened."""
+"""Reasons of a kind are weakened if more than this share of a dataset's questions have the kind, because it is probably
+a convention of the dataset."""
 MIN_CONVENTION_ITEMS = 20
 """Minimum number of questions with a kind of reason for the kind to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05

@@ -38,13 +38,11 @@ UNPAIRED_COST = 0.6e6
 """Cost of an unpaired call in an ordered alignment. Two unpaired calls cost more than a pair of different functions."""
 UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
-"""Factor for the argument cost of a pair of different functions. It makes this cost too small to change how other calls
-are paired."""
+"""Factor for the argument cost of different functions. It is too small to change how other calls are paired."""
 DISTANCE_COST = 1e-5
 """Cost of a pair for each position of distance between its two calls."""
 MAX_COMPARED_PAIRS = 3600
-"""Maximum number of possible pairs (60 by 60 calls) whose costs are compared. Above it, calls are paired by function
-and position."""
+"""Maximum number of pairs (60 by 60) whose costs are compared. Above it, calls are paired by function and position."""
 
 MIN_NAME_SIMILARITY = 0.8
 """Minimum similarity, from 0 to 1, of two spellings of the same function name."""
@@ -98,9 +96,8 @@ def _can_replace(
     rules: ComparisonRules,
     names: tuple[set[str], set[str]],
 ) -> bool:
-    """Whether a golden and a predicted call may be paired: they have the same function, or the predicted call replaces
-    the golden call. `indices` contains the index of each call, and `names` the function names of each side. If there
-    are more than `MAX_COMPARED_PAIRS` possible pairs, only equal names are compared."""
+    """Whether two calls may be paired. `indices` is their golden and their predicted index, and `names` are the
+    function names of each side. With more than `MAX_COMPARED_PAIRS` pairs, only equal names are compared."""
     wanted, made = golden[indices[0]], predicted[indices[1]]
     if is_same_function(wanted, made, rules) or _has_similar_name(wanted.name, made.name):
         return True
@@ -203,7 +200,6 @@ def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> fl
 
 
 def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
-    """Return the weight of an argument's differences, at most 1. Scalar values are not compared in detail."""
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:

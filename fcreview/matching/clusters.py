@@ -12,9 +12,8 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import describe_error_type, format_count
 
 GROUPINGS = ("error type", "function", "argument", "category", "value", "decisive step")
-"""Properties by which clusters can be grouped. A grouping is an index in this tuple, and `Cluster.names` has the same
-order. `value` is the pair of golden and predicted value at the first difference, `decisive step` the kind of the
-guessed step."""
+"""Properties by which clusters can be grouped. A grouping is an index in this tuple. `value` is the pair of golden and
+predicted value at the first difference, `decisive step` the kind of the guessed step."""
 BY_ERROR_TYPE, BY_FUNCTION, BY_ARGUMENT, BY_CATEGORY, BY_VALUE, BY_DECISIVE_STEP = range(6)
 SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),

@@ -43,7 +43,6 @@ def parse_quoted_calls(text: str) -> list[Call]:
 
 
 def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Return (name, arguments) of each call in an entry. The list is empty if the entry has another form."""
     if not isinstance(entry, dict) or not entry:
         return []
     if isinstance(entry.get("name"), str) and isinstance(entry.get("arguments"), dict):
@@ -92,7 +91,6 @@ def _call_position(call: Call) -> _Position:
 
 
 def _content_key(call: Call) -> Hashable:
-    """Return a hashable key of a call. Equal calls have equal keys."""
     return call.name, _value_key(call.arguments, 0)
 
 
@@ -191,7 +189,6 @@ def is_raw_call(text: str, calls: Sequence[Call]) -> bool:
 
 
 def _number_calls(messages: Sequence[ChatMessage]) -> None:
-    """Give each call an id that is unique in the conversation, and give each result the id of its call."""
     count = 0
     current: ChatMessage | None = None
     for message in messages:

@@ -35,8 +35,7 @@ READING_FUNCTIONS = frozenset({
 """BFCL functions that do not change the compared state, although their names do not begin with one of `READING_VERBS`.
 `cd` changes only the current folder. `echo` writes a file if it has a file name (see `_changes_state`)."""
 MIN_REPEATS = 3
-"""Minimum number of equal calls at the end of a conversation that form a loop. Two equal calls may be a second
-attempt."""
+"""Minimum number of equal calls at the end of a conversation that form a loop. Two may be a second attempt."""
 
 
 @dataclass(slots=True)
@@ -143,8 +142,6 @@ def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep
 
 
 def _unexpected_write(paired: _Paired) -> DecisiveStep | None:
-    """Return a step at the first call that changes something and has no golden call. Refused calls are skipped, because
-    they change nothing."""
     for each in paired.calls:
         if each.pair.golden is None and not each.refused and _changes_state(each.call):
             earlier = (other.call for other in paired.calls if other.message < each.message)

@@ -43,16 +43,14 @@ READING_VERBS = frozenset({
     "calculate", "check", "compare", "count", "display", "fetch", "find", "get", "list", "lookup", "read", "search",
     "show", "think", "verify", "view",
 })  # fmt: skip
-"""First words of the names of functions that change nothing. The names of all writing functions of tau-bench begin with
-other verbs."""
+"""First words of names of functions that change nothing. All writing functions of tau-bench begin with other verbs."""
 CALCULATION = "calculate"
 """Name of the function that computes an expression. It changes nothing, but the model tells the user its result."""
 FREE_TEXT_WORDS = 6
 """Minimum number of words of a text argument that is free text, such as the summary of a transfer. Free texts are not
 compared. The longest fixed value, a reason to cancel, has three words."""
 MIN_SHARED_NUMBERS = 2
-"""Minimum count of numbers that a calculation shares with a golden calculation, so that it is a wrong attempt at it. A
-single number may be equal by chance."""
+"""Minimum count of numbers that a wrong attempt at a golden calculation shares with it. One may be equal by chance."""
 MIN_SHARE = 0.5
 """Minimum share, from 0 to 1, of the golden calculation's numbers that occur in a wrong attempt at it."""
 MIN_DIGITS = 2
@@ -199,8 +197,6 @@ class _Facts:
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
     def _find_early_write(self, index: int, refused: _Write) -> _Write | None:
-        """Return a golden call on the same object that was made before the refused call, although it should come after
-        it."""
         ids = set(_identifiers(refused.call.arguments or {}))
         for later, write in self.done.items():
             shares_thing = ids & set(_identifiers(write.call.arguments or {}))
@@ -289,7 +285,6 @@ class _Facts:
                 yield DecisiveStep(replies[-1][0], "missing_answer", f"No reply contains {abbreviate(text)}.")
 
     def _has_form(self, expected: str, stated: str) -> bool:
-        """Whether a stated number has the same form as an expected number. See `wrong_answers`."""
         if not _NUMBER.fullmatch(expected) or ("." in expected) != ("." in stated):
             return False
         if "." in expected:
@@ -320,9 +315,6 @@ class _Facts:
         yield self._forgotten_action(name)
 
     def _forgotten_action(self, name: str) -> DecisiveStep:
-        """Return a step at the reply after the user last stated a value that the action needs. If the user stated no
-        such value, return a step at the user's last message if tool results describe a needed object, else at the last
-        reply."""
         user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
         wanted = [each for index in self.missing for each in _identifiers(_first_accepted_values(self.golden[index]))]
         known = [each for each in wanted if user.descriptions.is_known(each)]
@@ -484,5 +476,4 @@ def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
 
 
 def _stated(text: str) -> list[str]:
-    """Return the numbers in a text, with commas removed. Numbers of list items and numbers in ids are excluded."""
     return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]

@@ -80,8 +80,7 @@ class ComparisonRules:
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
     is_same_name: Callable[[str, str], bool] = eq
-    """Function that returns whether a golden and a predicted function name are the same function. The names may differ,
-    and the calls still have the state `=`."""
+    """Whether a golden and a predicted function name are the same function. The calls still have the state `=`."""
 
 
 EXACT_RULES = ComparisonRules()
@@ -144,8 +143,7 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 MAX_DIFFERENCES = 50
 """Maximum number of differences that are listed inside one argument."""
 MAX_COMPARED_VALUES = 200_000
-"""Maximum number of values that are compared in one call. Further values are reported as too large to compare in
-full."""
+"""Maximum number of compared values in a call. Further values are reported as too large to compare in full."""
 MAX_COMPARED_CONTAINERS = 50
 """Maximum number of accepted objects or lists that are compared to find the closest one."""
 NORMALISED_WEIGHT = 0.1
@@ -290,7 +288,6 @@ def _diff_objects(
 
 
 def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: ComparisonBudget) -> list[ArgumentDiff]:
-    """Return the differences between two lists. If the lengths differ, equal elements at both ends are skipped."""
     found: list[ArgumentDiff] = []
     start, golden_end, end = 0, len(expected), len(value)
     if golden_end != end:

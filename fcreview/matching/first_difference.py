@@ -24,8 +24,7 @@ _MAX_NAMED_CHARACTERS = 3
 _LETTERS = dict(
     zip("аеорсухіјѕԁһӏАВЕКМНОРСТХІЅЈΑΒΕΖΗΙΚΜΝΟΡΤΥΧονι", "aeopcyxijsdhlABEKMHOPCTXISJABEZHIKMNOPTYXovi", strict=True)
 )
-"""Letter -> Latin letter that looks equal, from Unicode's `confusables.txt`. Only letters that occur in Cyrillic and
-Greek words are included."""
+"""Cyrillic or Greek letter -> Latin letter that looks equal, from Unicode's `confusables.txt`."""
 _MARKS = dict(zip("‘’‚′“”„″‐‑‒–—−⁄∕×…", "''''\"\"\"\"------//x.", strict=True))
 """Punctuation mark -> similar ASCII mark that keyboards and word processors use instead."""
 _TABLE = str.maketrans(_LETTERS | _MARKS)
@@ -59,7 +58,6 @@ def describe_hidden_difference(golden: str, predicted: str) -> str | None:
 
 
 def _name_characters(text: str) -> str:
-    """Return the names of the characters in a text: `2 blanks`, `U+0061 LATIN SMALL LETTER A`."""
     if text and not text.strip(" "):
         return "1 blank" if len(text) == 1 else f"{len(text)} blanks"
     names = [f"U+{ord(char):04X} {unicodedata.name(char, '')}".strip() for char in text[:_MAX_NAMED_CHARACTERS]]
@@ -76,8 +74,7 @@ class ArgumentRow:
     """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """Path of the argument or nested value. It is empty in a row for the call as a whole, whose values are function
-    names."""
+    """Path of the argument or nested value. Empty in a row for the call as a whole, which has the function names."""
     depth: int
     """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
     state: DiffState

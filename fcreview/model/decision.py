@@ -41,8 +41,8 @@ from fcreview.model.verdict import (
 )
 
 ROLL_UP_CRITERIA = (CORRECT, "equivalent")
-"""Criteria on which the verdicts on parts determine the verdict on the item. If a part has verdicts on both criteria,
-the first takes precedence."""
+"""Criteria whose verdicts on parts determine the verdict on the item. On a part with both, the first takes
+precedence."""
 
 
 @dataclass(slots=True)
@@ -205,8 +205,8 @@ class Disagreement:
     target: str
     criterion: str
     answers: list[Opinion]
-    """One opinion for each annotator with a current verdict, including "unsure". The order is shuffled, so that it does
-    not reveal the annotators. A verdict on the item may follow from the annotator's verdicts on parts."""
+    """One opinion for each annotator with a current verdict, including "unsure", shuffled to hide the annotators. A
+    verdict on the item may follow from verdicts on parts."""
     majority: Any
     """Verdict of more than half of the annotators; None if there is none. The adjudicator sees it."""
 
@@ -250,7 +250,6 @@ def answer_letter(index: int) -> str:
 
 
 def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, criterion: str) -> bool:
-    """Whether annotators currently disagree on the verdict on a target or, if they all pass it, on the fault."""
     if collected.adjudication is not None:
         return False
     agreed = agreed_verdict(collected.verdicts.values())
@@ -266,8 +265,7 @@ def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, crite
 def _opinion_with_verdict(
     annotator: str, about: Iterable[Opinion], target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    """Return the annotator's opinion if it has a deciding verdict. Otherwise return an opinion with the given verdict,
-    which follows from other verdicts, and without a fault."""
+    """Return the annotator's deciding opinion, or else an opinion with the given verdict and without a fault."""
     own = next((o for o in about if o.annotator == annotator and not o.is_adjudication), None)
     if own is not None and decides(own.verdict):
         return own
@@ -283,31 +281,27 @@ class Decision:
     target: str
     criterion: str
     human: Any = None
-    """The decided verdict; "disputed"; "unsure" if there are only unsure verdicts; None if there is no current
-    verdict."""
+    """The decided verdict; "disputed"; "unsure" without other verdicts; None if there is no current verdict."""
     decided_by: DecidedBy | None = None
     """How the verdict was decided. None if no annotator decided, so that the automatic verdict is used."""
     mine: Any = field(default=None, metadata={"column": "you"})
     fault: str | None = None
-    """Fault that the adjudicator recorded. None if the adjudicator passed the target without a fault. Without an
-    adjudicated fault, the fault on which the annotators agree, or "disputed". After a majority decision, only the
-    annotators of the majority and unsure annotators are considered."""
+    """Fault by the adjudicator, or None if the adjudicator passed the target without a fault. Otherwise the fault on
+    which the annotators agree, or "disputed". After a majority decision, only annotators of the majority and unsure
+    ones are considered."""
     golden_fix: dict[str, Any] | None = None
-    """Golden fix by the adjudicator. If there is none, the golden fix of the annotators, or None if they gave different
-    ones."""
+    """Golden fix by the adjudicator, else by the annotators; None if they gave different ones."""
     tags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     annotators: list[str] = field(default_factory=list)
     n_verdicts: int = 0
     """Number of annotators and adjudicators with a current verdict, including "unsure"."""
     stale: bool = False
-    """Whether there is a stale review, which was of an earlier prediction or golden answer. It has no influence on the
-    decision."""
+    """Whether a review is of an earlier prediction or golden answer. It has no influence on the decision."""
     n_part_verdicts: int = field(default=0, compare=False, metadata={"column": "n_parts"})
     """Number of other targets and criteria with a current verdict. Set only on `item`/`correct`."""
     n_my_part_verdicts: int = field(default=0, compare=False, metadata={"column": "your_parts"})
-    """Number of other targets and criteria on which the current annotator has a verdict. Set only on
-    `item`/`correct`."""
+    """Number of these targets and criteria with a verdict by the current annotator."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
     mine_bulk: bool = field(default=False, metadata={"column": "your_bulk"})
     """Whether `mine` is determined only by bulk reviews."""
@@ -440,8 +434,7 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Decide on an item with a single opinion. This is faster than `_decide_item` and has the same result. Most
-    reviewed items have only one opinion."""
+    """Return the same as `_decide_item`, faster. Most reviewed items have only one opinion."""
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(
@@ -467,8 +460,6 @@ def _decide_item(
     annotator: str | None,
     policy: Policy,
 ) -> Decision:
-    """Decide on `item`/`correct`. `about` contains the opinions on this target and criterion, and `opinions` all
-    opinions on the item."""
     decision = _decide_target(ITEM_CORRECT, about, collected, annotator, policy)
     from_parts = {
         o.annotator for o in select_part_opinions(opinions) if o.annotator in collected.verdicts or o.is_adjudication

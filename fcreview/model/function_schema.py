@@ -21,8 +21,7 @@ _TYPE_NAMES = {
     "object": ("object", "dict", "hashmap"),
 }
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
-"""Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. A type name that is not listed allows
-every value."""
+"""Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Other names allow every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
 """Keys under which the function docs of different model interfaces store the schema of the parameters."""
 NO_DEFAULT: Any = object()

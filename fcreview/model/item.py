@@ -57,8 +57,8 @@ class Erratum:
     old: Any = None
     """Golden answer in the dataset; JSON."""
     stale: str = ""
-    """Why the correction is not applied; empty if it is applied. If it is not applied, the item has the golden answer
-    of the dataset."""
+    """Why the correction is not applied, so that the item keeps the golden answer of the dataset. Empty if it is
+    applied."""
 
 
 @dataclass(slots=True)
@@ -99,11 +99,10 @@ class Extra:
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen opens at this turn, marks it and unfolds it."""
     state_differences: dict[str, StateDifference] | None = None
-    """Name of an environment attribute -> its difference. The item screen shows a table at the end of the failing turn,
-    or of the last turn if no turn failed."""
+    """Environment attribute -> its difference. The item screen shows a table at the end of the failing turn or last
+    turn."""
     golden_reply: str | None = None
-    """Golden reply or its required content, if the benchmark judges a reply. The item screen shows it in blind review
-    too."""
+    """Golden reply or its required content, if the benchmark judges a reply. It is shown in blind review too."""
     golden_labels: list[str] | None = None
     """Labels of the golden reply. The item screen shows them next to a judge's labels of the predicted reply."""
     compared_with: dict[str, int] | None = None
@@ -114,30 +113,26 @@ class Extra:
     user_calls: list[list[int]] | None = None
     """[turn, `Call.index`] of each predicted call that was made by the simulated user, not by the model."""
     accepted_answers: list[Any] | None = None
-    """Accepted final answers as JSON values, if the benchmark judges a final answer instead of calls. The item screen
-    shows them with `final_answer`, in blind review too."""
+    """Accepted final answers as JSON values, if the benchmark judges a final answer. They are shown in blind review
+    too."""
     final_answer: str | None = None
     """Final answer of the model; None if there is none."""
     score_record: RecordLocation | None = None
     """Location of the item's entry in the score file. The item screen shows the entry with the raw records."""
     needs: list[list[str]] | None = None
-    """Lists of addresses of parts. The item passes if at least one part of each list passes. If an annotator gives
-    verdicts on parts, these lists determine the item's verdict. If this is None, all call pairs of all turns must
-    pass."""
+    """Lists of addresses of parts. From verdicts on parts, the item passes if a part of each list passes. If this is
+    None, all call pairs of all turns must pass."""
     without_errata: RecomputedVerdict | None = None
     """Recomputed verdict with the golden answer of the dataset. Set only if errata changed the golden answer."""
     erratum: Erratum | None = None
     """Correction of the golden answer, applied or stale. The item screen shows it below the calls."""
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
-    """Decisions by people that the run's files contain. The item screen shows them with the reviews, and hides them in
-    blind review."""
+    """Decisions by people that the run's files contain. Blind review hides them."""
     redacted: bool = False
-    """Whether keys of third-party APIs were removed from the item. They are then also removed from its raw records on
-    the screen."""
+    """Whether keys of third-party APIs were removed from the item. Its raw records are then shown without them too."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """Name -> JSON value for data that only this benchmark has. The item screen lists the values in this order, and
-    hides them in blind review. Only the benchmark's own metrics may read a value by its name
-    (`ScoredItem.metadata`)."""
+    """Name -> JSON value for data that only this benchmark has. The item screen lists the values, and hides them in
+    blind review. Only the benchmark's own metrics may read a value by its name (`ScoredItem.metadata`)."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. Most items have
@@ -175,18 +170,16 @@ class Extra:
 
 Side = Literal["golden", "predicted"]
 Role = Literal["system", "user", "assistant", "tool", "state", "log"]
-"""Role of a message. Messages with the role `state` (of the environment) and `log` (of the runner) were not shown to
-the model."""
+"""Role of a message. The model did not see messages with the role `state` (environment) or `log` (runner)."""
 GOLDEN_CALL = "golden call"
-"""`Message.name` of a golden call from an earlier turn of the dialogue. The content of the message is the call as
-JSON."""
+"""`Message.name` of a golden call from an earlier turn of the dialogue. The content is the call as JSON."""
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction to a simulated user. The model does not see it."""
 SourceName = Literal["official", "rule", "judge", "human"]
 """Source of a verdict. `rule` is a verdict that fcreview recomputed."""
 DiffState = Literal["=", "~", "!", "-", "+", " "]
-"""States, in this order: equal, equal after normalisation, different, missing, not in the golden answer, and additional
-but allowed by the benchmark (`Extra.uncounted_states`)."""
+"""Equal, equal after normalisation, different, missing, not in the golden answer, and additional but allowed by the
+benchmark (`Extra.uncounted_states`)."""
 
 T = TypeVar("T")
 
@@ -292,8 +285,7 @@ class Verdict:
     target: str = "item"
     """Address of the target: `item`, `turn:2`, `turn:2/call:1`, `turn:2/call:1/arg:city` or `response`."""
     criterion: str = "correct"
-    """Criterion of the verdict (see `fcreview.model.verdict`). Pass rates are computed from verdicts on the target
-    `item` and the criterion `correct`. The item screen shows verdicts on all criteria."""
+    """Criterion of the verdict (see `fcreview.model.verdict`). Pass rates are computed from `item` and `correct`."""
     error_type: str | None = None
     rationale: str | None = None
     by: str | None = None
@@ -346,8 +338,7 @@ class Item:
     setting: str | None = None
     """Setting under which the item was run, if the benchmark reports metrics for each setting."""
     diff_function: str | None = None
-    """Function of the first difference. Clusters combine items with equal (error_type, diff_function,
-    diff_argument)."""
+    """Function of the first difference. A cluster has equal (error_type, diff_function, diff_argument)."""
     diff_argument: str | None = None
     first_difference: str | None = None
     """First difference from the golden answer, in one line: `location "Hangzhou, CN" (golden "Hangzhou, China")`."""
@@ -384,8 +375,7 @@ class Run:
     dataset: str | None = None
     """Folder or file with the questions and golden answers; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Settings with which the model was run, if the files state them: name -> JSON value. fcreview lists all settings,
-    but never reads a setting by its name."""
+    """Settings of the model that the files state: name -> JSON value. fcreview never reads a setting by its name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)
     """Metrics in the score files: `{category: {"accuracy": 0.9, "correct_count": 9, "total_count": 10}}`."""
     tags: list[str] = field(default_factory=list)

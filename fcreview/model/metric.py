@@ -16,12 +16,10 @@ from fcreview.model.item import Run
 from fcreview.model.verdict import TargetCriterion, derive_verdict
 
 MetricUnit = Literal["share", "percent", "score", "count", "seconds", "dollars"]
-"""Unit of a metric. `share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a
-criterion."""
+"""`share` is from 0 to 1, `percent` is from 0 to 100, and `score` is a mean on the scale of a criterion."""
 MetricSource = Literal["official", "rule", "errata", "corrected"]
-"""Source of the verdicts from which a metric is computed. `rule` is recomputed verdicts, `errata` is verdicts
-recomputed with corrected golden answers, and `corrected` is automatic verdicts in which reviewed verdicts are
-replaced."""
+"""Source of the verdicts: `rule` is recomputed, `errata` is recomputed with corrected golden answers, and `corrected`
+is automatic verdicts in which reviewed verdicts are replaced."""
 MetricKey = tuple[str, int, str]
 """Identity of a metric: (table, level, name)."""
 T = TypeVar("T")
@@ -45,8 +43,8 @@ class ScoredItem:
     """(target, criterion, verdict) of each verdict on a turn, call or argument."""
     overrides: Mapping[TargetCriterion, Any] = field(default_factory=dict)
     """(target, criterion) -> human verdict that contradicts the automatic verdict. `valid`, `values` and
-    `part_verdicts` already contain these overrides. An importer uses `overrides` to update values that depend on an
-    overridden verdict (see `derive`)."""
+    `part_verdicts` already contain it. Importers use it to update values that depend on an overridden verdict (see
+    `derive`)."""
     reviewed: Collection[TargetCriterion] = ()
     """Targets and criteria with a human verdict or an open disagreement. Verdicts on them are never derived."""
     disputed: Collection[TargetCriterion] = ()
@@ -59,16 +57,14 @@ class ScoredItem:
     tokens_in: int | None = None
     tokens_out: int | None = None
     seconds: tuple[float, ...] = ()
-    """Duration of each step of all items, in seconds. If an item has no durations of steps, its total duration is
-    included."""
+    """Duration of each step of all items, in seconds, or the total duration of an item without durations of steps."""
     setting: str | None = None
     n_items: int = 1
     """Number of items that this object represents. If an importer has `aggregates_rows`, it gets one object for all
-    items of a category with equal verdicts of every source. The tokens of the items are summed. The fields `id`,
-    `metadata` and `group` and the numbers of calls, functions and turns are then meaningless."""
+    items of a category with equal verdicts, with the sum of their tokens. The fields `id`, `metadata` and `group` and
+    the numbers of calls, functions and turns are then meaningless."""
     tags: Sequence[str] = ()
-    """Distinct error tags that annotators gave to the item and its parts. Only items of the source `corrected` have
-    tags."""
+    """Distinct error tags that annotators gave to the item and its parts, only for the source `corrected`."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
     """Results of functions with the decorator `cached_on_item`."""
 
@@ -124,13 +120,11 @@ class Metric:
     value: float | None
     unit: MetricUnit = "share"
     level: int = 0
-    """Indentation of the metric's line, from 0. The line belongs to the nearest line above it that has a lower
-    level."""
+    """Indentation of the metric's line, from 0. The line belongs to the nearest line above with a lower level."""
     note: str = ""
     """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """Number of verdicts from which the value is computed. It is less than `total` if the source has no verdict on some
-    items."""
+    """Number of verdicts from which the value is computed. Less than `total` if some items have no verdict."""
     total: int | None = None
     """Number of verdicts that the metric needs to cover all items."""
     counted_noun: str = "items"

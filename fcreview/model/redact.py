@@ -33,7 +33,6 @@ def redact(value: Any) -> Any:
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    """Whether a field has the name of an API key and a value without blanks, such as `"api_key": "0a1b..."`."""
     return (
         isinstance(value, str) and len(value) >= 6 and " " not in value and _KEY_NAME.fullmatch(str(name)) is not None
     )
@@ -73,7 +72,7 @@ def redact_keys(text: bytes) -> bytes:
 
 
 def _redact_match(match: re.Match[bytes]) -> bytes:
-    """Return the replacement of a match. The match is kept if it is the end of a longer word, such as `task-...`."""
+    """Return the replacement of a match. A match at the end of a longer word, such as `task-...`, is kept."""
     if match.re.groups:
         return match[1] + REDACTED.encode()
     before = match.string[match.start() - 1 : match.start()]

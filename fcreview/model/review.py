@@ -31,8 +31,7 @@ ITEM_CORRECT = (ITEM, CORRECT)
 JOURNAL_VERSION = 1
 
 FieldKind = Literal["text", "texts", "object", "value", "flag", "count"]
-"""Type of a review field in JSON: a string, a list of strings, an object, a verdict, a boolean, or an integer of at
-least 1."""
+"""Type of a review field in JSON: string, list of strings, object, verdict, boolean, or integer of at least 1."""
 
 
 def _is_finite_float(value: Any) -> bool:
@@ -50,7 +49,6 @@ _IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
 
 
 def _optional_metadata(kind: FieldKind, allowed: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the metadata of an optional field. If `allowed` is empty, every value of the kind is allowed."""
     return {"kind": kind, "allowed": allowed}
 
 
@@ -106,16 +104,15 @@ class Event(Annotation):
     golden_hash: str = ""
     retracts: str | None = field(default=None, metadata=_optional_metadata("text"))
     blind: bool | None = field(default=None, metadata=_optional_metadata("flag"))
-    """Whether other verdicts were hidden from the annotator. Only fcreview sets this field. None means that it is
-    unknown, as in retractions and old journals."""
+    """Whether other verdicts were hidden from the annotator; None if unknown, as in retractions and old journals."""
     queue: str | None = field(default=None, metadata=_optional_metadata("text"))
     """Queue file in which the annotator opened the item; None if the annotator did not use a queue file."""
     presentation: int | None = field(default=None, metadata=_optional_metadata("count"))
-    """Number of the presentation: 2 if the item was shown as a hidden duplicate. Such a review measures self-agreement
-    and never decides a verdict. None means the first presentation."""
+    """2 if the item was shown as a hidden duplicate. Such a review measures self-agreement and never decides a
+    verdict."""
     bulk: str | None = field(default=None, metadata=_optional_metadata("text"))
-    """Id of the bulk review, which is one verdict on all items of a cluster. None for an individual review. Agreement,
-    calibration, estimates and self-agreement use individual reviews only."""
+    """Id of the bulk review, which is one verdict on all items of a cluster. Agreement, calibration, estimates and
+    self-agreement use individual reviews only."""
     previous: str = ""
     hash: str = ""
     """Hash of this event: BLAKE2b (16 bytes, as hex) of its canonical JSON (sorted keys) without this field."""

@@ -20,8 +20,7 @@ from fcreview.model.review import CORRECT, ITEM_CORRECT, UNSURE, Annotation
 TargetCriterion = tuple[str, str]
 EQUIVALENT = "equivalent"
 DECISIVE_STEP = "decisive_step"
-"""Criterion of the decisive step. Its verdict is the number, from 1, of the message after which a failed conversation
-could no longer succeed."""
+"""Criterion whose verdict is the number, from 1, of the message after which a failed conversation could not succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
 """Word -> verdict for answers that are neither pass nor fail, such as `unsure`."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
@@ -102,8 +101,7 @@ TRUE_MEANS_FAILURE = ("hallucinated",)
 JUDGE_NOTE_CRITERIA = ("name_matches",)
 """Criteria of judge remarks, which are not verdicts on a call."""
 UNIVERSAL_CRITERIA = (CORRECT, EQUIVALENT, "hallucinated", "completeness", "correctness")
-"""Criteria on which every item can be reviewed. On any other criterion, an item can be reviewed only if the benchmark
-has a value for it."""
+"""Criteria on which every item can be reviewed. Any other criterion needs a value by the benchmark."""
 PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words is PASS_FAIL)
 """Criteria where true means a pass. On all other yes/no criteria, true means yes."""
 
@@ -282,8 +280,8 @@ def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, in
 
 
 def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], n_pairs: int) -> bool | None:
-    """Return the verdict on a turn. `calls` maps each call to its (argument, verdict) pairs. The key None is for
-    verdicts on the turn itself."""
+    """Return the verdict on a turn. `calls` maps each call to its (argument, verdict) pairs, and None to those of the
+    turn."""
     on_turn = next((verdict for _, verdict in calls.get(None, ())), None)
     if isinstance(on_turn, bool):
         return on_turn
@@ -294,7 +292,6 @@ def _roll_up_turn(calls: Mapping[int | None, Sequence[tuple[str | None, Any]]], 
 
 
 def _roll_up_call(arguments: Sequence[tuple[str | None, Any]]) -> bool | None:
-    """Return the verdict on a call from (argument, verdict) pairs. The argument is None for the call itself."""
     on_call = next((verdict for argument, verdict in arguments if argument is None), None)
     if isinstance(on_call, bool):
         return on_call
@@ -339,25 +336,24 @@ def find_contradicted_verdict(item: Item, annotation: Annotation) -> dict[str, A
 
 Metadata = Mapping[str, Any]
 Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
-"""(target and criterion of a given verdict, function). From the given verdict and the item's metadata, the function
-computes the derived verdict, or None."""
+"""(target and criterion of a given verdict, function that derives a verdict from it and the item's metadata, or
+None)."""
 
 GOLDEN_ACTS_KEY = "golden dialog acts"
 """Metadata key of the golden dialog acts of a CONFETTI item."""
 MILESTONES_MET = "milestones met"
 """Metadata key of ACEBench agent items. The value is the process accuracy of an item whose end state is wrong."""
 SAME_NAMES_KEY = "same function and argument names"
-"""Metadata key of HammerBench items with a judge verdict. The value states whether function and argument names equal
-the golden names. If it is false, the evaluator fails the item even if the judge accepts the arguments."""
+"""Metadata key of HammerBench items with a judge verdict: whether function and argument names equal the golden names.
+If not, the evaluator fails the item even if the judge accepts the arguments."""
 DECLINE_KEY = "expected"
-"""Metadata key of HammerBench items in which the model should call no function, because no available function is
-suitable."""
+"""Metadata key of HammerBench items in which the model should call no function, because none is suitable."""
 
 REWARD_PARTS = "reward parts"
 """Metadata key of tau-bench items: part of the reward -> value from 0 to 1, or None if it is unknown."""
 REWARD_CHECKS = "reward checks"
-"""Metadata key of tau-bench items: part of the reward -> its checks, each as [target, criterion, verdict, kind]. All
-checks must pass."""
+"""Metadata key of tau-bench items: part of the reward -> its checks: [target, criterion, verdict, kind]. All must
+pass."""
 
 
 def _arguments_verdict(verdict: Any, metadata: Metadata) -> bool | None:
@@ -409,12 +405,10 @@ _RULES: dict[str, dict[TargetCriterion, tuple[Rule, ...]]] = {
     "atif": _REWARD_RULES,
     "complexfuncbench": {(_PART, "equivalent"): (((_PART, CORRECT), lambda verdict, _: verdict),)},
 }
-"""Benchmark -> target and criterion of the derived verdict -> rules. The first rule applies for which there is a
-verdict."""
+"""Benchmark -> derived target and criterion -> rules. The first rule applies for which there is a verdict."""
 
 _PRODUCT_BENCHMARK = "tau"
-"""Benchmark whose verdict is a product of several parts, so that overrides of several parts together determine the
-verdict."""
+"""Benchmark whose verdict is a product of parts, so that overrides of several parts together determine the verdict."""
 _REWARD = (ITEM, "reward")
 _REWARD_CRITERIA = ("db", "env_assertion", "action", "communicate", "nl_assertion")
 

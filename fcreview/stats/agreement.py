@@ -160,8 +160,7 @@ def _correct_for_chance(observed: FloatArray, by_chance: FloatArray) -> FloatArr
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide element by element. The result is NaN where the denominator is 0 or differs from 0 only by rounding
-    errors."""
+    """Divide element by element. The result is NaN where the denominator is 0, except for rounding errors."""
     is_defined = np.abs(denominator) > _ZERO_TOLERANCE
     ratio: FloatArray = np.where(is_defined, numerator / np.where(is_defined, denominator, 1), np.nan)
     return ratio
@@ -213,8 +212,6 @@ def _percentile_interval(value: float, resampled: FloatArray) -> BootstrapEstima
 
 
 def _iter_resamples(multiplicity: NDArray[np.int64], resamples: int, seed: int) -> Iterator[FloatArray]:
-    """Yield arrays with the number of units of each pattern in each resample. Each array has at most `_MAX_WEIGHTS`
-    numbers."""
     generator = np.random.default_rng(seed)
     n_units = int(multiplicity.sum())
     step = max(1, _MAX_WEIGHTS // len(multiplicity))
@@ -342,8 +339,6 @@ def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
 
 
 def _most_frequent_label_count(n_labels: IntArray, multiplicity: IntArray) -> int:
-    """Return the most frequent number of labels of a unit, at least two. If several are equally frequent, return the
-    largest."""
     frequency = np.bincount(n_labels, multiplicity, minlength=3)[2:]
     return len(frequency) + 1 - int(frequency[::-1].argmax())
 

@@ -71,14 +71,12 @@ def format_majority(disagreement: Disagreement) -> str:
 
 
 BlindStatus = Literal["blind", "seen", "unknown", "all"]
-"""Whether other verdicts were hidden from the annotator (`blind`), visible (`seen`), or this is `unknown`. `all`
-combines the three."""
+"""Whether other verdicts were hidden from the annotator (`blind`) or visible (`seen`). `all` combines the others."""
 BLIND_STATUSES: tuple[BlindStatus, ...] = ("blind", "seen", "unknown", "all")
 _STATUS_OF_RATING: dict[bool | None, BlindStatus] = {True: "blind", False: "seen", None: "unknown"}
 
 MeasurementLevel = Literal["nominal", "ordinal", "masi"]
-"""How labels are compared: as equal or different (`nominal`), by order (`ordinal`), or as sets that may overlap
-(`masi`)."""
+"""How labels are compared: for equality (`nominal`), by order (`ordinal`), or as sets that may overlap (`masi`)."""
 
 AgreementScope = Literal["overall", "benchmark", "category"]
 AGREEMENT_SCOPES: tuple[AgreementScope, ...] = ("overall", "benchmark", "category")
@@ -142,14 +140,13 @@ class AgreementCoefficient:
     metric: CoefficientName
     annotators: tuple[str, ...]
     value: float | None
-    """Value of the coefficient: 1 for perfect agreement, 0 for agreement by chance. `percent` is a share from 0 to 1.
-    None if the coefficient is undefined."""
+    """1 for perfect agreement, 0 for agreement by chance; `percent` is from 0 to 1. None if it is undefined."""
     low: float | None
     """Lower end of the 95 % bootstrap interval; None without an interval."""
     high: float | None
     n_units: int
-    """Number of units with two or more labels. For a pair of annotators, only units that both labelled are included.
-    For `fleiss`, only units with the same number of labels are included."""
+    """Number of units that at least two of the annotators labelled. For `fleiss`, all have the same number of
+    labels."""
     n_labels: int
     given: BlindStatus
 

@@ -138,8 +138,7 @@ class ErrorGroup:
     wrong: int
     """Number of verdict pairs in the group."""
     of: int
-    """Number of verdict pairs, right or wrong, with the same category, error type or function and the same automatic
-    verdict."""
+    """Number of right and wrong verdict pairs with the same `name` and the same automatic verdict."""
     items: tuple[int, ...]
 
 
@@ -260,7 +259,6 @@ def _share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
 
 
 def _f1(weights: FloatArray) -> FloatArray:
-    """Compute F1 of each sample: 2 tp / (2 tp + fp + fn). The result is NaN if tp, fp and fn are all 0."""
     import numpy as np
 
     tp, wrong = weights[:, 0], weights[:, 1] + weights[:, 2]

@@ -20,8 +20,7 @@ from fcreview.stats.intervals import CONFIDENCE_LEVEL, NORMAL_QUANTILE
 
 VerdictSource = Literal["official", "rule", "effective"]
 VERDICT_SOURCES: tuple[VerdictSource, ...] = ("official", "rule", "effective")
-"""Sources of verdicts that can be compared. `effective` is the human verdict if there is one, else the automatic
-verdict."""
+"""Sources of verdicts that can be compared. `effective` is the human verdict, else the automatic verdict."""
 
 
 def choose_source(n_official: int, n_recomputed: int = 1) -> VerdictSource:
@@ -74,8 +73,7 @@ class AlignedRuns:
     items: list[AlignedItem]
     generations: tuple[str, ...]
     n_other_question: int
-    """Number of question keys that belong to different questions in different runs. Each question is a separate
-    item."""
+    """Number of keys with different questions in different runs. Each question is a separate item."""
 
     @property
     def complete_items(self) -> list[AlignedItem]:
@@ -267,8 +265,7 @@ def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) ->
 
 
 def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
-    """Find an end of the interval by bisection. `inside` is the estimated difference, and `outside` the smallest or
-    largest possible difference."""
+    """Find an end of the interval by bisection, between the estimated difference and the smallest or largest one."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:
@@ -308,8 +305,7 @@ class RunComparison:
     n_unmatched: tuple[int, int]
     """(number of items of A without a partner in B, number of items of B without a partner in A)."""
     n_other_question: int
-    """Number of question keys that belong to different questions in A and B. Items with these keys may have no
-    partner."""
+    """Number of keys with different questions in A and B. Items with these keys may have no partner."""
     generations: tuple[str, ...]
     has_grouped_items: bool
     """Whether several items belong to the same conversation. The test then underestimates the uncertainty."""
@@ -468,8 +464,7 @@ class RunMatrix:
     items: list[MatrixItem]
     """Items, sorted by share of passing runs (smallest first), then by number of verdicts (largest first)."""
     n_shared: int
-    """Number of items with verdicts of all runs. The ranking is computed from these items or, if there are none, from
-    all items."""
+    """Number of items with verdicts of all runs. If there are any, only these items determine the ranking."""
     n_other_question: int
     """Number of question keys that belong to different questions in different runs."""
     generations: tuple[str, ...]

@@ -73,7 +73,6 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
 
 
 def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
-    """Return the number of items for the strata in `quotas`, if all other strata get one item each."""
     return total - (len(sizes) - len(quotas))
 
 
@@ -103,8 +102,7 @@ def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) 
 
 
 _SEGMENTS = 3
-"""Number of equal segments into which an annotator's items are divided. Repeated items are drawn from the first segment
-and occur again in the last segment."""
+"""Number of equal segments of an annotator's items. Items of the first segment are repeated in the last segment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from fcreview.exporters.base import FORMATS, ExportSource, FileFormat, FolderFormat, Sink
+from fcreview.exporters.base import FORMATS, ExportFormat, ExportSource, Sink
 
 NOTE = '=HYPERLINK("http://x","y")\nsecond; "line"'
 ROWS: list[dict[str, Any]] = [
@@ -20,7 +20,7 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-LABELS = [each.name for each in FORMATS if isinstance(each, FileFormat) and each.name not in ("sft", "preference")]
+LABELS = [each.name for each in FORMATS if each.content != "folder" and each.name not in ("sft", "preference")]
 """Formats that write labels to one file."""
 
 
@@ -70,5 +70,5 @@ def write_questions(source: ExportSource, out: Sink) -> None:
     out.write(b"%d\n" % sum(len(chunk) for chunk in source.labels()))
 
 
-DIALOGUES = FolderFormat("dialogues", "a folder with a file for each run", lambda: write_dialogues)
-QUESTIONS = FileFormat("questions", "what was asked", "binary", lambda: write_questions)
+DIALOGUES = ExportFormat("dialogues", "a folder with a file for each run", "folder", lambda: write_dialogues)
+QUESTIONS = ExportFormat("questions", "what was asked", "binary", lambda: write_questions)

@@ -14,7 +14,7 @@ import pytest
 
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters import export as placing
-from fcreview.exporters.base import EXPORTERS, ExportError, ExportSource, FileFormat, FolderFormat, Sink
+from fcreview.exporters.base import EXPORTERS, ExportError, ExportFormat, ExportSource, Sink
 from fcreview.exporters.export import ExportOutput, OverwriteRules, new_file
 from fcreview.exporters.export import export as export_items
 from fcreview.store.filters.parser import FilterError
@@ -25,7 +25,7 @@ from tests.exporters.export_fixtures import read_labels
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fcreview.exporters.base import FileFormat, FolderFormat
+from fcreview.exporters.base import ExportFormat
 from fcreview.exporters.export import ExportOutput, export
 from fcreview.exporters.base import EXPORTERS
 from fcreview.store.store import Store
@@ -40,8 +40,8 @@ def folder(source, place):
     (place / "half").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
 
-EXPORTERS["file"] = FileFormat("file", "", "text", lambda: file)
-EXPORTERS["folder"] = FolderFormat("folder", "", lambda: folder)
+EXPORTERS["file"] = ExportFormat("file", "", "text", lambda: file)
+EXPORTERS["folder"] = ExportFormat("folder", "", "folder", lambda: folder)
 with Store.open(find_workspace(Path(sys.argv[1]))) as store:
     export(store, sys.argv[2], sys.argv[3], output=ExportOutput(force=True))
 """
@@ -89,8 +89,8 @@ def test_failed_export_keeps_the_existing_file(store: Store, tmp_path: Path) -> 
 def test_interrupted_export_keeps_existing_files(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, problem: BaseException
 ) -> None:
-    monkeypatch.setitem(EXPORTERS, "file", FileFormat("file", "", "text", lambda: fail_in_file(problem)))
-    monkeypatch.setitem(EXPORTERS, "folder", FolderFormat("folder", "", lambda: fail_in_folder(problem)))
+    monkeypatch.setitem(EXPORTERS, "file", ExportFormat("file", "", "text", lambda: fail_in_file(problem)))
+    monkeypatch.setitem(EXPORTERS, "folder", ExportFormat("folder", "", "folder", lambda: fail_in_folder(problem)))
     (tmp_path / "old.txt").write_text("precious")
     (tmp_path / "empty").mkdir()
     expected = ExportError if isinstance(problem, OSError) else type(problem)
@@ -171,7 +171,7 @@ def test_folder_created_during_the_export_is_kept(
         out.mkdir()
         (out / "precious").write_text("precious")
 
-    monkeypatch.setitem(EXPORTERS, "slow", FolderFormat("slow", "", lambda: write))
+    monkeypatch.setitem(EXPORTERS, "slow", ExportFormat("slow", "", "folder", lambda: write))
     with pytest.raises(ExportError):
         export(store, "slow", out)
     assert list_names(out) == ["precious"]

@@ -1,8 +1,8 @@
 """Compute how likely it is that the benchmark is wrong about a question, for example that its golden answer is wrong.
 
 The score of a question combines all reasons to suspect it. This module finds the reasons that compare runs: good runs
-fail, independent models agree on another answer, stronger runs fail where weaker runs pass, or official and recomputed
-verdicts differ. The modules `consistency` and `grounding` find all other reasons.
+fail, independent models agree on another answer, stronger runs fail where weaker runs pass, official and recomputed
+verdicts differ, or the differences of failing answers may not matter. `golden_checks` finds all other reasons.
 
 Each kind of reason has a prior probability of being right, which has the weight of `PRIOR_REVIEWS` reviews. Each
 reviewed question adds one review to every kind of reason found for it. The review confirms the kind if the fault is
@@ -12,27 +12,34 @@ golden, question or checker, and refutes it if the fault is model.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
+from typing import Any
 
-from fcreview.golden_audit.consistency import (
-    GoldenAnswerIndex,
-    find_deviations_from_other_items,
-    find_explained_failures,
-    find_function_doc_conflicts,
-)
 from fcreview.golden_audit.evidence import (
     QuestionEvidence,
     RunWeigher,
     SharedDifference,
     collect_evidence,
     create_schema_reader,
+    describe_equivalence,
 )
-from fcreview.golden_audit.grounding import find_format_conflicts, find_ungrounded_values
-from fcreview.golden_audit.question import AlternativeAnswer, AuditedQuestion, Reason, RunProfile
+from fcreview.golden_audit.golden_checks import (
+    GoldenAnswerIndex,
+    find_deviations_from_other_items,
+    find_format_conflicts,
+    find_function_doc_conflicts,
+    find_ungrounded_values,
+    is_documented_default,
+)
+from fcreview.golden_audit.question import AlternativeAnswer, AnswerDifference, AuditedQuestion, Reason, RunProfile
+from fcreview.matching.first_difference import NO_VALUE
+from fcreview.model.function_schema import NO_DEFAULT
+from fcreview.model.item import AcceptedValues
+from fcreview.model.json_value import split_path
 from fcreview.model.wording import format_count
 
 MIN_FAMILIES = 2
@@ -134,6 +141,78 @@ def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
         return []
     text = f"verdicts differ: official and recomputed verdict disagree on {format_count(len(rare), 'answer')}"
     return [Reason("contradiction", len(rare) / len(evidence.question.runs), text)]
+
+
+EMPTY_VALUES: tuple[Any, ...] = ("", [], {}, None)
+
+
+def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
+    """Find failing answers that may be right, because every difference from the golden answer has an explanation."""
+    runs_of: defaultdict[str, list[int]] = defaultdict(list)
+    examples: dict[str, AnswerDifference] = {}
+    explained_runs: list[int] = []
+    explanations_of: dict[int, list[str]] = {}
+    """`id()` of a list of differences -> their explanations. Answers with equal differences can share one list."""
+    for answer, differences in evidence.differences:
+        if id(differences) not in explanations_of:
+            explanations_of[id(differences)] = _explain_all(evidence, index, differences)
+        explanations = explanations_of[id(differences)]
+        if not explanations:
+            continue
+        explained_runs += answer.runs
+        for explanation, difference in zip(explanations, differences, strict=True):
+            runs_of[explanation] += answer.runs
+            examples.setdefault(explanation, difference)
+    if not explained_runs:
+        return []
+    weights = evidence.run_weights
+    explanation = max(runs_of, key=lambda each: weights.compute_share(set(runs_of[each])))
+    runs, example = sorted(set(runs_of[explanation])), examples[explanation]
+    count = f" ({len(runs):,} answers)" if len(runs) > 1 else ""
+    text = f"answer may be right: {example.label}, {explanation}{count}"
+    return [Reason("explained", weights.compute_share(explained_runs), text, evidence.build_alternative(example, runs))]
+
+
+def _explain_all(
+    evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
+) -> list[str]:
+    """Explain each difference. The list is empty if a difference has no explanation."""
+    explanations = []
+    for difference in differences:
+        explanation = explain_difference(evidence, index, difference)
+        if explanation is None:
+            return []
+        explanations.append(explanation)
+    return explanations
+
+
+def explain_difference(
+    evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
+) -> str | None:
+    """Explain why a difference may not matter. The text continues the label of the difference. Returns None if there is
+    no explanation."""
+    if not difference.path:
+        return None
+    name, *inside = split_path(difference.path)
+    parameter = evidence.find_parameter(difference.function, str(name))
+    default = parameter.default if parameter and not inside else NO_DEFAULT
+    golden = difference.golden
+    accepted = golden.any_of if isinstance(golden, AcceptedValues) else [golden]
+    if difference.predicted is NO_VALUE:
+        if default is not NO_DEFAULT and any(is_documented_default(value, default) for value in accepted):
+            return "whose documented default is the golden value"
+        return None
+    if golden is NO_VALUE:
+        if default is not NO_DEFAULT and is_documented_default(difference.predicted, default):
+            return "the documented default, which the golden answer omits"
+        return "empty, where the golden answer omits it" if difference.predicted in EMPTY_VALUES else None
+    for value in accepted:
+        if equivalence := describe_equivalence(value, difference.predicted):
+            return f"golden {difference.golden_label} ({equivalence})"
+    item = index.find_item_accepting_both(str(name), accepted, difference.predicted)
+    if item and item != evidence.question.key.id:
+        return f"which {item} accepts as well as {difference.golden_label}"
+    return None
 
 
 PRIOR_REVIEWS = 4.0

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fcreview.golden_audit.consistency import GoldenAnswerIndex
 from fcreview.golden_audit.evidence import (
     QuestionEvidence,
     RunWeigher,
@@ -15,6 +14,7 @@ from fcreview.golden_audit.evidence import (
     create_schema_reader,
     find_model_family,
 )
+from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
 from fcreview.golden_audit.question import AuditedQuestion, DistinctAnswer, Reason, RunProfile, find_differences
 from fcreview.matching.align import align_turns
 from fcreview.model.item import AcceptedValues, Call

@@ -1,18 +1,43 @@
 from __future__ import annotations
 
+import random
+from collections import Counter
+from dataclasses import replace
+from typing import Any, ClassVar
+
 import pytest
 
+from fcreview.golden_audit.evidence import (
+    RunWeigher,
+    collect_evidence,
+    compute_failure_bits,
+    create_schema_reader,
+    find_model_family,
+)
+from fcreview.golden_audit.golden_checks import GoldenAnswerIndex
 from fcreview.golden_audit.question import AuditedQuestion, Reason
 from fcreview.golden_audit.score import (
     MIN_CONVENTION_ITEMS,
     PRIOR_REVIEWS,
     REASON_CHANCES,
     build_suspect,
+    find_consensus_reasons,
+    find_explained_failures,
     is_benchmark_at_fault,
     rank_suspects,
+    sum_wins,
     update_chances,
 )
-from tests.golden_audit.cases import ModelAnswer, make_golden, make_profiles, make_question, make_schema
+from tests.golden_audit.cases import (
+    ModelAnswer,
+    make_empty_index,
+    make_evidence,
+    make_golden,
+    make_profiles,
+    make_question,
+    make_schema,
+    select_kind,
+)
 
 DEFAULT = make_schema(unit="Default is 'km'.", place="Where.")
 
@@ -133,3 +158,201 @@ def test_strange_data_is_ranked_without_errors() -> None:
     ]
     assert len(rank_suspects(strange, make_profiles())) == 3
     assert len(rank_suspects(strange, {})) == 3
+
+
+UNIT = make_schema(unit="Unit.")
+WANTED = [make_golden(unit=["mile"])]
+
+
+def reason_strength(
+    answers: list[ModelAnswer], kind: str = "agreement", rates: tuple[float, ...] = (0.9,) * 6
+) -> float:
+    found = select_kind(find_consensus_reasons(make_evidence(make_question(WANTED, [UNIT], answers), rates)), kind)
+    return found[0].strength if found else 0.0
+
+
+def test_models_of_one_family_count_once() -> None:
+    both = ModelAnswer([0, 1], {"unit": "km"})
+    assert reason_strength([both, ModelAnswer([2, 3, 4, 5], passed=True)]) == 0
+    independent = ModelAnswer([0, 2], {"unit": "km"})
+    assert reason_strength([independent, ModelAnswer([1, 3, 4, 5], passed=True)]) > 0
+
+
+def test_more_agreeing_families_are_stronger_evidence() -> None:
+    few = reason_strength([ModelAnswer([0, 2], {"unit": "km"}), ModelAnswer([3, 4, 5], passed=True)])
+    many = reason_strength([ModelAnswer([0, 2, 3, 4], {"unit": "km"}), ModelAnswer([5], passed=True)])
+    assert 0 < few < many < 1
+
+
+def test_different_answers_do_not_agree() -> None:
+    assert reason_strength([ModelAnswer([run], {"unit": f"unit {run}"}) for run in range(6)]) == 0
+
+
+def test_spaces_and_case_do_not_separate_answers() -> None:
+    assert reason_strength([ModelAnswer([0], {"unit": "K m"}), ModelAnswer([2], {"unit": "km"})]) > 0
+
+
+def test_failures_of_weak_runs_are_weak_evidence() -> None:
+    answers = [ModelAnswer([0, 2], {"unit": "km"}), ModelAnswer([3, 4, 5], passed=True)]
+    weak = reason_strength(answers, rates=(0.1, 0.9, 0.1, 0.9, 0.9, 0.9))
+    strong = reason_strength(answers, rates=(0.9,) * 6)
+    assert weak < strong / 5
+
+
+def test_weight_of_a_failure_is_its_information() -> None:
+    assert compute_failure_bits(0.5) == pytest.approx(1)
+    assert compute_failure_bits(0.75) == pytest.approx(2)
+    made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"})])
+    bits = RunWeigher(make_profiles((0.75, 0.5, 0.5, 0.5, 0.5, 0.5))).compute_weights(made).bits
+    assert bits == pytest.approx({0: 1.0, 1: 0.5, 2: 1.0})  # The two models of one family count half.
+
+
+def test_unreadable_answers_do_not_count() -> None:
+    assert (
+        reason_strength([ModelAnswer([0, 2, 3, 4], None)])
+        == reason_strength([ModelAnswer([0, 2, 3, 4], None)], "failing")
+        == 0
+    )
+
+
+def test_reason_names_answer_models_and_golden_value() -> None:
+    made = make_question(WANTED, [UNIT], [ModelAnswer([0, 1, 2], {"unit": "km"}), ModelAnswer([3], passed=True)])
+    (reason,) = select_kind(find_consensus_reasons(make_evidence(made)), "agreement")
+    assert reason.text == 'models agree: unit: "km", golden "mile" (2 of 3 model families, 3 models)'
+    assert reason.alternative is not None
+    assert reason.alternative.models == ("claude-3", "gpt-4", "gpt-4o")
+    assert reason.alternative.families == ("claude", "gpt")
+
+
+def test_only_reversed_order_of_runs_is_a_reason() -> None:
+    answers = [ModelAnswer([0, 2, 3], {"unit": "km"}), ModelAnswer([1, 4, 5], {"unit": "mile"}, passed=True)]
+    assert reason_strength(answers, "reversed", (0.9, 0.3, 0.9, 0.9, 0.3, 0.3)) == pytest.approx(1)
+    assert reason_strength(answers, "reversed", (0.3, 0.9, 0.3, 0.3, 0.9, 0.9)) == 0
+    assert reason_strength(answers, "reversed") == 0
+
+
+def test_difference_that_passes_in_another_run_is_no_reason() -> None:
+    answers = [ModelAnswer([0, 2], {"unit": "km"}), ModelAnswer([3], {"unit": "km"}, passed=True)]
+    assert reason_strength(answers) == reason_strength(answers, "failing") == 0
+
+
+def test_contradicted_verdict_is_a_reason() -> None:
+    answers = [ModelAnswer([0], {"unit": "km"}, contradicted=True), ModelAnswer([2], {"unit": "mile"}, passed=True)]
+    assert reason_strength(answers, "contradiction") == pytest.approx(0.5)
+    assert reason_strength([ModelAnswer([0], {"unit": "km"})], "contradiction") == 0
+
+
+def test_sum_of_wins_needs_few_comparisons() -> None:
+    class CountedRate(float):
+        calls: ClassVar[Counter[str]] = Counter()
+
+        def __lt__(self, other: float) -> bool:
+            CountedRate.calls["<"] += 1
+            return super().__lt__(other)
+
+    draw = random.Random(1)
+    ones, others = ([(CountedRate(draw.randint(0, 20) / 20), draw.random()) for _ in range(300)] for _ in range(2))
+    found = sum_wins(ones, others)
+    assert CountedRate.calls["<"] < 10_000
+    pairs = [(a, b, weight * other) for a, weight in ones for b, other in others]
+    assert found == pytest.approx(sum(product * (1.0 if a > b else 0.5 if a == b else 0) for a, b, product in pairs))
+
+
+def test_reason_states_pass_rate_of_best_failing_run() -> None:
+    profiles = make_profiles()
+    profiles[0] = replace(profiles[0], n_passed=1, n_verdicts=6)
+    made = make_question(WANTED, [UNIT], [ModelAnswer([0], {"unit": "km"}), ModelAnswer([2], passed=True)])
+    evidence = collect_evidence(made, RunWeigher(profiles), create_schema_reader())
+    (reason,) = select_kind(find_consensus_reasons(evidence), "failing")
+    assert reason.text == "models fail: 1 of 2 decoded answers fails, including gpt-4, which passes 1 of 6 items"
+
+
+DOCUMENT = make_schema(
+    unit="Unit, default is 'km'.", place="Where.", amount={"type": "float"}, round={"type": "integer", "default": 2}
+)
+
+
+def explain(wanted: dict[str, list[Any]], given: dict[str, Any], siblings: GoldenAnswerIndex | None = None) -> str:
+    made = make_question([make_golden(**wanted)], [DOCUMENT], [ModelAnswer([0, 2], given)])
+    return " ".join(
+        reason.text for reason in find_explained_failures(make_evidence(made), siblings or make_empty_index())
+    )
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given", "word"),
+    [
+        ("x^2 + 1", "x**2+1", "same formula"),
+        ("3x^2", "3 * x ** 2", "same formula"),
+        ("lambda x: x**2", "x^2", "same formula"),
+        ("San Francisco, CA", "CA", "shorter form"),
+        ("San Francisco, CA", "San Francisco", "shorter form"),
+        ("New York City", "NYC", "shorter form"),
+        ("kilometers", "km", "same unit, written differently"),
+        ("2020-01-31", "January 31, 2020", "same date"),
+        ("2020-01-31", "01/31/2020", "same date"),
+        ("Café", "cafe", "only case, spaces or punctuation"),
+        ("prediction", "predictions", "same words in another form"),
+        (5, "5", "same number"),
+        ("5,000", "5000.0", "same number"),
+        (0.05, 5, "in percent"),
+        ([1.0, 2.0], [1, 2], "as integers or floats"),
+        (["a", "b"], ["b", "a"], "another order"),
+        (["a"], "a", "with or without a list"),
+        (True, "true", "as a string"),
+    ],
+)
+def test_notation_explains_a_failure(accepted: Any, given: Any, word: str) -> None:
+    assert word in explain({"place": [accepted]}, {"place": given})
+
+
+@pytest.mark.parametrize(
+    ("accepted", "given"),
+    [("Rome", "Oslo"), (5, 6), ("x^2", "x^3"), ("2020-01-31", "2020-02-01"), ("km", "mile"), ([1, 2], [1, 3]), (0, 1)],
+)
+def test_different_value_is_not_explained(accepted: Any, given: Any) -> None:
+    assert explain({"place": [accepted]}, {"place": given}) == ""
+
+
+def test_default_explains_a_failure() -> None:
+    assert "default" in explain({"unit": ["km"]}, {})
+    assert "default" in explain({"place": ["Oslo"]}, {"place": "Oslo", "round": 2})
+    assert explain({"unit": ["mile"]}, {}) == ""
+    assert explain({"place": ["Oslo"]}, {"place": "Oslo", "round": 3}) == ""
+
+
+def test_answer_with_a_real_difference_is_not_explained() -> None:
+    assert explain({"unit": ["km"], "place": ["Oslo"]}, {"place": "Rome"}) == ""
+
+
+def test_value_accepted_by_another_item_explains_a_failure() -> None:
+    other = make_question([make_golden(place=["the Bay", "Frisco"])], [DOCUMENT], number=7)
+    assert "which simple_7 accepts" in explain({"place": ["the Bay"]}, {"place": "Frisco"}, GoldenAnswerIndex([other]))
+    assert explain({"unit": ["the Bay"]}, {"unit": "Frisco"}, GoldenAnswerIndex([other])) == ""
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("gpt-4o-2024-08-06-FC", "gpt"),
+        ("o1-2024-12-17", "gpt"),
+        ("chatgpt-4o-latest", "gpt"),
+        ("claude-3-opus-20240229", "claude"),
+        ("gemini-1.5-flash-002", "gemini"),
+        ("google_gemma-7b-it", "gemini"),
+        ("meta-llama_Meta-Llama-3-70B-Instruct", "llama"),
+        ("meta-llama/Llama-3.1-8B-Instruct-FC", "llama"),
+        ("open-mixtral-8x7b", "mistral"),
+        ("mistral-large-2407-FC-Auto", "mistral"),
+        ("Qwen_Qwen2.5-7B-Instruct", "qwen"),
+        ("command-r-plus-FC", "cohere"),
+        ("Salesforce_xLAM-7b-fc-r", "xlam"),
+        ("gorilla-openfunctions-v2", "gorilla"),
+        ("THUDM_glm-4-9b-chat", "glm"),
+        ("maple-8b", "maple"),
+        ("", "unnamed"),
+        ("42", "42"),
+    ],
+)
+def test_family_is_read_from_model_name(model: str, name: str) -> None:
+    assert find_model_family(model) == name

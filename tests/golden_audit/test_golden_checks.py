@@ -4,9 +4,15 @@ from typing import Any
 
 import pytest
 
-from fcreview.golden_audit.consistency import find_function_doc_conflicts
-from fcreview.golden_audit.grounding import find_format_conflicts
-from fcreview.golden_audit.question import Reason
+from fcreview.golden_audit.golden_checks import (
+    GoldenAnswerIndex,
+    TextContent,
+    find_deviations_from_other_items,
+    find_format_conflicts,
+    find_function_doc_conflicts,
+    find_ungrounded_values,
+)
+from fcreview.golden_audit.question import AuditedQuestion, Reason
 from fcreview.model.item import Call
 from tests.golden_audit.cases import (
     OPTIONAL,
@@ -147,3 +153,122 @@ def test_one_sided_notations_and_damaged_strings_are_suspect(values: list[str], 
 
 def test_schema_without_parameters_is_no_evidence() -> None:
     assert select_kind(find_reasons([make_golden(x=["a"])], {"name": "convert"}), "contract") == []
+
+
+DOCUMENT = make_schema(unit="Unit.")
+
+
+def make_audited(number: int, values: list[Any], *, question: str = "", required: bool = False) -> AuditedQuestion:
+    documents = [make_schema(unit="Unit.", required=["unit"])] if required else [DOCUMENT]
+    return make_question(
+        [make_golden(unit=values)], documents, question=question or f"Question {number}", number=number
+    )
+
+
+def find_deviations(one: AuditedQuestion, others: list[AuditedQuestion]) -> list[str]:
+    return [
+        reason.text
+        for reason in find_deviations_from_other_items(make_evidence(one), GoldenAnswerIndex([one, *others]))
+    ]
+
+
+def test_required_argument_that_other_items_allow_omitting_is_suspect() -> None:
+    others = [make_audited(n, ["km", OPTIONAL]) for n in range(1, 5)]
+    assert find_deviations(make_audited(0, ["km"]), others) == [
+        "unlike other items: unit must be given, but 4 other items allow omitting it"
+    ]
+    assert find_deviations(make_audited(0, ["km", OPTIONAL]), others) == []
+    assert find_deviations(make_audited(0, ["km"], required=True), others) == []
+    assert find_deviations(make_audited(0, ["km"]), others[:2]) == []
+
+
+def test_value_of_another_type_than_other_items_is_suspect() -> None:
+    others = [make_audited(n, [["km"]]) for n in range(1, 5)]
+    (text,) = find_deviations(make_audited(0, ["km"]), others)
+    assert text == 'unlike other items: unit is string, list in 4 other items; golden value: "km"'
+    assert find_deviations(make_audited(0, [["mile"]]), others) == []
+
+
+def test_same_question_with_different_golden_answer_is_suspect() -> None:
+    other = make_audited(1, ["mile"], question="How far is it?")
+    assert find_deviations(make_audited(0, ["km"], question="how far is it"), [other]) == [
+        "unlike other items: simple_1 has the same question but a different golden answer"
+    ]
+    assert find_deviations(make_audited(0, ["Mile"], question="how far is it"), [other]) == []
+    assert find_deviations(make_audited(0, ["km"], question="How near is it?"), [other]) == []
+
+
+def test_turns_and_empty_questions_are_not_compared() -> None:
+    one, other = make_audited(0, ["km"], question="Go on."), make_audited(1, ["mile"], question="Go on.")
+    one.group = other.group = "talk"
+    assert find_deviations(one, [other]) == []
+    assert find_deviations(make_audited(0, ["km"], question=" "), [make_audited(1, ["mile"], question=" ")]) == []
+
+
+def test_item_that_accepts_both_values_is_found() -> None:
+    known = GoldenAnswerIndex([make_audited(3, ["english", "en"])])
+    assert known.find_item_accepting_both("unit", ["English"], "EN") == "simple_3"
+    assert known.find_item_accepting_both("unit", ["english"], "de") is None
+    assert known.find_item_accepting_both("place", ["english"], "en") is None
+    assert known.find_item_accepting_both("unit", [5], 6) is None
+
+
+NUMBER = {"type": "float", "description": "How many."}
+
+
+def find_ungrounded(values: list[Any], question: str, parameter: Any = NUMBER) -> list[tuple[float, str]]:
+    made = make_question([make_golden(x=values)], [make_schema(x=parameter)], question=question)
+    return [(reason.strength, reason.text) for reason in find_ungrounded_values(make_evidence(made))]
+
+
+def test_number_that_is_not_in_the_question_is_suspect() -> None:
+    ((clear, text),) = find_ungrounded([20.0], "Fuel efficiency of 25 MPG")
+    assert clear == 1
+    assert text == ("not in the question: x is 20.0; the question has 25, which the golden answer does not use")
+    ((weaker, _),) = find_ungrounded([20.0], "Fuel efficiency of a car")
+    assert weaker < clear
+
+
+@pytest.mark.parametrize(
+    ("value", "question"),
+    [
+        (25, "25 MPG"),
+        (5000, "invest $5,000"),
+        (2, "in two days"),
+        (0.05, "at 5 %"),
+        (-122.4, "longitude 122.4 W"),
+        (24, "two dozen: 2 dozens"),
+        (3000000, "a 3 million house"),
+        ([1, 2, 3], "of 1, 2 and 3"),
+        (1, "nothing of the kind"),
+        (True, "nothing of the kind"),
+    ],
+)
+def test_number_in_another_form_is_grounded(value: Any, question: str) -> None:
+    assert find_ungrounded([value], question) == []
+
+
+def test_value_in_function_docs_or_another_accepted_value_is_grounded() -> None:
+    assert find_ungrounded([20.0, 25.0], "25 MPG") == []
+    assert find_ungrounded([20.0], "25 MPG", {"type": "float", "description": "20 is usual."}) == []
+    assert find_ungrounded(["en"], "Is this nice?", {"type": "string", "enum": ["en"]}) == []
+    assert find_ungrounded([10, OPTIONAL], "any", {"type": "integer", "default": 10}) == []
+
+
+def test_name_that_is_not_in_the_question_is_suspect() -> None:
+    assert [clear for clear, _ in find_ungrounded(["Los Angeles"], "Three pumpkins, please.", "A place.")] == [0.5]
+    assert find_ungrounded(["Los Angeles"], "In LOS ANGELES.", "A place.") == []
+    assert find_ungrounded(["predict"], "A prediction.", "A thing.") == []
+    assert find_ungrounded(["上海市"], "上海的天气", "A place.") == []
+
+
+def test_incomplete_question_gives_no_reasons() -> None:
+    made = make_question([make_golden(x=[20.0])], [make_schema(x=NUMBER)], question="25 MPG")
+    made.is_self_contained = False
+    assert find_ungrounded_values(make_evidence(made)) == []
+    assert find_ungrounded([20.0], "  ") == []
+
+
+def test_numbers_are_read_from_text() -> None:
+    assert {1234567.0, 0.5, 12.0} <= TextContent("1,234,567 and .5 and 12").numbers
+    assert {22.0, 33.0, 42.0} <= TextContent("[22,33,42]").numbers

@@ -1,17 +1,20 @@
-"""List the importers of all benchmarks, and choose the importer of a file or run.
+"""Define the interface of importers, list the importers of all benchmarks, and choose the importer of a file or run.
 
-The modules of an importer are loaded on first use.
+To add a benchmark, create a package `importers/NAME/` with the modules `discovery`, `read` and `leaderboard`, and add
+an `Importer` to `IMPORTERS`. See docs/new-benchmark.md.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
-from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.base import Importer
+from fcreview.errors import MALFORMED_DATA, FcreviewError
 from fcreview.importers.common.discovery import NOT_UTF8, escape_file_name, gather_files, is_utf8_name
 from fcreview.model.item import Call, ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, canonical_json
@@ -23,13 +26,71 @@ if TYPE_CHECKING:
 
 SAME_GOLDEN = "it equals the golden answer of the dataset"
 """Reason why a golden fix that changes nothing is refused."""
+GUESS = 0.5
+"""A plan with a lower confidence is a guess."""
+MAX_LISTED_FILES = 5
+
+
+class WriteError(FcreviewError):
+    """Raised when the files of a benchmark cannot be rewritten."""
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """The importer of one benchmark, implemented by the modules of a package, which are loaded on first use."""
+
+    name: str
+    """Name of the package, value of `--format` and of `Run.benchmark`, such as `bfcl`."""
+    title: str
+    """Display name, such as `BFCL`."""
+    expected_files: str
+    """Description of the files that the importer recognizes. It is shown if no run was found."""
+    version: int = 1
+    """Version of the importer. Raise it if a change makes the same files produce other items, to re-import runs."""
+    combines_runs: bool = False
+    """Whether `leaderboard` defines `compute_combined_metrics`."""
+    aggregates_rows: bool = False
+    """Whether `compute_metrics` accepts several equal items as one `ScoredItem` with `n_items` above 1. If so, the
+    metrics must depend only on category, setting, verdicts, error type, tokens and seconds, not on the item order."""
+    needs_part_verdicts: bool = False
+    """Whether `compute_metrics` also uses criteria other than `correct` and verdicts on parts of items. If so, items
+    with such verdicts are not aggregated."""
+    applies_errata: bool = False
+    """Whether `read_items` applies the golden answers of `RunPlan.errata`."""
+    applies_equivalences: bool = False
+    """Whether `read_items` applies the equivalence rules of `RunPlan.errata`."""
+    tags: tuple[str, ...] = ()
+    """Error tags of the benchmark's own taxonomy, offered to annotators."""
+    why_no_golden_fix: str = ""
+    """Why golden answers cannot be corrected. If empty, `writeback` defines the functions for golden fixes."""
+    package: str = ""
+    """Name of the package, if it is not `name`."""
+
+    def load_module(self, name: str) -> ModuleType:
+        return importlib.import_module(f"fcreview.importers.{self.package or self.name}.{name}")
+
+    def load_writeback(self, function: str) -> Callable[..., Any]:
+        """Return a function of the optional module `writeback`. Raises WriteError if it does not exist."""
+        package = self.package or self.name
+        missing = f"importers/{package}/writeback.py"
+        try:
+            module = self.load_module("writeback")
+        except ModuleNotFoundError as error:
+            if error.name != f"fcreview.importers.{package}.writeback":
+                raise
+        else:
+            if hasattr(module, function):
+                return cast("Callable[..., Any]", getattr(module, function))
+            missing = f"{function} in {missing}"
+        raise WriteError(f"fcreview cannot write the files of {self.title} ({missing} is missing)")
+
 
 # The error tags come from the publications of the benchmarks.
 IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=11, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        version=12, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",
@@ -38,7 +99,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "acebench", "ACEBench", "data_CATEGORY_result.json below result_en or result_zh",
-        version=6, combines_runs=True, applies_errata=True,
+        version=7, combines_runs=True, applies_errata=True,
         tags=(  # figure 6 (normal), table 5 (special) and section 4.2 (agent) of the paper
             "function name", "param type", "param value", "output format", "error detection", "error correction",
             "function call error", "rule violation", "information mismanagement",
@@ -89,14 +150,10 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     ),
     Importer(
         "generic", "Generic", "JSON Lines of {id, messages, ...} or OpenAI-style chat logs",
-        version=3, aggregates_rows=True, needs_part_verdicts=True,
+        version=3, aggregates_rows=True, needs_part_verdicts=True, package="generic_format",
     ),
 )}  # fmt: skip
 """Importers by name. To add a benchmark, add its `Importer` here and create the package `importers/NAME/`."""
-
-GUESS = 0.5
-"""A plan with a lower confidence is a guess."""
-MAX_LISTED_FILES = 5
 
 
 def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | None = None) -> DiscoveredRuns:  # noqa: A002
@@ -117,7 +174,7 @@ def discover(paths: Sequence[Path], *, data: Sequence[Path] = (), format: str | 
     dataset_folders = _resolve_dataset_folders([*data, *from_environment], found.issues)
     plans: list[RunPlan] = []
     for importer in importers:
-        claims = importer.find_runs(gathered.files, dataset_folders)
+        claims: DiscoveredRuns = importer.load_module("discovery").find_runs(gathered.files, dataset_folders)
         for plan in claims.plans:
             plan.importer, plan.version = importer.name, importer.version
             if plan.run.benchmark == importer.name:
@@ -142,7 +199,10 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """
     files_with_records: set[str] = set()
     last_file = ""
-    for entry in IMPORTERS[plan.importer or plan.run.benchmark].read_items(plan):
+    entries: Iterator[Item | ImportIssue] = (
+        IMPORTERS[plan.importer or plan.run.benchmark].load_module("read").read_items(plan)
+    )
+    for entry in entries:
         if entry.file != last_file:
             last_file = entry.file
             files_with_records.add(last_file)
@@ -213,7 +273,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     Falls back to pass rates by category if the benchmark's metrics cannot be computed from these items.
     """
     try:
-        found = importer_for(run).compute_metrics(items, run)
+        found: list[Metric] = importer_for(run).load_module("leaderboard").compute_metrics(items, run)
     except MALFORMED_DATA as error:
         found = metrics_by_category(items)
         found[0].note = f"pass rates only: the benchmark's metrics cannot be computed from this data ({error})"[:200]
@@ -221,38 +281,65 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
 
 
 def compute_combined_metrics(runs: Sequence[RunItems]) -> list[Metric]:
-    """Compute metrics over several runs of one model. Returns an empty list if the benchmark has none for them."""
+    """Compute metrics over several runs of one model and version, whose items have the verdicts of one source.
+
+    Returns an empty list if the benchmark publishes no such metrics, or if one of the necessary runs is missing.
+    """
     importer = IMPORTERS.get(runs[0].run.benchmark) if runs else None
+    if importer is None or not importer.combines_runs:
+        return []
     try:
-        return importer.compute_combined_metrics(runs) if importer is not None else []
+        return cast("list[Metric]", importer.load_module("leaderboard").compute_combined_metrics(runs))
     except MALFORMED_DATA:  # `compute_metrics` reports the error for each run
         return []
 
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable | None:
-    """Return the items as trials of tasks; see `Importer.list_trials`. None if the data does not allow it."""
+    """Return the run's items as trials of tasks, to compare scoring conventions.
+
+    Returns None if the benchmark's module `leaderboard` has no `list_trials`, or if the data does not allow it.
+    """
+    module = importer_for(run).load_module("leaderboard")
     try:
-        return importer_for(run).list_trials(items, run)
+        return cast("TrialTable", module.list_trials(items, run)) if hasattr(module, "list_trials") else None
     except MALFORMED_DATA:
         return None
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    return IMPORTERS[plan.importer].rewrite_scores(plan, items)
+    """Yield the score files that reviews change, and the kinds of reviews that the files cannot represent.
+
+    `items` are all items of the run with their effective verdicts (the metric source `corrected`).
+    """
+    rewrite = IMPORTERS[plan.importer].load_writeback("rewrite_scores")
+    return cast("Iterator[RewrittenFile | Unrepresentable]", rewrite(plan, items))
 
 
 def write_reviewed_logs(
     plan: RunPlan, verdicts: Sequence[ReviewedVerdict], items: Sequence[ScoredItem]
 ) -> Iterator[RewrittenFile | Unrepresentable]:
-    return IMPORTERS[plan.importer].write_reviewed_logs(plan, verdicts, items)
+    """Yield the run's log files with the annotators' verdicts added, each with its author and reason.
+
+    `items` are all items of the run with their effective verdicts (the metric source `corrected`).
+    """
+    write = IMPORTERS[plan.importer].load_writeback("write_reviewed_logs")
+    return cast("Iterator[RewrittenFile | Unrepresentable]", write(plan, verdicts, items))
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    return IMPORTERS[plan.importer].find_summary_files(plan)
+    """Find the files with metrics that the benchmark's own program derives from the score files."""
+    return cast("list[Path]", IMPORTERS[plan.importer].load_writeback("find_summary_files")(plan))
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
-    return importer_for(run).check_golden_fix(run, item, golden_fix)
+    """Return the first error of a golden fix, or None if it is valid.
+
+    A golden fix has the form of the benchmark's own golden answers and must match the item's function docs.
+    """
+    importer = importer_for(run)
+    if importer.why_no_golden_fix:
+        return importer.why_no_golden_fix
+    return cast("str | None", importer.load_writeback("check_golden_fix")(run, item, golden_fix))
 
 
 def find_golden_fix_problem(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
@@ -273,34 +360,48 @@ def is_golden_answer(run: Run, item: Item, golden_fix: dict[str, Any]) -> bool:
 
 
 def make_golden_template(run: Run, item: Item) -> dict[str, Any] | None:
-    return importer_for(run).make_golden_template(run, item)
+    """Return the item's golden answer as a golden fix to edit, or None if the item does not contain all of it."""
+    importer = importer_for(run)
+    if importer.why_no_golden_fix:
+        return None
+    return cast("dict[str, Any] | None", importer.load_writeback("make_golden_template")(run, item))
 
 
 def recheck(run: Run, item: Item, golden_fix: dict[str, Any], record: Any) -> bool | None:
-    """Recompute the item's verdict with another golden answer; see `Importer.recheck`.
+    """Recompute the item's verdict with another golden answer, which must be valid (see `check_golden_fix`).
 
-    Returns None if the verdict cannot be recomputed, or if recomputing it with the present golden answer does not
-    reproduce the stored verdict. In that case the verdict depends on data that the store does not have.
+    `record` is the item's record in the result file, or None. Returns None if the verdict cannot be recomputed, or if
+    recomputing it with the present golden answer does not reproduce the stored verdict. In that case the verdict
+    depends on data that the store does not have.
     """
     importer = importer_for(run)
-    template = importer.make_golden_template(run, item)
+    if importer.why_no_golden_fix:
+        return None
+    recompute = importer.load_writeback("recheck")
+    template = make_golden_template(run, item)
     try:
-        if template is not None and importer.recheck(run, item, template, record) != item.rule:
+        if template is not None and recompute(run, item, template, record) != item.rule:
             return None
-        return importer.recheck(run, item, golden_fix, record)
+        return cast("bool | None", recompute(run, item, golden_fix, record))
     except MALFORMED_DATA:
         return None
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> list[Call]:
-    """Return the golden calls of a valid golden fix; empty if there are none. See `Importer.parse_golden_fix`."""
+    """Return the golden calls of a valid golden fix; empty if there are none or the benchmark cannot parse them."""
     try:
-        return importer_for(run).parse_golden_fix(run, item, golden_fix)
-    except MALFORMED_DATA:
+        parse = importer_for(run).load_writeback("parse_golden_fix")
+        return cast("list[Call]", parse(run, item, golden_fix))
+    except (WriteError, *MALFORMED_DATA):
         return []
 
 
 def rewrite_golden(
     plan: RunPlan, fixes: Mapping[tuple[str, str], dict[str, Any]]
 ) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    return IMPORTERS[plan.importer].rewrite_golden(plan, fixes)
+    """Yield the dataset files that golden fixes change, each applied fix, and the number of fixes without a record.
+
+    `fixes` maps (category, item id) to golden fixes.
+    """
+    rewrite = IMPORTERS[plan.importer].load_writeback("rewrite_golden")
+    return cast("Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]", rewrite(plan, fixes))

@@ -319,6 +319,6 @@ def schema() -> None:
     """
     import json
 
-    from fcreview.importers.generic.read import json_schema
+    from fcreview.importers.generic_format.read import json_schema
 
     emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))

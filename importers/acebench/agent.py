@@ -16,8 +16,8 @@ import orjson
 
 from fcreview.importers.acebench import checker
 from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, MILE_STONE
-from fcreview.importers.acebench.decode import decode_for_display
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
+from fcreview.importers.acebench.replies import decode_for_display
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
 from fcreview.importers.common.records import Undecodable, as_list, shorten_question
 from fcreview.matching.align import align

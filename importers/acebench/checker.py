@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.importers.acebench.decode import DecodedCall
 from fcreview.matching.diff import ComparisonRules
 from fcreview.model.function_schema import read_declared_parameters
 
@@ -43,6 +42,8 @@ REQUIRED_PHRASES = {
 }
 """Category -> phrase that a reply must contain, case-sensitive."""
 
+DecodedCall = tuple[str, dict[Any, Any]]
+"""(function name, arguments) of a decoded call."""
 CheckFailure = tuple[str, str] | None
 """(the evaluator's error type, fcreview's message), or None if the check passes."""
 

@@ -11,9 +11,8 @@ from typing import Any
 import orjson
 
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench import agent, replies
 from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, compute_process_accuracy
-from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
 from fcreview.importers.common.golden_corrections import CategoryCorrections
@@ -151,7 +150,7 @@ def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> 
         return False
     functions = read_function_docs((inputs.questions.get(item_id) or {}).get("function"))
     try:
-        return check_calls(decode_reply(reply), golden, functions).valid
+        return check_calls(replies.decode_reply(reply), golden, functions).valid
     except (Undecodable, *MALFORMED_DATA):
         return False
 
@@ -234,7 +233,7 @@ def _fill_reply_item(
         entry = inputs.scored.entries.get(result["id"]) if inputs.scored else None
         golden = (entry or {}).get("possible_answer")
     can_recompute = answer is not None and question is not None
-    fill = partial(normal.fill_item, result=result, question=question, can_recompute=can_recompute)
+    fill = partial(replies.fill_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
     if inputs.corrections is not None:
         corrected = _correct_golden(item, result, question, golden, inputs.corrections)
@@ -252,7 +251,7 @@ def _correct_golden(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
     """Return the golden answer, corrected if an erratum applies, and set the item's erratum."""
-    correction = corrections.find_correction(str(result["id"]), golden, normal.dialogue_messages(question))
+    correction = corrections.find_correction(str(result["id"]), golden, replies.dialogue_messages(question))
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
@@ -281,7 +280,7 @@ def _check_alternative(truth: Any, item: Item) -> str | None:
     if not isinstance(truth, dict) or not truth:
         return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
     available = function_names(item.functions)
-    calls = ((normal.base_function_name(key, available), arguments) for key, arguments in truth.items())
+    calls = ((replies.base_function_name(key, available), arguments) for key, arguments in truth.items())
     errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
     return next(filter(None, errors), None)
 

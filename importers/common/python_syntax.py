@@ -1,17 +1,23 @@
-"""Help the decoders of Python calls to compute bounded arithmetic, check bracket depth and read dotted names.
+"""Read calls in Python syntax from the syntax tree, as the decoders of BFCL and ACEBench do. No text is evaluated.
 
-Official evaluators evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same value
-from the syntax tree without evaluating any text. Expressions with names fail in the official evaluators and in
-fcreview. Expressions with a huge value fail only in fcreview.
+The official programs evaluate an argument such as `2*3`, `1/6` or `'x'+'y'` as Python. fcreview computes the same
+value. Expressions with names fail in both. Expressions with a huge value fail only in fcreview.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
+from fcreview.importers.common.records import Undecodable
+
+MAX_TEXT = 1_000_000
+"""Longest reply that is decoded, in characters. No real call is that long, and the limit bounds time and memory."""
+MAX_DEPTH = 100
+"""Maximum nesting depth of brackets. CPython's parser fails at 200 levels; 100 levels cannot exhaust the C stack."""
 MAX_INTEGER_BITS = 4096
 MAX_SEQUENCE_LENGTH = 100_000
 MAX_NODES = 1000
@@ -113,6 +119,77 @@ def has_brackets_deeper_than(text: str, limit: int) -> bool:
         elif char in ")]}":
             depth -= 1
     return False
+
+
+def check_size(text: str) -> None:
+    """Raise Undecodable for text that is too long or too deeply nested for a parser."""
+    if len(text) > MAX_TEXT:
+        raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
+    if has_brackets_deeper_than(text, MAX_DEPTH):
+        raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
+
+
+def parse_expression(text: str) -> ast.expr:
+    """Parse one expression of limited size. Raises Undecodable."""
+    check_size(text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in a reply must not print warnings to the terminal
+            return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise Undecodable(f"not Python call syntax: {error.msg.partition(' (detected at')[0]}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise Undecodable(f"not Python call syntax: {error}") from None
+
+
+def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
+    """Return the name and keyword arguments of a call. The last value of a repeated keyword counts."""
+    arguments: dict[str, Any] = {}
+    for argument in node.keywords:
+        arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
+    return dotted_name(node.func), arguments
+
+
+def read_value(node: ast.expr) -> Any:
+    """Return the value of one argument. Raises Undecodable."""
+    try:
+        return _read_value(node)
+    except Undecodable:
+        raise
+    except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError, KeyError) as error:
+        raise Undecodable(f"argument {source_text(node)[:80]}: {error}") from None
+
+
+def _read_value(node: ast.expr | None) -> Any:
+    match node:
+        case ast.Constant(value=value):
+            return "..." if value is ... else value
+        case ast.Name(id=name):
+            return name
+        case ast.List(elts=elts) | ast.Tuple(elts=elts):
+            values = [_read_value(element) for element in elts]
+            return values if isinstance(node, ast.List) else tuple(values)
+        case ast.Dict(keys=keys, values=fields):
+            return {_read_value(key): _read_value(field) for key, field in zip(keys, fields, strict=True)}
+        case ast.UnaryOp(operand=ast.Constant(value=value)):
+            return -value  # type: ignore[operator]  # the programs negate for any operator; some constants raise
+        case ast.BinOp():
+            return compute_arithmetic(node)
+        case ast.Call(keywords=keywords):
+            if not keywords:
+                return source_text(node)
+            name, arguments = read_call(node)
+            return {name: arguments}
+        case ast.Subscript():
+            return source_text(node)
+    raise Undecodable(f"{type(node).__name__} is not supported as an argument value")
+
+
+def source_text(node: ast.expr) -> str:
+    try:
+        return ast.unparse(node)
+    except (ValueError, RecursionError, MemoryError):
+        return type(node).__name__
 
 
 def dotted_name(node: ast.expr) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,28 @@ MAX_QUESTION_LENGTH = 400
 """Maximum number of characters of `Item.question`. The item's messages contain the whole question."""
 
 
+CODE_FENCE = re.compile(r"\s*(```\w*)\s(.*)```\s*", re.DOTALL)
+
+
 class Undecodable(ValueError):
     """Raised for a reply that does not contain calls. The message is the reason."""
+
+
+def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str], object]) -> str:
+    """Return why a reply cannot be decoded, given the error of the decoder `decode`.
+
+    A code fence around the whole reply is named first, because the error of a decoder that expects none hides it.
+    """
+    fenced = CODE_FENCE.fullmatch(reply) if isinstance(reply, str) else None
+    if fenced is None:
+        return str(error)
+    reason = f"wrapped in a code fence ({fenced[1]})"
+    try:
+        decode(fenced[2])
+    except (ValueError, RecursionError, MemoryError) as inner:
+        same = str(inner) == str(error)  # the decoder removes the fence itself
+        return str(error) if same else f"{reason}; without it: {inner}"
+    return reason
 
 
 def shorten_question(text: str) -> str:

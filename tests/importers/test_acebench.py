@@ -19,9 +19,8 @@ from fcreview.importers.acebench.checker import (
     compute_process_accuracy,
     leading_milestone_share,
 )
-from fcreview.importers.acebench.decode import decode_reply
 from fcreview.importers.acebench.leaderboard import compute_metrics
-from fcreview.importers.acebench.normal import parse_golden_calls, parse_transcript
+from fcreview.importers.acebench.replies import decode_reply, parse_golden_calls, parse_transcript
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from fcreview.importers.generic.discovery import RECORD_FIELDS
-from fcreview.importers.generic.read import Record, json_schema
+from fcreview.importers.generic_format.discovery import RECORD_FIELDS
+from fcreview.importers.generic_format.read import Record, json_schema
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 

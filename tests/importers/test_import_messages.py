@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.acebench import agent, normal
+from fcreview.importers.acebench import agent, replies
 from fcreview.importers.acebench.agent import (
     MAX_STATE_DIFFERENCES,
     choose_milestone_sequence,
@@ -114,7 +114,7 @@ def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
-    normal.fill_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
+    replies.fill_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
     assert item.extra.golden_reply == "must contain: Missing necessary parameters\nmust mention for book: day, hour"
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import fcreview.importers
 from fcreview.importers import registry
-from fcreview.importers.base import Importer
+from fcreview.importers.registry import Importer
 from tests.conftest import ROOT
 from tests.importers import test_contract as contract
 

@@ -49,7 +49,7 @@ def test_golden_templates_are_valid_and_keep_verdict(sample_items: list[Sample])
             continue
         assert check_golden_fix(run, item, draft) is None, item.id
         benchmark = run.benchmark if run.benchmark in IMPORTERS else "generic"
-        after = IMPORTERS[benchmark].recheck(run, item, draft, record)
+        after = IMPORTERS[benchmark].load_writeback("recheck")(run, item, draft, record)
         assert after == item.rule, item.id
         known[benchmark] += after is not None
     without = {"atif", "complexfuncbench", "inspect", "tau"}

@@ -6,7 +6,7 @@ Nothing is executed. Many models give the same reply to an item, so evaluations 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from fcreview.importers.bfcl.dataset import DatasetItem, content_text
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext, NameSpelling, WrongFormat
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
 from fcreview.importers.bfcl.trajectory import single_turn_messages
-from fcreview.importers.common.records import Undecodable, function_names
+from fcreview.importers.common.records import Undecodable, explain_decoding_error, function_names
 from fcreview.model.item import Call, CallPair, Item, Message, SharedList
 from fcreview.model.json_value import answer_hash, to_plain_json
 
@@ -112,7 +112,8 @@ def evaluate(
         calls = decode_result(result, decoder, DecoderContext(version, language), config)
     except (Undecodable, WrongFormat) as error:
         if not v1 or isinstance(error, Undecodable) or not error.v1_calls:
-            return _evaluate_undecodable(error, item, category, v1)
+            decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=config)
+            return _evaluate_undecodable(error, item, category, v1, explain_decoding_error(result, error, decode))
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
         return _evaluate_undecodable(Undecodable(f"too deeply nested ({error})"), item, category, v1)
@@ -197,8 +198,10 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
         evaluation.messages = [message]
 
 
-def _evaluate_undecodable(error: Undecodable | WrongFormat, item: DatasetItem, category: str, v1: bool) -> Evaluation:
-    rule, reason = rule_for_category(category, v1)[0], str(error)
+def _evaluate_undecodable(
+    error: Undecodable | WrongFormat, item: DatasetItem, category: str, v1: bool, reason: str = ""
+) -> Evaluation:
+    rule, reason = rule_for_category(category, v1)[0], reason or str(error)
     calls = _to_json_calls(error.display_calls) if isinstance(error, WrongFormat) and error.display_calls else None
     evaluation = Evaluation(calls, reason, note=_no_verdict_note(item, category, v1))
     if evaluation.note:

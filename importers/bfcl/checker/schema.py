@@ -12,13 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from fcreview.equivalence import EquivalenceRule, can_be_omitted, is_equivalent
-from fcreview.importers.bfcl.checker.java_javascript import (
+from fcreview.importers.bfcl.dataset import DatasetItem
+from fcreview.importers.bfcl.decoders.java_javascript import (
     JAVA_TYPES,
     JAVASCRIPT_TYPES,
     convert_java,
     convert_javascript,
 )
-from fcreview.importers.bfcl.dataset import DatasetItem
 from fcreview.matching.diff import ComparisonRules
 from fcreview.model.function_schema import read_declared_parameters, read_function_schema
 from fcreview.model.json_value import abbreviate

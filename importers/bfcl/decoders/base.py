@@ -14,16 +14,10 @@ from typing import Any, Literal
 
 import orjson
 
-from fcreview.importers.common.python_syntax import has_brackets_deeper_than
 from fcreview.importers.common.records import Undecodable
 
 Calls = list[tuple[str, dict[str, Any]]]
 """(function name, arguments) of each call."""
-
-MAX_TEXT = 1_000_000
-"""Longest reply that is decoded, in characters. No real call is that long, and the limit bounds time and memory."""
-MAX_DEPTH = 100
-"""Maximum nesting depth of brackets. CPython's parser fails at 200 levels; 100 levels cannot exhaust the C stack."""
 
 
 class WrongFormat(ValueError):
@@ -45,6 +39,13 @@ class WrongFormat(ValueError):
         self.v1_calls = v1_calls
 
 
+def require_text(result: Any) -> str:
+    """Return the reply if it is a string. Raises Undecodable for any other type."""
+    if type(result) is not str:
+        raise Undecodable("no output" if result is None else "an object where text was expected")
+    return result
+
+
 def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
     """Validate (name, arguments) pairs: names must be strings and arguments objects. Raises WrongFormat otherwise."""
     pairs = list(found)
@@ -54,14 +55,6 @@ def validate_calls(found: Iterable[tuple[Any, Any]]) -> Calls:
             named = pairs if all(type(each) is str for each, _ in pairs) else None
             raise WrongFormat(f"the arguments of {name} are not an object", display, named)
     return pairs
-
-
-def check_size(text: str) -> None:
-    """Raise Undecodable for text that is too long or too deeply nested for a parser."""
-    if len(text) > MAX_TEXT:
-        raise Undecodable(f"text of {len(text)} characters is too long to be decoded")
-    if has_brackets_deeper_than(text, MAX_DEPTH):
-        raise Undecodable(f"more than {MAX_DEPTH} nested brackets")
 
 
 # orjson reads integers beyond 64 bits as floats; the standard library reads them as integers.

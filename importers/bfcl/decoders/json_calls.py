@@ -5,10 +5,15 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from fcreview.importers.bfcl.decoders.base import Calls, DecoderContext, WrongFormat, parse_json, validate_calls
-from fcreview.importers.bfcl.decoders.call_syntax import require_text
-from fcreview.importers.bfcl.decoders.python_calls import parse_expression
-from fcreview.importers.common.python_syntax import compute_arithmetic
+from fcreview.importers.bfcl.decoders.base import (
+    Calls,
+    DecoderContext,
+    WrongFormat,
+    parse_json,
+    require_text,
+    validate_calls,
+)
+from fcreview.importers.common.python_syntax import compute_arithmetic, parse_expression
 from fcreview.importers.common.records import Undecodable
 
 NOT_A_LIST = "text where calls were expected"

@@ -1,7 +1,8 @@
-"""Parse calls in Python syntax, `[f(a=1), g.h(b='x')]`, by the rules of the official program (`ast_parse`).
+"""Decode call syntax, `[f(a=1), g.h(b='x')]`, by the rules of the official program (`ast_parse`).
 
-`parse_calls` parses whole replies, and `parse_call_text` parses single calls in multi-turn golden answers and inference
-logs. A parser for common syntax builds no syntax tree and is four times as fast as `ast`.
+A reply is first cleaned up, in a way that depends on the model, and then parsed by the rules of the BFCL version or, in
+Java and JavaScript categories, of the language. `parse_call_text` parses single calls in multi-turn golden answers and
+inference logs. A parser for common syntax builds no syntax tree and is four times as fast as `ast`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from fcreview.importers.bfcl.decoders.base import Calls, WrongFormat, check_size
-from fcreview.importers.common.python_syntax import compute_arithmetic, dotted_name
+from fcreview.importers.bfcl.decoders.base import Calls, DecodeFunction, DecoderContext, WrongFormat, require_text
+from fcreview.importers.bfcl.decoders.java_javascript import parse_source
+from fcreview.importers.common.python_syntax import dotted_name, parse_expression, read_call, read_value, source_text
 from fcreview.importers.common.records import Undecodable
 from fcreview.model.function_schema import read_declared_parameters
 
@@ -192,19 +193,6 @@ def parse_calls(text: str, version: str = "V4") -> Calls:
     return calls
 
 
-def parse_expression(text: str) -> ast.expr:
-    """Parse one expression of limited size. Raises Undecodable."""
-    check_size(text)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in a reply must not print warnings to the terminal
-            return ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise Undecodable(f"not Python call syntax: {error.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise Undecodable(f"not Python call syntax: {error}") from None
-
-
 def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
     body = parse_expression(text)
     if isinstance(body, ast.Call) and not v1:
@@ -213,58 +201,8 @@ def _parse_call_nodes(text: str, v1: bool) -> list[ast.Call]:
         raise Undecodable("the text is not a list of calls")
     other = next((element for element in body.elts if not isinstance(element, ast.Call)), None)
     if other is not None:
-        raise Undecodable(f"an element of the list is not a call: {_source_text(other)[:80]}")
+        raise Undecodable(f"an element of the list is not a call: {source_text(other)[:80]}")
     return cast("list[ast.Call]", body.elts)
-
-
-def read_call(node: ast.Call) -> tuple[str, dict[str, Any]]:
-    """Return the name and keyword arguments of a call. The last value of a repeated keyword counts."""
-    arguments: dict[str, Any] = {}
-    for argument in node.keywords:
-        arguments[argument.arg] = read_value(argument.value)  # type: ignore[index]  # `**x` gives the key None
-    return dotted_name(node.func), arguments
-
-
-def read_value(node: ast.expr) -> Any:
-    """Return the value of one argument by BFCL's rules. Raises Undecodable."""
-    try:
-        return _read_value(node)
-    except Undecodable:
-        raise
-    except (TypeError, ValueError, ArithmeticError, RecursionError, MemoryError, KeyError) as error:
-        raise Undecodable(f"argument {_source_text(node)[:80]}: {error}") from None
-
-
-def _read_value(node: ast.expr | None) -> Any:
-    match node:
-        case ast.Constant(value=value):
-            return "..." if value is ... else value
-        case ast.Name(id=name):
-            return name
-        case ast.List(elts=elts) | ast.Tuple(elts=elts):
-            values = [_read_value(element) for element in elts]
-            return values if isinstance(node, ast.List) else tuple(values)
-        case ast.Dict(keys=keys, values=fields):
-            return {_read_value(key): _read_value(field) for key, field in zip(keys, fields, strict=True)}
-        case ast.UnaryOp(operand=ast.Constant(value=value)):
-            return -value  # type: ignore[operator]  # BFCL negates for any operator; some constants raise
-        case ast.BinOp():
-            return compute_arithmetic(node)
-        case ast.Call(keywords=keywords):
-            if not keywords:
-                return _source_text(node)
-            name, arguments = read_call(node)
-            return {name: arguments}
-        case ast.Subscript():
-            return _source_text(node)
-    raise Undecodable(f"{type(node).__name__} is not supported as an argument value")
-
-
-def _source_text(node: ast.expr) -> str:
-    try:
-        return ast.unparse(node)
-    except (ValueError, RecursionError, MemoryError):
-        return type(node).__name__
 
 
 def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tuple[str, dict[str, Any]] | None:
@@ -287,3 +225,89 @@ def parse_call_text(text: str, functions: Sequence[dict[str, Any]] = ()) -> tupl
     names = list(read_declared_parameters(doc).properties or ()) if doc is not None else []
     arguments = {(names[i] if i < len(names) else str(i)): value for i, value in enumerate(positional)}
     return name, {**arguments, **keywords}
+
+
+def text_decoder(clean: Callable[[str], str]) -> DecodeFunction:
+    """Return a decoder that applies `clean` to the reply and parses the result."""
+    return lambda result, context: parse_source_calls(clean(require_text(result)), context)
+
+
+def parse_source_calls(text: str, context: DecoderContext) -> Calls:
+    """Parse calls in the category's language. The first and last characters of Java and JavaScript text are ignored."""
+    if context.language == "python":
+        return parse_calls(text, context.version)
+    return parse_source(text[1:-1], context.language)
+
+
+def clean_blank(text: str) -> str:
+    """Remove one leading space and add missing brackets."""
+    if not text:
+        raise Undecodable("no output")
+    return add_brackets(text.removeprefix(" "))
+
+
+def clean_phi(text: str) -> str:
+    """Remove an opening code fence with the language `json` or `python`, then clean up like a PROMPT reply."""
+    return clean_prompt_text(text.strip().removeprefix("```json").removeprefix("```python"))
+
+
+def clean_gemini(text: str) -> str:
+    """Remove `tool_code` fences, then clean up like a PROMPT reply."""
+    return clean_prompt_text(text.replace("```tool_code\n", "").replace("\n```", ""))
+
+
+def clean_nemotron(text: str) -> str:
+    """Return the first `<TOOLCALL>` block, cleaned up like a PROMPT reply; `[]` if the reply has none."""
+    found = re.search("<TOOLCALL>(.*?)</TOOLCALL>", text, re.DOTALL)
+    return clean_prompt_text(found[1]) if found else "[]"
+
+
+def clean_gemma1(text: str) -> str:
+    """Return the text from the first `[` to the last `]`."""
+    start, end = text.find("["), text.rfind("]")
+    if start < 0 or end < start:
+        raise Undecodable("no [ ... ] in the text")
+    return text[start : end + 1]
+
+
+def clean_coder1(text: str) -> str:
+    """Return the text from the first `[` in the first code fence to the *next* `]`."""
+    parts = text.split("```")
+    inside = parts[1] if len(parts) > 1 else ""
+    start = inside.find("[")
+    end = inside.find("]", start)
+    if start < 0 or end < 0:
+        raise Undecodable("no [ ... ] in a code fence")
+    return inside[start : end + 1]
+
+
+def decode_quoted(result: Any, context: DecoderContext) -> Calls:
+    """Decode `['f(a=1)', 'g(b=2)']`, a list of calls in quotes."""
+    text = require_text(result).replace("\n", "")
+    opening, closing = ("[ ", " ]") if context.is_v1 else ("[", "]")
+    text = text if text.startswith("[") else opening + text
+    text = text if text.endswith("]") else text + closing
+    if text.startswith("['"):
+        text = text.replace("['", "[").replace("', '", ", ").replace("','", ", ")
+    return parse_source_calls(text.replace("']", "]") if text.endswith("']") else text, context)
+
+
+def decode_raven(result: Any, context: DecoderContext) -> Calls:
+    """Decode `f(a=1);g(b=2);`. A reply with `out_of_domain` calls no function."""
+    text = require_text(result)
+    calls = parse_source_calls("[" + text.removesuffix(";").replace(";", ",") + "]", context)
+    if "out_of_domain" in text:
+        raise WrongFormat("out_of_domain: no function is called", list(calls))
+    return calls
+
+
+def decode_dbrx(result: Any, context: DecoderContext) -> Calls:
+    """Decode the reply without the quotes around its strings. If that fails, decode the unchanged reply."""
+    text = require_text(result)
+    unquoted = add_brackets(re.sub("'([^']*)'", r"\1", text).replace("\n    ", ""))
+    if unquoted.startswith("['"):
+        unquoted = unquoted.replace("['", "[")
+    try:
+        return parse_source_calls(unquoted, context)
+    except Undecodable:
+        return parse_source_calls(text, context)

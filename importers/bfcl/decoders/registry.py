@@ -12,10 +12,9 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any
 
-from fcreview.importers.bfcl.decoders import call_syntax, json_calls, tagged
+from fcreview.importers.bfcl.decoders import json_calls, python_calls, tagged
 from fcreview.importers.bfcl.decoders.base import Calls, Decoder, DecoderContext
-from fcreview.importers.bfcl.decoders.call_syntax import text_decoder
-from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text
+from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_prompt_text, text_decoder
 
 
 def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None) -> Calls:
@@ -54,18 +53,18 @@ DECODERS = (
     Decoder("PROMPT", text_decoder(clean_prompt_text)),
     Decoder("BARE", text_decoder(lambda text: text)),
     Decoder("BRACKET", text_decoder(add_brackets)),
-    Decoder("BLANK", text_decoder(call_syntax.clean_blank)),
+    Decoder("BLANK", text_decoder(python_calls.clean_blank)),
     Decoder("MISTRAL", text_decoder(lambda text: add_brackets(text.replace("\\_", "_")))),
     Decoder("LLAMA1", text_decoder(lambda text: add_brackets(text.replace("\n", "")))),
-    Decoder("PHI", text_decoder(call_syntax.clean_phi)),
-    Decoder("GEMINI", text_decoder(call_syntax.clean_gemini)),
-    Decoder("GEMMA1", text_decoder(call_syntax.clean_gemma1)),
-    Decoder("CODER1", text_decoder(call_syntax.clean_coder1)),
-    Decoder("QUOTED", call_syntax.decode_quoted),
-    Decoder("DBRX", call_syntax.decode_dbrx),
-    Decoder("RAVEN", call_syntax.decode_raven),
+    Decoder("PHI", text_decoder(python_calls.clean_phi)),
+    Decoder("GEMINI", text_decoder(python_calls.clean_gemini)),
+    Decoder("GEMMA1", text_decoder(python_calls.clean_gemma1)),
+    Decoder("CODER1", text_decoder(python_calls.clean_coder1)),
+    Decoder("QUOTED", python_calls.decode_quoted),
+    Decoder("DBRX", python_calls.decode_dbrx),
+    Decoder("RAVEN", python_calls.decode_raven),
     Decoder("GORILLA", text_decoder(lambda text: f"[{text}]")),
-    Decoder("NEMOTRON", text_decoder(call_syntax.clean_nemotron)),
+    Decoder("NEMOTRON", text_decoder(python_calls.clean_nemotron)),
     Decoder("MINICPM", tagged.decode_minicpm, "flat"),
     Decoder("TAGS", tagged.decode_tagged),
     Decoder("HERMES", tagged.decode_hermes, "flat"),

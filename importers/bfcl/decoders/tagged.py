@@ -8,18 +8,17 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from fcreview.importers.bfcl.decoders.base import (
-    MAX_TEXT,
     Calls,
     DecoderContext,
     WrongFormat,
-    check_size,
     find_blocks,
     parse_json,
+    require_text,
     validate_calls,
 )
-from fcreview.importers.bfcl.decoders.call_syntax import require_text
 from fcreview.importers.bfcl.decoders.json_calls import call_from_object, calls_from_objects
-from fcreview.importers.bfcl.decoders.python_calls import clean_prompt_text, parse_calls, read_call
+from fcreview.importers.bfcl.decoders.python_calls import clean_prompt_text, parse_calls
+from fcreview.importers.common.python_syntax import MAX_TEXT, check_size, read_call
 from fcreview.importers.common.records import Undecodable
 
 if TYPE_CHECKING:

@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.base import Importer, WriteError
-from fcreview.model.item import Run
-from fcreview.run_plan import RunPlan
+from fcreview.importers.registry import Importer, WriteError
 
 pytestmark = pytest.mark.slow
 Cli = Callable[..., Any]
@@ -121,7 +119,6 @@ def test_patch_without_golden_fix_writes_nothing(cli: Cli, run: Path, tmp_path: 
 
 def test_benchmark_without_writer_is_reported() -> None:
     importer = Importer("common", "A new one", "")  # an importer package without the needed modules
-    plan = RunPlan(Run("common", "", "", "m", "x"), [])
-    for work in (lambda: importer.rewrite_scores(plan, []), lambda: importer.rewrite_golden(plan, {})):
+    for function in ("rewrite_scores", "rewrite_golden"):
         with pytest.raises(WriteError, match="fcreview cannot write the files of A new one"):
-            work()
+            importer.load_writeback(function)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.checker.java_javascript import (
+from fcreview.importers.bfcl.dataset import DatasetItem
+from fcreview.importers.bfcl.decoders.java_javascript import (
     JAVA_TYPES,
     JAVASCRIPT_TYPES,
     convert_java,
     convert_javascript,
 )
-from fcreview.importers.bfcl.dataset import DatasetItem
 from tests.examples import examples
 
 

@@ -133,6 +133,25 @@ def test_undecodable_and_malformed_replies() -> None:
     assert (wrong.error_type, wrong.calls) == ("ast_decoder:decoder_wrong_output_format", [("f", None)])
 
 
+@pytest.mark.parametrize(
+    ("model", "reply", "reason"),
+    [
+        ("gpt-4o", "```python\n[math.area(base=10)]\n```", "wrapped in a code fence (```python)"),
+        (
+            "gpt-4o",
+            "\n```json\n[math.area(base=)]\n```\n",
+            "wrapped in a code fence (```json); without it: not Python call syntax: invalid syntax",
+        ),
+        ("microsoft_phi-4", "```python\n[math.area(base=)]\n```", "not Python call syntax: invalid syntax"),
+        ("gpt-4o", "[math.area(base=)]", "not Python call syntax: invalid syntax"),
+    ],
+)
+def test_code_fence_is_the_reason_if_the_decoder_keeps_it(model: str, reply: str, reason: str) -> None:
+    found = evaluate(reply, AREA, version="V4", category="simple_python", model=model)
+    assert (found.valid, found.error_type) == (False, "ast_decoder:decoder_failed")
+    assert (found.decode_error, found.messages) == (reason, [reason])
+
+
 def test_format_sensitivity_uses_original_category() -> None:
     config = "ret_fmt=json&tool_call_tag=False"
     text = '[{"function": "math.area", "parameters": {"base": 10}}]'

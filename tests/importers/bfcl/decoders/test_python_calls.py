@@ -14,11 +14,10 @@ from fcreview.importers.bfcl.decoders.python_calls import (
     is_prose,
     parse_call_text,
     parse_calls,
-    parse_expression,
     parse_simple_calls,
-    read_call,
 )
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
+from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import Undecodable
 from tests.examples import examples
 

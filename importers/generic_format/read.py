@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, Valid
 
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_records
 from fcreview.importers.common.records import fill_safely, first_question, read_tools
-from fcreview.importers.generic.discovery import chat_log_to_record
+from fcreview.importers.generic_format.discovery import chat_log_to_record
 from fcreview.matching.align import align_turns
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.address import ADDRESS_FORMS, ITEM

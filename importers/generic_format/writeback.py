@@ -15,8 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 from fcreview.importers.common import writeback
 from fcreview.importers.common.records import function_names
 from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
-from fcreview.importers.generic.discovery import chat_log_to_record
-from fcreview.importers.generic.read import GoldenCall, parse_golden_calls
+from fcreview.importers.generic_format.discovery import chat_log_to_record
+from fcreview.importers.generic_format.read import GoldenCall, parse_golden_calls
 from fcreview.matching.align import align_turns
 from fcreview.model.address import ITEM
 from fcreview.model.item import AcceptedValues, Call, Item, Run

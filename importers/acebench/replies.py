@@ -1,15 +1,27 @@
-"""Fill the items of ACEBench's normal and special categories: transcript, calls, call pairs and recomputed verdict."""
+"""Decode ACEBench replies, and fill the items of the normal and special categories.
+
+A reply is one Python expression. As in the released `eval_main.py` and its decoder (revision e6db74b), white space is
+removed first, also inside strings; positional arguments are ignored; a variable name becomes text; every unary operator
+negates.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Container
 from typing import Any
 
 from fcreview.importers.acebench import checker
-from fcreview.importers.acebench.checker import CheckOutcome
-from fcreview.importers.acebench.decode import decode_for_display, decode_reply
-from fcreview.importers.common.records import Undecodable, as_object, last_question, list_objects
+from fcreview.importers.acebench.checker import CheckOutcome, DecodedCall
+from fcreview.importers.common.python_syntax import parse_expression, read_call
+from fcreview.importers.common.records import (
+    Undecodable,
+    as_object,
+    explain_decoding_error,
+    last_question,
+    list_objects,
+)
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.function_schema import read_declared_parameters
@@ -19,6 +31,36 @@ _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """Prefix of a message in a transcript: its speaker. `system` is the assistant."""
 OTHER_ANSWERS = "other accepted answers"
 """Metadata key: golden answers of an item, without the first one."""
+
+
+def remove_whitespace(reply: str) -> str:
+    """Remove all white space, as the evaluator does before decoding. Replies in score files have no white space."""
+    return "".join(reply.split())
+
+
+def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
+    """Decode the calls of a reply such as `[f(a=1), g(b='x')]`. Raises Undecodable if it is not a list of calls.
+
+    With `keep_whitespace`, strings keep their white space. This is only for display: the evaluator removes all white
+    space.
+    """
+    if not isinstance(reply, str):
+        raise Undecodable("the reply is not text")
+    elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
+    if elements is None:
+        raise Undecodable("not a list of calls")
+    other = next((element for element in elements if not isinstance(element, ast.Call)), None)
+    if other is not None:
+        raise Undecodable(f"expected a call, not a {type(other).__name__.lower()}")
+    return [read_call(element) for element in elements]
+
+
+def decode_for_display(reply: str) -> list[DecodedCall]:
+    """Decode the calls of a reply with the white space in strings or, if that fails, without it."""
+    try:
+        return decode_reply(reply, keep_whitespace=True)
+    except Undecodable:
+        return decode_reply(reply)
 
 
 def fill_item(
@@ -69,18 +111,17 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
     calls, decode_error = None, None
     try:
         calls = decode_reply(reply)
-    except Undecodable as error:
-        decode_error = str(error)
-    if calls is None:
-        text = reply if isinstance(reply, str) else repr(reply)
-        item.predicted = [Call("predicted", "", None, turn, 0, 0, text, decode_error)] if "(" in text else []
-        if not item.predicted:
-            _add_reply_message(item, reply, turn)
-    else:
         item.predicted = [
             Call("predicted", name, arguments, turn, 0, index)
             for index, (name, arguments) in enumerate(decode_for_display(reply))
         ]
+    except Undecodable as error:
+        decode_error = explain_decoding_error(reply, error, decode_reply)
+        text = reply if isinstance(reply, str) else repr(reply)
+        if "(" in text:
+            item.predicted = [Call("predicted", "", None, turn, 0, 0, text, decode_error)]
+        else:
+            _add_reply_message(item, reply, turn)
     alternatives = list_objects(golden if isinstance(golden, list) else [golden])
     if alternatives:
         item.golden = parse_golden_calls(alternatives[0], item.functions, turn)

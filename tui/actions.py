@@ -123,7 +123,10 @@ QUEUE_ACTIONS = [
     Action("queue.search", "slash", "search", "search"),
     Action("queue.filter", "f", "filter", "filter"),
     Action("queue.clear", "F,backspace", "clear_filter", "show all"),
-    Action("queue.clusters", "c", "choose('clusters')", "clusters", help="clusters: group similar failures"),
+    Action(
+        "queue.clusters", "c", "choose('clusters')", "clusters", help="clusters: group failures, suspects by reason"
+    ),
+    Action("queue.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
     Action("queue.order", "o", "choose('order')", "sort"),
     Action("queue.runs", "r", "choose('runs')", "runs"),
     Action("queue.issues", "i", "choose('issues')", "issues", help="issues: list problems in the imported files"),

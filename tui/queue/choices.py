@@ -31,6 +31,7 @@ from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.filters.parser import list_filter_help, list_key_values, quote
 from fcreview.store.filters.saved import SAVED_FILTER_PREFIX
 from fcreview.store.filters.tokens import quote_or_hash
+from fcreview.store.rows import Suspicion
 from fcreview.tui.queue.state import QueueState, available_orders
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
@@ -84,6 +85,41 @@ def _issue_cells(issue: ImportIssue) -> list[StyledText]:
     where = sanitize(issue.file) + (f":{issue.line}" if issue.line else "")
     style = "bad" if issue.severity == "error" else "warn" if issue.severity == "warning" else "dim"
     return [(issue.severity, style), (sanitize(issue.what), ""), (sanitize(issue.item or ""), "dim"), (where, "dim")]
+
+
+def reason_choices(suspicions: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[int]]:
+    """Return the table of suspects by their strongest reason. The value of a row is the item numbers of the suspects.
+    Reasons with many strong suspects come first."""
+    groups: dict[str, list[int]] = {}
+    for item, suspicion in suspicions.items():
+        groups.setdefault(suspicion.title, []).append(item)
+
+    def count_strong(items: Sequence[int]) -> int:
+        return sum(suspicions[item].is_strong for item in items)
+
+    ordered = sorted(groups.items(), key=lambda group: (-count_strong(group[1]), -len(group[1])))
+    return ChoiceTable(
+        title="suspects by reason",
+        noun="reason",
+        columns=(
+            TextColumn("suspects", align_right=True),
+            TextColumn("strong", align_right=True),
+            TextColumn("strongest reason"),
+            TextColumn("for example", min_width=20),
+        ),
+        rows=[
+            [
+                (f"{len(items):,}", ""),
+                (f"{count_strong(items):,}", ""),
+                (sanitize(title), "strong"),
+                (sanitize(suspicions[items[0]].summary.partition(": ")[2]), "dim"),
+            ]
+            for title, items in ordered
+        ],
+        values=[items for _, items in ordered],
+        note=f"{count_strong(list(suspicions)):,} of {format_count(len(suspicions), 'suspect')} strong",
+        empty_message="no suspects",
+    )
 
 
 SHARES_MIN_CELLS = 96

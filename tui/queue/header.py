@@ -11,7 +11,7 @@ from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.run_lists import folder_label, label_files
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.state import SHUFFLED
+from fcreview.tui.queue.state import SHUFFLED, QueueState
 from fcreview.tui.text.graphics import bar
 from fcreview.tui.text.lines import (
     Line,
@@ -304,11 +304,11 @@ def _benchmark_titles(runs: Sequence[RunRow]) -> str:
     return join_run_titles(runs) if benchmarks == 1 else format_count(benchmarks, "benchmark")
 
 
-def search_progress_line(runs: Sequence[RunRow] | None, seconds: float, cancel_key: str) -> str:
-    """Return the message during a long search. It has the number of items to search and the key that cancels the
-    search."""
-    items = f" {format_count(sum_rates(runs).items, 'item')}" if runs else ""
-    return progress_message(f"searching{items}", seconds, cancel_key)
+def loading_activity(state: QueueState, runs: Sequence[RunRow] | None) -> str:
+    """Return what is being done while a view is loaded: `searching 8,282 items`, `loading suspects`."""
+    if state.where or state.search:
+        return f"searching {format_count(sum_rates(runs).items, 'item')}" if runs else "searching"
+    return f"loading {state.queue}" if state.queue in ("failures", SUSPECTS_QUEUE) else "loading items"
 
 
 def store_loading_line(seconds: float = 0) -> Line:

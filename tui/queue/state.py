@@ -18,7 +18,7 @@ from fcreview.matching.clusters import Cluster
 from fcreview.store.filters import saved
 from fcreview.store.filters.parser import FilterCondition, FilterError, parse_filter, quote
 from fcreview.store.filters.tokens import FAILING_FILTER, MAX_FILTER_LENGTH, add_terms
-from fcreview.store.rows import BUILTIN_QUEUES, VERDICT_QUEUES, View
+from fcreview.store.rows import BUILTIN_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, View
 from fcreview.store.workspace import AnnotatorState
 
 HISTORY_FOLDER = "history"
@@ -203,6 +203,11 @@ class QueueState:
         """Select items by number and drop filter and search."""
         self.apply_filter("")
         self.items = tuple(items)
+
+    def apply_suspects(self, items: Sequence[int] = ()) -> None:
+        """Show the suspects, or only the ones with these numbers."""
+        self.apply_items(items)
+        self.queue = SUSPECTS_QUEUE
 
     def apply_queue_file(self, name: str) -> None:
         """Show the items of a queue file that are assigned to the annotator."""

@@ -250,7 +250,18 @@ class QueueScreen(GuardedScreen[None]):
         self._levels.clear()
         self.pane.load_view(CursorPosition(item))
 
+    def action_suspects(self) -> None:
+        if self.state.blind:
+            self.pane.show_message("suspects: not available in blind mode")
+            return
+        cursor, settings = self.pane.cursor_position, self.state.settings
+        self.state.apply_suspects()
+        self._levels.push(settings, cursor)
+        self.pane.load_view(CursorPosition(), cancel_key=active_key_names(self.app).get("queue.back", ""))
+
     def action_choose(self, menu_name: str) -> None:
+        if menu_name == "clusters" and self.state.view.queue == SUSPECTS_QUEUE:
+            menu_name = "reasons"
         menu = self._menus.menus[menu_name]
         reason = menu.disabled_reason()
         if reason:
@@ -306,7 +317,7 @@ class QueueScreen(GuardedScreen[None]):
     @property
     def idle_keys(self) -> frozenset[str]:
         """Ids of actions whose keys only explain why there is nothing to do. The key line and the help omit them."""
-        hidden = {"queue.adjudicate"} if self.state.blind else set()
+        hidden = {"queue.adjudicate", "queue.suspects"} if self.state.blind else set()
         return self._menus.disabled_keys | hidden | (set() if self.state.is_narrowed else {"queue.clear"})
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002

@@ -21,13 +21,13 @@ from fcreview.store.filters.parser import FilterError
 from fcreview.store.rows import RunRow
 from fcreview.tui.key_bindings import active_key_names
 from fcreview.tui.queue import header
-from fcreview.tui.queue.choices import issue_choices, order_choices
+from fcreview.tui.queue.choices import issue_choices, order_choices, reason_choices
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
 from fcreview.tui.queue.state import ClusterCounts, CursorPosition, QueueLevels, QueueState
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session, SessionError
-from fcreview.tui.text.lines import ChoiceTable
+from fcreview.tui.text.lines import ChoiceTable, progress_message
 from fcreview.tui.widgets.base import ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
@@ -70,6 +70,7 @@ class QueueMenus:
             ),
             "where": QueueMenu(None, state.apply_filter),
             "file": QueueMenu(None, state.apply_queue_file),
+            "reasons": QueueMenu(lambda: PickerScreen(load=self._load_reasons), state.apply_suspects),
             "runs": QueueMenu(self._make_runs_screen, state.apply_run, self._runs_disabled_reason),
         }
 
@@ -91,10 +92,12 @@ class QueueMenus:
 
     @property
     def shown_runs(self) -> Sequence[RunRow] | None:
-        """Runs on screen: the selected run, or all opened runs. None until the runs are read."""
-        if self.runs is None or self._state.run is None:
-            return self.runs
-        return [run for run in self.runs if run.run == self._state.run]
+        """The selected run, or all opened runs. None until the runs are read."""
+        return self.runs_of(self._state.run)
+
+    def runs_of(self, run: int | None) -> Sequence[RunRow] | None:
+        """Return the run with this number, or all opened runs if `run` is None. None until the runs are read."""
+        return self.runs if self.runs is None or run is None else [each for each in self.runs if each.run == run]
 
     @property
     def disabled_keys(self) -> frozenset[str]:
@@ -139,6 +142,10 @@ class QueueMenus:
         last = self._levels.lists.selections.get("issues")
         return replace(choices, cursor=choices.values.index(last)) if last in choices.values else choices
 
+    async def _load_reasons(self) -> ChoiceTable[Sequence[int]]:
+        view = self._state.view
+        return reason_choices(await self._session.query(lambda store: store.fetch_suspicions(view)))
+
     def _make_runs_screen(self) -> ModalScreen[Any]:
         from fcreview.tui.queue.runs import RunListState
         from fcreview.tui.screens.runs import RunsScreen
@@ -159,6 +166,8 @@ class QueueMenus:
         return last_choice if self._state.run is None else self._state.run
 
 
+HIDE_DELAY = 0.15
+"""Seconds until the rows are hidden while another view is loaded. Most views are loaded earlier."""
 FACTS_MARGIN = 18
 """Number of cells in the border of the panel that the facts cannot use."""
 
@@ -183,9 +192,15 @@ class QueuePane(Vertical):
 
         item: int
 
+    @dataclass
+    class RowsHidden(Message):
+        """Posted when the rows are hidden, because another view is being loaded."""
+
     def __init__(self, session: Session, state: QueueState, menus: QueueMenus) -> None:
         super().__init__()
         self._session, self._state, self._menus = session, state, menus
+        self._shown = state
+        """State that the rows and the lines around them show. While another view is being loaded, the state before."""
         self._loader = QueueLoader(session)
         self._page: QueuePage | None = None
         """Displayed page. None until the first rows are loaded."""
@@ -229,6 +244,11 @@ class QueuePane(Vertical):
         return self._target is not None
 
     @property
+    def is_changing_view(self) -> bool:
+        """Whether the view that is being loaded has other rows than the displayed view."""
+        return self._target is not None and self._shown.view != self._state.view
+
+    @property
     def cursor_position(self) -> CursorPosition:
         """Position of the cursor. While a view is being loaded, the position that the cursor will have."""
         if self._target is not None:
@@ -265,23 +285,27 @@ class QueuePane(Vertical):
         self._message = message
         self._draw_header()
 
+    @property
+    def _shown_runs(self) -> Sequence[RunRow] | None:
+        return self._menus.runs_of(self._shown.run)
+
     def _bar(self, name: str) -> LineBar:
         return self.query_one(f"#{name}", LineBar)
 
     def _draw_header(self) -> None:
-        cells, runs = self.size.width, self._menus.shown_runs
+        cells, runs = self.size.width, self._shown_runs
         key = active_key_names(self.app).get("queue.adjudicate", "")
         rates = header.rates_line(runs, cells, blind=self._state.blind, estimate=self._estimate, adjudicate_key=key)
         self._bar("rates").show(rates)
         self._bar("queue-message").show(((f" {sanitize(self._message)}", "warn"),) if self._message else ())
-        self._bar("heading").show(queue_heading_line(self.list.columns, self._state.view.queue))
+        self._bar("heading").show(queue_heading_line(self.list.columns, self._shown.view.queue))
         self._draw_position()
         self._draw_top()
         self.refresh_bindings()
 
     def _draw_top(self) -> None:
         """Draw the top line of the screen, and remember the progress for the screens of items."""
-        runs, state = self._menus.shown_runs, self._state
+        runs, state = self._shown_runs, self._shown
         total = header.sum_rates(runs or ())
         progress = (self._page.progress if self._page else None) or ((total.yours, total.items) if runs else None)
         self._session.progress = progress
@@ -292,7 +316,7 @@ class QueuePane(Vertical):
             line.show_path(path, header.progress_line(self._session.annotator, progress, cells, by_anyone=by_anyone))
 
     def _draw_position(self) -> None:
-        state, page = self._state, self._page
+        state, page = self._shown, None if self.list.is_waiting else self._page
         position = self.list.cursor + 1 if page and page.total else None
         panel = self.query_one("#queue-panel", Panel)
         cells = max(self.size.width - FACTS_MARGIN, 1)
@@ -300,7 +324,7 @@ class QueuePane(Vertical):
         run_name = (row.run_name or row.model) if row is not None else ""
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
         place = header.QueuePlace(position, total, run_name, n_strong)
-        facts = header.queue_facts(self._menus.shown_runs, state.view, state.where, state.search, place, cells)
+        facts = header.queue_facts(self._shown_runs, state.view, state.where, state.search, place, cells)
         panel.set_title("Queue", facts, flat_facts=True)
 
     def set_flat(self, flat: bool) -> None:
@@ -324,16 +348,25 @@ class QueuePane(Vertical):
         """
         self._target, self._cancel_key = cursor, cancel_key
         self._waiting.start()
+        if self.is_changing_view:
+            self.set_timer(HIDE_DELAY, lambda: self._show_waiting_time(0))
         self._load_view(cursor, message)
 
     def _show_waiting_time(self, seconds: float) -> None:
         if self._target is None:
             return
-        if self._page is not None:
-            self.list.show_waiting()  # the rows are of another view than the title
-            self.show_message(header.search_progress_line(self._menus.shown_runs, seconds, self._cancel_key))
-        else:
+        if self._page is None:
             self._bar("rates").show(header.store_loading_line(seconds))
+            return
+        activity = header.loading_activity(self._state, self._menus.shown_runs)
+        line = progress_message(activity, seconds, self._cancel_key)
+        if self.list.is_waiting or self.is_changing_view:
+            self._shown = replace(self._state)
+            self.list.show_waiting(line)
+            self._draw_header()
+            self.post_message(self.RowsHidden())
+        else:
+            self.show_message(line)
 
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
@@ -368,7 +401,7 @@ class QueuePane(Vertical):
         self.load_runs()
 
     def _show_list(self, page: QueuePage) -> None:
-        self._page, self._target = page, None
+        self._page, self._target, self._shown = page, None, replace(self._state)
         self.list.empty_line = header.empty_line(self._state.where, self._state.search, self._session.reviewed_count)
         self.list.show_view(page.total, page.cursor, page.column_widths)
         self.list.add_window(page.window_index, self.list.version, page.rows)

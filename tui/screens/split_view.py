@@ -146,9 +146,12 @@ class SplitView(Horizontal):
         self._has_new_reviews = self._has_new_reviews and not rows.is_reread
         self._show_current_item(reread=rows.is_reread)
 
+    def on_queue_pane_rows_hidden(self) -> None:
+        self._show_current_item()
+
     def _show_current_item(self, *, reread: bool = False) -> None:
         """Show the item under the list's cursor, unless the item pane has the focus."""
-        if not self.is_split or self._list_follows_item or self._is_adopting:
+        if not self.is_split or self._list_follows_item or self._is_adopting or self._queue.is_changing_view:
             return
         rows = self._queue.list
         row = rows.row_at(rows.cursor) if rows.total else None

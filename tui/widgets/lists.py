@@ -210,6 +210,8 @@ class QueueList(LineList):
         super().__init__(id=id)
         self.columns = columns
         self.version = 0
+        self.is_waiting = False
+        """Whether a message replaces the rows until another view is loaded."""
         self._extent = ColumnWidths()
         self._blind = False
         self._windows: OrderedDict[int, list[QueueRow]] = OrderedDict()
@@ -219,6 +221,7 @@ class QueueList(LineList):
     def show_view(self, total: int, cursor: int, extent: ColumnWidths) -> None:
         """Show another view of `total` rows and drop all loaded rows. `extent` gives the column widths of its rows."""
         self.version += 1
+        self.is_waiting = False
         self._windows.clear()
         self._short_ids.clear()
         self._requested.clear()
@@ -226,11 +229,13 @@ class QueueList(LineList):
         self._update_columns()
         self.set_total(total, cursor)
 
-    def show_waiting(self) -> None:
-        """Show no rows until `show_view` is called."""
+    def show_waiting(self, message: str) -> None:
+        """Show a message and no rows until `show_view` is called."""
+        self.empty_line = ((f" {message}", "dim"),)
         if self.total:
-            self.empty_line = ()
             self.show_view(0, 0, self._extent)
+        self.is_waiting = True
+        self.refresh_line(0)
 
     def add_window(self, window: int, version: int, rows: Sequence[QueueRow]) -> None:
         """Add the rows of a window, unless they belong to an earlier version of the list."""

@@ -109,6 +109,32 @@ async def test_enter_applies_a_filter_while_a_list_loads(
         assert "simple_1" in "".join((await wait_for_screen(pilot))[3:6])
 
 
+@pytest.mark.parametrize("size", [(80, 24), (140, 40)])
+async def test_rows_of_another_view_are_not_shown_under_the_new_title(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    free = Event()
+
+    def load_late(request: QueueRequest, store: Store) -> QueuePage:
+        assert request.view.queue != "suspects" or free.wait(30)
+        return load_page(request, store)
+
+    monkeypatch.setattr(loader, "load_page", load_late)
+    async with make_app([{}, {}]).run_test(size=size) as pilot:
+        await wait_for_screen(pilot)
+        with ignore_threads():
+            await pilot.press("s", "j")
+            try:
+                text = "\n".join(screen_lines(pilot.app))
+                assert ("order failures" in text) == ("simple_0" in text)
+                await wait_for_line(pilot, "loading suspects")
+                lines = screen_lines(pilot.app)
+                assert "suspects" in lines[0] and not any("simple_" in line for line in lines)
+            finally:
+                free.set()
+        assert any("simple_0" in line for line in await wait_for_screen(pilot))
+
+
 async def test_slow_first_rows_show_progress(
     make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,3 +50,28 @@ async def test_narrow_list_has_no_column_of_runs(make_app: Any, wait_for_screen:
     async with app.run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         assert "model" not in dict(app.screen.pane.list.columns.columns)
+
+
+async def test_key_shows_suspects_by_reason_and_returns(make_app: Any, wait_for_screen: Any) -> None:
+    rows = [{"functions": [FUNCTION]}, *[PASSED] * 9]
+    app = make_app(runs=dict.fromkeys(MODELS, rows))
+    async with app.run_test(size=(80, 24)) as pilot:
+        failures = await wait_for_screen(pilot)
+        await pilot.press("s")
+        assert "suspects, 1 strong · 1/10" in (await wait_for_screen(pilot))[2]
+        await pilot.press("c")
+        lines = await wait_for_screen(pilot)
+        assert "suspects by reason · 2 reasons" in lines[0]
+        assert lines[2].split()[:4] == [">", "1", "1", "undocumented"] or "undocumented function" in lines[2]
+        assert "not in the question" in lines[3] and "city is" in lines[3]
+        await pilot.press("j", "enter")
+        assert "selected 9 items · suspects, 0 strong · 1/9" in (await wait_for_screen(pilot))[2]
+        await pilot.press("escape", "escape", "escape")
+        assert await wait_for_screen(pilot) == failures
+
+
+async def test_blind_annotator_cannot_show_suspects(make_app: Any, wait_for_screen: Any) -> None:
+    async with make_app([{}, {}], blind=True).run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("s")
+        assert "suspects: not available in blind mode" in (await wait_for_screen(pilot))[-2]

@@ -11,22 +11,6 @@ from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_run_heading, format_table, print_message
-from fcreview.exporters.report_metrics import (
-    DISAGREEMENTS_NOTE,
-    ESTIMATE_HEADING,
-    OPEN_DISAGREEMENTS,
-    Interval,
-    Intervals,
-    MetricRow,
-    build_metric_table,
-    collect_metric_rows,
-    describe_sample,
-    format_denominator,
-    format_disagreements,
-    format_estimate,
-    get_displayed_value,
-    select_metric_sources,
-)
 from fcreview.exporters.report_sections import (
     MAX_CLUSTERS,
     CalibrationResult,
@@ -45,12 +29,26 @@ from fcreview.exporters.report_sections import (
     suspects_section,
 )
 from fcreview.exporters.report_summary import (
+    DISAGREEMENTS_NOTE,
+    ESTIMATE_HEADING,
+    OPEN_DISAGREEMENTS,
+    Interval,
+    Intervals,
+    MetricRow,
     RunPassCounts,
     SuspectCounts,
     build_cards,
+    build_metric_table,
     category_section,
+    collect_metric_rows,
+    describe_sample,
+    format_denominator,
+    format_disagreements,
+    format_estimate,
+    get_displayed_value,
     reasons_section,
     score_section,
+    select_metric_sources,
 )
 from fcreview.golden_audit.score import is_benchmark_at_fault
 from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem

@@ -67,10 +67,8 @@ class EquivalenceRule:
 
     def __str__(self) -> str:
         values = f" {_format_value(self.given)} for {_format_value(self.wanted)}" if self.kind == "accept" else ""
-        scope = [
-            f" {word} {_format_value(name)}" for word, each in _SCOPE_FIELDS.items() if (name := getattr(self, each))
-        ]
-        return self.kind + values + "".join(scope)
+        scope = ((word, getattr(self, each)) for word, each in _SCOPE_FIELDS.items())
+        return self.kind + values + "".join(f" {word} {_format_value(name)}" for word, name in scope if name)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields {rule, benchmark, function, argument, who, date}, and for an `accept` rule also {given,
@@ -137,17 +135,13 @@ def _format_value(value: Any) -> str:
     """Format a value so that `_parse_value` can parse it: as a word without quotation marks if possible, else as
     JSON."""
     text = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value and " " not in value and not any(c in '"\\' for c in value):
-        return value if not _is_json(value) and value.isprintable() else text
-    return text
-
-
-def _is_json(word: str) -> bool:
+    if not isinstance(value, str) or not value or not value.isprintable() or any(char in value for char in ' "\\'):
+        return text
     try:
-        json.loads(word)
+        json.loads(value)
     except (ValueError, RecursionError):
-        return False
-    return True
+        return value
+    return text
 
 
 _MAX_DEPTH = 50

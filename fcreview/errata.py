@@ -163,11 +163,7 @@ def parse_errata(raw: bytes, name: str = "") -> Errata:
         raise ErrataError(f"{name}: changed since it was written (its digest does not match)")
     entries: dict[ErrataKey, ErrataEntry] = {}
     rules: list[EquivalenceRule] = []
-    for number, line in enumerate(body.split(b"\n"), 2):
-        where = f"{name}:{number}"
-        if not line.strip():
-            continue
-        record = _parse_object(line, where)
+    for number, record in _parse_lines(body, name, 2):
         try:
             if record.get("kind") == "rule":
                 rules.append(EquivalenceRule.from_json(record))
@@ -175,10 +171,10 @@ def parse_errata(raw: bytes, name: str = "") -> Errata:
             if record.get("kind") != "golden":
                 raise ErrataError(f"kind must be golden or rule, not {record.get('kind')!r}")
             entry = ErrataEntry.from_json(record, number)
+            if entry.key in entries:
+                raise ErrataError(f"duplicate entry for {entry.id}, first in line {entries[entry.key].line}")
         except ErrataError as error:
-            raise ErrataError(f"{where}: {error}") from None
-        if entry.key in entries:
-            raise ErrataError(f"{where}: duplicate entry for {entry.id}, first in line {entries[entry.key].line}")
+            raise ErrataError(f"{name}:{number}: {error}") from None
         entries[entry.key] = entry
     date, who = (str(header.get(key, "")) for key in ("date", "who"))
     return Errata(entries, tuple(rules), str(stated), date, who, name)
@@ -193,12 +189,11 @@ def parse_rules(raw: bytes, name: str) -> list[EquivalenceRule]:
     """Parse the result of `serialize_rules`. Raises ErrataError if a line is not a rule. `name` is the name of the file
     in the message."""
     rules = []
-    for number, line in enumerate(raw.split(b"\n"), 1):
-        if line.strip():
-            try:
-                rules.append(EquivalenceRule.from_json(_parse_object(line, f"{name}:{number}")))
-            except ErrataError as error:
-                raise ErrataError(f"{name}:{number}: {error}") from None
+    for number, record in _parse_lines(raw, name, 1):
+        try:
+            rules.append(EquivalenceRule.from_json(record))
+        except ErrataError as error:
+            raise ErrataError(f"{name}:{number}: {error}") from None
     return rules
 
 
@@ -209,6 +204,12 @@ def _serialize_lines(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
 
 def _serialize_line(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _parse_lines(raw: bytes, name: str, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(raw.split(b"\n"), first):
+        if line.strip():
+            yield number, _parse_object(line, f"{name}:{number}")
 
 
 def _parse_object(line: bytes, where: str) -> dict[str, Any]:

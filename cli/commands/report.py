@@ -19,7 +19,7 @@ from fcreview.cli.report_data import (
     format_metric_lines,
 )
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
-from fcreview.exporters.report_metrics import Intervals, MetricRow, select_metric_sources
+from fcreview.exporters.report_summary import Intervals, MetricRow, select_metric_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads
 

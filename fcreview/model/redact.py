@@ -33,9 +33,8 @@ def redact(value: Any) -> Any:
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    return (
-        isinstance(value, str) and len(value) >= 6 and " " not in value and _KEY_NAME.fullmatch(str(name)) is not None
-    )
+    is_word = isinstance(value, str) and len(value) >= 6 and " " not in value
+    return is_word and _KEY_NAME.fullmatch(str(name)) is not None
 
 
 _KEY_FORMATS = [

@@ -34,15 +34,15 @@ FieldKind = Literal["text", "texts", "object", "value", "flag", "count"]
 """Type of a review field in JSON: string, list of strings, object, verdict, boolean, or integer of at least 1."""
 
 
-def _is_finite_float(value: Any) -> bool:
-    return isinstance(value, float) and math.isfinite(value)
-
-
 _IS_KIND: dict[FieldKind, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
     "texts": is_string_list,
     "object": lambda value: isinstance(value, dict),
-    "value": lambda value: isinstance(value, (bool, int, str)) or _is_finite_float(value) or is_string_list(value),
+    "value": lambda value: (
+        math.isfinite(value)
+        if isinstance(value, float)
+        else isinstance(value, (bool, int, str)) or is_string_list(value)
+    ),
     "flag": lambda value: isinstance(value, bool),
     "count": lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
 }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fcreview.cli.report_data import compute_combined_metrics, compute_run_metrics, load_scored_runs
-from fcreview.exporters.report_metrics import MetricRow, format_disagreements
+from fcreview.exporters.report_summary import MetricRow, format_disagreements
 from fcreview.model.metric import MetricKey
 from fcreview.model.review import Event
 from fcreview.model.verdict import TRUE_MEANS_FAILURE

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from fcreview.exporters.export import ExportOutput, export
 from fcreview.exporters.label_files import format_cell
-from fcreview.store.label_fields import LABEL_FIELDS
+from fcreview.importers.registry import discover, read_items
+from fcreview.model.review import Annotation
+from fcreview.store.importing.run_importer import import_runs
+from fcreview.store.label_fields import LABEL_FIELDS, label_field_types
+from fcreview.store.label_reader import LabelSelection
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View
 from fcreview.store.store import Store
+from fcreview.store.workspace import find_workspace
 from tests.exporters.export_fixtures import LABELS, NOTE, read_labels
 
 
@@ -83,3 +93,99 @@ def test_dash_means_standard_output(store: Store, capfdbinary: pytest.CaptureFix
     assert export(store, "csv", "-") == {"label": 5}
     text = capfdbinary.readouterr().out.decode("utf-8")
     assert len(list(csv.reader(io.StringIO(text, newline="")))) == 6
+
+
+Question = tuple[int, str, str]
+
+
+@pytest.fixture(scope="module")
+def sample_store(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """All sample runs. The first item of each has a passing review whose note is a spreadsheet formula."""
+    place = shutil.copytree(samples, tmp_path_factory.mktemp("samples") / "runs")
+    workspace = find_workspace(place)
+    import_runs(workspace, discover([place]).plans, read_items)
+    with Store.open(workspace, "alice") as opened:
+        acts = Reviewer(opened, Journal(workspace, "+alice"))
+        for (item,) in opened.run_sql("SELECT min(item) FROM items GROUP BY run")[1]:
+            acts.review(item, Annotation(verdict=True, note="=1+1", tags=["@x"]))
+        yield opened
+
+
+def read_selected_labels(
+    sample_store: Store, benchmark: str, choice: LabelSelection | None = None
+) -> list[dict[str, Any]]:
+    view = View(f"benchmark:{benchmark}", "dataset")
+    return [label for chunk in sample_store.iter_labels(view, choice or LabelSelection()) for label in chunk]
+
+
+@pytest.mark.parametrize("benchmark", ["complexfuncbench", "acebench", "confetti", "hammerbench", "bfcl"])
+def test_each_judged_target_has_a_row_with_all_automatic_verdicts(sample_store: Store, benchmark: str) -> None:
+    columns = (
+        'i.id, i.category, i.model, i.language, v.target, v.criterion, v.source, v.value::VARCHAR, v."by", v.rationale'
+    )
+    judged = sample_store.run_sql(
+        f"SELECT {columns} FROM verdicts v JOIN items i USING (item) WHERE i.benchmark = '{benchmark}' ORDER BY ALL"
+    )[1]
+    items = sample_store.run_sql(f"SELECT count(*) FROM items WHERE benchmark = '{benchmark}'")[1][0][0]
+    labels = read_selected_labels(sample_store, benchmark)
+    rows = [(label["run"], label["category"], label["id"], label["target"], label["criterion"]) for label in labels]
+    assert len(set(rows)) == len(rows)
+    assert sum(row[-2:] == ("item", "correct") for row in rows) == items
+    exported = [
+        (label["id"], label["category"], label["model"], label["language"], label["target"], label["criterion"],
+         verdict["source"], _text(verdict["value"]), verdict["by"], verdict["rationale"])
+        for label in labels for verdict in label["automatic"]
+    ]  # fmt: skip
+    assert judged
+    assert not [row for row in judged if row not in exported]
+    for label in labels:
+        for source in ("official", "rule", "judge"):
+            values = [verdict["value"] for verdict in label["automatic"] if verdict["source"] == source]
+            assert label[source] in (values or [None])
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def test_view_and_export_have_the_same_rows(sample_store: Store) -> None:
+    columns, rows = sample_store.run_sql("SELECT * EXCLUDE (item) FROM labels")
+    labels = [label for chunk in sample_store.iter_labels(View(queue="dataset")) for label in chunk]
+    plain = [name for name in columns if name not in ("official", "rule", "judge", "human", "effective", "automatic")]
+    assert sorted((tuple(label[name] for name in plain) for label in labels), key=repr) == sorted(
+        (tuple(dict(zip(columns, row, strict=True))[name] for name in plain) for row in rows), key=repr
+    )
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_text_and_values_of_a_label_are_equal(sample_store: Store, content: bool) -> None:
+    view, choice = View(queue="dataset"), LabelSelection(with_content=content)
+    labels = [label for chunk in sample_store.iter_labels(view, choice) for label in chunk]
+    assert all(list(label) == list(label_field_types(with_content=content)) for label in labels)
+    lines = [line.encode() for chunk in sample_store.iter_label_lines(view, choice) for line in chunk]
+    assert lines == [orjson.dumps(label) for label in labels]
+    assert any(b'"annotator":"+alice"' in line for line in lines)
+
+
+def test_label_selection(sample_store: Store) -> None:
+    every = read_selected_labels(sample_store, "hammerbench")
+    reviewed = read_selected_labels(sample_store, "hammerbench", LabelSelection("reviewed"))
+    assert reviewed == [label for label in every if label["annotators"]]
+    assert reviewed
+    assert not read_selected_labels(sample_store, "hammerbench", LabelSelection("adjudicated"))
+
+
+@pytest.mark.parametrize("content", [False, True])
+def test_no_cell_is_a_formula(sample_store: Store, tmp_path: Path, content: bool) -> None:
+    export(
+        sample_store,
+        "csv",
+        tmp_path / "labels.csv",
+        View(queue="dataset"),
+        selection=LabelSelection(with_content=content),
+    )
+    rows = read_labels("csv", tmp_path / "labels.csv")
+    assert len(rows) == sum(map(len, sample_store.iter_labels(View())))
+    assert any(row["opinions"].startswith("'+alice pass, tags @x: =1+1") for row in rows)
+    assert not [text for row in rows for text in row.values() if text.startswith(("=", "+", "@", "\t", "\r"))]
+    assert format_cell(["=1"]) == "'=1"

@@ -8,12 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import FORMATS, ExportError
 from fcreview.exporters.export import export
+from fcreview.store import label_reader as read
 from fcreview.store.database import StoreError
+from fcreview.store.label_fields import JSON
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import NOTE, ROWS
@@ -108,3 +111,22 @@ def test_help_lists_formats_without_loading_them() -> None:
         assert f"{each.name} " in output
         assert each.help in output
     assert "['fcreview.exporters.base']" in output
+
+
+@pytest.mark.slow
+def test_large_rows_are_written(tmp_path: Path) -> None:
+    row = json.dumps({"item": "a", "calls": [{"name": "f", "arguments": {"x": "y" * 4_000_000}}]})
+    shapes = {"item": "VARCHAR", "calls": [{"name": "VARCHAR", "arguments": JSON}]}
+    read.write_parquet(tmp_path / "labels", shapes, [[row] * 12] * 2)
+    (count,) = duckdb.execute(
+        "SELECT sum(length(calls[1].arguments)) FROM read_parquet(?)", [str(tmp_path / "labels")]
+    ).fetchall()
+    assert count == (24 * 4_000_008,)
+
+
+def test_too_large_rows_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcreview.store.database.MAX_MEMORY_LIMIT", "16MB")
+    monkeypatch.setattr(read, "PARQUET_MEMORY_LIMIT", "16MB")
+    row = json.dumps({"item": "a" * 4_000_000})
+    with pytest.raises(StoreError, match="needs more than 16MB"):
+        read.write_parquet(tmp_path / "labels", {"item": "VARCHAR"}, [[row] * 12])

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 
+from fcreview.matching.align import align_turns
 from fcreview.matching.conversation import ChatMessage
+from fcreview.matching.decisive_call import add_decisive_call, find_decisive_call, find_loop
 from fcreview.matching.decisive_step import find_decisive_step, is_reading
-from fcreview.model.item import AcceptedValues, Call
+from fcreview.model.item import AcceptedValues, Call, CallPair, Item, Message, Verdict
+from fcreview.model.verdict import DECISIVE_STEP
 
 USER, MODEL = "user", "assistant"
 
 
-def make_golden(name: str, **arguments: object) -> Call:
-    return Call("golden", name, {key: AcceptedValues([value]) for key, value in arguments.items()})
+def make_golden(name: str, turn: int = 0, **arguments: object) -> Call:
+    return Call("golden", name, {key: AcceptedValues([value]) for key, value in arguments.items()}, turn)
 
 
 def make_messages(*parts: str | tuple[str, dict[str, object], str]) -> list[ChatMessage]:
@@ -124,3 +127,106 @@ def test_no_step_without_evidence() -> None:
 
 def test_read_functions_are_recognized() -> None:
     assert is_reading("get_order") and is_reading("findUser") and not is_reading("cancel_order")
+
+
+OK = '{"ok": true}'
+REFUSED = '{"error": "no such file"}'
+
+
+def make_item(actions: list[Call], *steps: tuple[str, dict[str, object], str], reply: str = "Done.") -> Item:
+    """Return an item of one turn: a request, a call and its result for each step (messages 2 and 3, ...), a reply."""
+    item = Item("a", "multi", official=False)
+    item.messages = [Message(0, -1, "user", "Please.")]
+    for at, (name, arguments, result) in enumerate(steps):
+        item.predicted.append(Call("predicted", name, arguments, 0, at, at))
+        item.messages.append(Message(0, at, "tool", result, name))
+    item.messages.append(Message(0, len(steps), "assistant", reply))
+    for at, call in enumerate(actions):
+        call.index = at
+    item.golden = actions
+    item.pairs = align_turns(item.golden, item.predicted)
+    return item
+
+
+def find_step(item: Item, turn: int | None = 0, *, only_effect: bool = True) -> tuple[str, int, str] | None:
+    step = find_decisive_call(item, turn, only_effect=only_effect)
+    return None if step is None else (step.kind, step.message, step.reason)
+
+
+def test_call_with_a_wrong_value() -> None:
+    item = make_item(
+        [make_golden("view", path="a"), make_golden("order", amount=100)],
+        ("view", {"path": "b"}, OK),
+        ("order", {"amount": 107}, OK),
+    )
+    reason = "order has amount 107, but the golden call has 100."
+    assert find_step(item) == ("wrong_call", 4, reason)
+    kind, message, _ = find_step(item, only_effect=False) or ("", 0, "")
+    assert (kind, message) == ("wrong_call", 2), "with compared results, read calls count too"
+    item.verdicts.append(Verdict("judge", True, "turn:1/call:2", "equivalent"))
+    kind, message, _ = find_step(item) or ("", 0, "")
+    assert (kind, message) == ("wrong_call", 2), "the judge accepts the order"
+
+
+def test_call_after_a_missing_call() -> None:
+    item = make_item(
+        [make_golden("log_in"), make_golden("order", amount=100)],
+        ("order", {"amount": 107}, OK),
+    )
+    reason = "order is called, but log_in is not called before it."
+    assert find_step(item, None) == ("wrong_call", 2, reason)
+    assert find_step(item) == ("wrong_call", 2, "order has amount 107, but the golden call has 100.")
+
+
+def test_refused_call_without_correction() -> None:
+    item = make_item([make_golden("move", source="a")], ("move", {"source": "x"}, REFUSED))
+    item.pairs = [CallPair(0, 0, None, "move", "-"), CallPair(0, None, 0, "move", "+")]
+    assert find_step(item) == ("refused_call", 2, "move is refused and not made correctly later.")
+    item.messages[1].content = OK
+    assert find_step(item) == (
+        "wrong_write",
+        2,
+        "move changes data, and no unpaired golden call remains.",
+    )
+    assert find_step(item, only_effect=False) == ("missing_call", 4, "move is never called in turn 1.")
+
+
+def test_unexpected_write() -> None:
+    order = ("order", {"amount": 1}, OK)
+    twice = make_item([make_golden("order", amount=1)], order, order)
+    reason = "order was already called with the same arguments, and no unpaired golden call remains."
+    assert find_step(twice) == ("wrong_write", 4, reason)
+    assert find_step(twice, only_effect=False) is None, "with compared results, an extra call is allowed"
+    refused = make_item([make_golden("order", amount=1)], order, ("order", {"amount": 2}, REFUSED))
+    assert find_step(refused) is None
+
+
+def test_reply_without_a_decoded_call() -> None:
+    item = make_item([make_golden("grep", pattern="def")], reply="```[grep(pattern='def')]```")
+    kind, message, reason = find_step(item, only_effect=False) or ("", 0, "")
+    assert (kind, message) == ("undecodable_call", 2) and reason.endswith(".")
+
+
+def test_repeated_calls_are_a_loop() -> None:
+    calls = [("cancel", {"id": 1}, OK)] * 3
+    item = make_item([make_golden("cancel", id=1)], *calls)
+    step = find_loop(item)
+    assert step is not None
+    assert (step.kind, step.message) == ("repeated_call", 4)
+    assert find_loop(make_item([], *calls[:2])) is None
+
+
+def test_only_failed_items_have_a_step() -> None:
+    item = make_item([make_golden("order", amount=1)])
+    item.official = True
+    add_decisive_call(item, only_effect=True)
+    assert not item.verdicts and item.decisive_step is None
+    item.official = False
+    add_decisive_call(item, only_effect=True)
+    assert [(v.source, v.criterion, v.value) for v in item.verdicts] == [("rule", DECISIVE_STEP, 2)]
+    recomputed = make_item([make_golden("order", amount=1)])
+    recomputed.official, recomputed.rule = None, False
+    add_decisive_call(recomputed, only_effect=True)
+    assert recomputed.decisive_step == "missing_call"
+    assert item.decisive_step == "missing_call"
+    assert find_decisive_call(Item("b", "multi", official=False), only_effect=True) is None

@@ -5,17 +5,22 @@ A value that an annotator recorded takes precedence over a value derived from an
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import strategies as st
 
+from fcreview.importers.registry import IMPORTERS
 from fcreview.model.address import WHOLE_TARGETS
 from fcreview.model.decision import ROLL_UP_CRITERIA
 from fcreview.model.review import Event
-from fcreview.model.verdict import SCALES, decides, same_verdict
-from tests.examples import LONG
+from fcreview.model.verdict import DECISIVE_STEP, SCALES, decides, same_verdict
+from tests.examples import LONG, examples
 from tests.scores.reviewed_runs import ItemVerdict, ReviewedRuns, find_changes
 
 OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
@@ -126,3 +131,84 @@ def test_confirmed_criterion_keeps_its_metric(samples: Path, open_runs: OpenRuns
             ]
     assert kinds
     assert wrong == []
+
+
+OpenRuns = Callable[[Sequence[Path]], ReviewedRuns]
+BENCH = (
+    "acebench", "atif", "bfcl_v1", "bfcl_v4", "complexfuncbench", "confetti", "hammerbench", "harbor_job", "inspect",
+)  # fmt: skip
+
+
+def confirm_subsets(runs: ReviewedRuns, times: float) -> None:
+    before = runs.compute_metrics()
+    every = runs.automatic_verdicts()
+    assert every
+    assert find_changes(before, runs.compute_metrics(*runs.make_events(every))) == {}
+
+    @examples(times, suppress_health_check=list(HealthCheck))
+    @given(st.integers(0, 2**32), st.floats(0, 1), st.booleans())
+    def confirm_random_subset(seed: int, share: float, two: bool) -> None:
+        chosen = [one for one in every if random.Random(f"{seed} {one}").random() < share]
+        events = runs.make_events(chosen)
+        if two:
+            events += runs.make_events(chosen[::2], annotator="bob")
+        assert find_changes(before, runs.compute_metrics(*events)) == {}
+
+    confirm_random_subset()
+
+
+@pytest.mark.sweep
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(IMPORTERS))
+def test_confirming_changes_no_metric_of_sample_runs(samples: Path, open_runs: OpenRuns, name: str) -> None:
+    confirm_subsets(open_runs([samples / name]), 0.25)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", BENCH)
+def test_confirming_changes_no_metric_of_published_runs(bench: Path, open_runs: OpenRuns, name: str) -> None:
+    confirm_subsets(open_runs([bench / name]), 0.02)
+
+
+def test_published_benchmarks_have_tags_and_their_runs_carry_them(samples: Path, open_runs: OpenRuns) -> None:
+    for name, importer in IMPORTERS.items():
+        assert bool(importer.tags) == (name not in ("atif", "generic", "inspect"))
+        assert len(set(importer.tags)) == len(importer.tags)
+        for row in open_runs([samples / name]).store.fetch_runs():
+            assert row.info.tags == list(importer.tags)
+
+
+def test_items_are_counted_once_by_tag_in_benchmark_order(samples: Path, open_runs: OpenRuns) -> None:
+    runs = open_runs([samples / "acebench"])
+    ids = ["agent_multi_step_0", "agent_multi_turn_0", "normal_atom_list_0"]
+    items = [runs.find_item(name, 1) for name in ids]
+    whole = runs.make_events([ItemVerdict(item, "item", "correct", False) for item in items])
+    part = runs.make_events([ItemVerdict(items[0], "turn:1/call:1", "correct", False)])
+    tagged = [replace(event, tags=tags) for event, tags in zip(whole, (["rule violation"], ["odd"], []), strict=True)]
+    also = [replace(event, tags=["rule violation", "function call error"]) for event in part]
+    values = runs.compute_metrics(*tagged, *also)
+    counts = [(key[2], value) for (run, source, key), value in values.items() if key[0] == "tags" and run == 1]
+    assert counts == [("function call error", 1), ("rule violation", 1), ("odd", 1)]
+    assert {source for _, source, key in values if key[0] == "tags"} == {"corrected"}
+
+
+def test_moving_every_decisive_step_changes_no_metric(samples: Path, open_runs: OpenRuns) -> None:
+    runs = open_runs([samples / "tau"])
+    steps = [each for each in runs.automatic_verdicts() if each.criterion == DECISIVE_STEP]
+    assert {each.target for each in steps} == {"item"}
+    assert len(steps) == 7
+    before = runs.compute_metrics()
+    moved = [ItemVerdict(each.item, each.target, each.criterion, each.value + 1) for each in steps]
+    assert (
+        find_changes(before, runs.compute_metrics(*runs.make_events(moved), *runs.make_events(steps, annotator="bob")))
+        == {}
+    )
+
+
+def test_stored_steps_have_a_kind_and_a_rationale(samples: Path, open_runs: OpenRuns) -> None:
+    rows = open_runs([samples / "tau"]).store.run_sql(
+        "SELECT i.official, v.source, v.error_type, v.rationale FROM verdicts v JOIN items i USING (item)"
+        f" WHERE criterion = '{DECISIVE_STEP}'"
+    )[1]
+    assert {(official, source) for official, source, *_ in rows} == {(False, "rule")}
+    assert all(kind and sentence.endswith(".") for *_, kind, sentence in rows)

@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
-from fcreview.stats.run_comparison import align_runs, choose_source, compare_runs, list_caveats, list_table_groups
+from fractions import Fraction
+from itertools import product
+from math import comb, log, sqrt
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from fcreview.stats.intervals import NORMAL_QUANTILE
+from fcreview.stats.run_comparison import (
+    PairedCounts,
+    align_runs,
+    build_run_matrix,
+    choose_source,
+    compare_runs,
+    compute_difference,
+    compute_upset_score,
+    count_verdict_pairs,
+    list_caveats,
+    list_table_groups,
+    mcnemar_p_value,
+    tango_interval,
+    tango_score,
+)
+from tests.oracles import binomtest, brentq, mannwhitneyu, mcnemars
 from tests.stats.comparison_cases import make_outcome, make_outcomes
 
 
@@ -139,3 +163,175 @@ def test_aligned_rows_have_one_outcome_per_run() -> None:
         ["-", "-", True],
     ]
     assert [found.count_unmatched(at) for at in range(3)] == [0, 1, 2]
+
+
+Z = 1.959963984540054
+COUNT = st.integers(0, 40)
+
+
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "p"),
+    [
+        (0, 0, Fraction(1)),
+        (1, 0, Fraction(1)),
+        (5, 0, Fraction(2, 32)),
+        (1, 7, Fraction(2 * (1 + 8), 2**8)),  # Fagerland, Lydersen, Laake 2013: 0.0703
+        (6, 16, Fraction(2 * sum(comb(22, k) for k in range(7)), 2**22)),  # same source: 0.0525
+        (10, 10, Fraction(1)),
+    ],
+)
+def test_mcnemar_exact_p(only_a: int, only_b: int, p: Fraction) -> None:
+    assert mcnemar_p_value(only_a, only_b) == float(p)
+    assert mcnemar_p_value(only_b, only_a) == float(p)
+
+
+def test_p_of_many_flips_is_exact() -> None:
+    """2**n exceeds the largest float."""
+    assert mcnemar_p_value(1500, 1500) == 1.0
+    exact = Fraction(2 * sum(comb(3000, k) for k in range(1401)), 2**3000)
+    assert mcnemar_p_value(1400, 1600) == pytest.approx(float(exact), rel=1e-12)
+    assert 0 <= mcnemar_p_value(0, 5000) < 1e-300
+
+
+@pytest.mark.parametrize(
+    ("only_a", "only_b", "n", "low", "high"),
+    [
+        (1, 7, 21, -0.517, -0.026),  # Bentur et al. 2009, in Fagerland, Lydersen, Laake 2014, table IX
+        (0, 0, 10, -(Z**2) / (10 + Z**2), Z**2 / (10 + Z**2)),  # closed form without flips
+    ],
+)
+def test_intervals_equal_published_values(only_a: int, only_b: int, n: int, low: float, high: float) -> None:
+    assert tango_interval(only_a, only_b, n) == pytest.approx((low, high), abs=5e-4)
+
+
+def log_likelihood(only_a: int, only_b: int, n: int, delta: float, share: float) -> float:
+    """Return the log-likelihood if only B passes a `share` of items and only A passes `share + delta`."""
+    cells = ((only_a, share + delta), (only_b, share), (n - only_a - only_b, 1 - 2 * share - delta))
+    return sum(count * log(max(p, 1e-300)) for count, p in cells if count)
+
+
+def search_score(only_a: int, only_b: int, n: int, delta: float) -> float:
+    """Compute the statistic with the most likely share, found by a search instead of the formula."""
+    low, high = max(0.0, -delta), (1 - delta) / 2
+    for _ in range(200):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        if log_likelihood(only_a, only_b, n, delta, left) < log_likelihood(only_a, only_b, n, delta, right):
+            low = left
+        else:
+            high = right
+    share = (low + high) / 2
+    return (only_a - only_b - n * delta) / sqrt(n * (2 * share + delta * (1 - delta)))
+
+
+@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 60), st.floats(-0.8, 0.8))
+def test_score_uses_the_most_likely_share(only_a: int, only_b: int, same: int, delta: float) -> None:
+    n = only_a + only_b + same
+    assert tango_score(only_a, only_b, n, delta) == pytest.approx(search_score(only_a, only_b, n, delta), abs=1e-4)
+
+
+@given(COUNT, COUNT, COUNT)
+def test_interval_ends_where_the_test_rejects(only_a: int, only_b: int, same: int) -> None:
+    n = only_a + only_b + same + 1
+    low, high = tango_interval(only_a, only_b, n)
+    value = (only_a - only_b) / n
+    assert -1 <= low <= value <= high <= 1
+    for edge, sign in ((low, 1), (high, -1)):
+        if abs(edge) < 1 - 1e-9:
+            assert tango_score(only_a, only_b, n, edge) == pytest.approx(sign * Z, abs=1e-6)
+    mirrored = tango_interval(only_b, only_a, n)
+    assert (-mirrored[1], -mirrored[0]) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_verdict_pairs_are_counted() -> None:
+    counts = count_verdict_pairs([(True, True)] * 3 + [(False, False)] * 2 + [(True, False)] * 4 + [(False, True)])
+    assert counts == PairedCounts(both_pass=3, both_fail=2, only_a=4, only_b=1)
+    assert (counts.n, counts.rate_a, counts.rate_b) == (10, 0.7, 0.4)
+    assert compute_difference(counts).value == pytest.approx(0.3)
+    assert compute_difference(counts).p == 2 * 6 / 32
+
+
+def test_runs_without_common_items_have_no_difference() -> None:
+    found = compute_difference(count_verdict_pairs([]))
+    assert (found.value, found.low, found.high, found.p) == (None, None, None, None)
+
+
+FLIPS = st.integers(0, 400)
+
+
+@given(only_a=FLIPS, only_b=FLIPS, same=st.integers(0, 50))
+def test_mcnemar_p_equals_scipy_and_statsmodels(only_a: int, only_b: int, same: int) -> None:
+    assume(only_a + only_b)
+    found = mcnemar_p_value(only_a, only_b)
+    assert found == pytest.approx(binomtest(only_a, only_a + only_b).pvalue, abs=1e-9)
+    assert found == pytest.approx(mcnemars([[same, only_a], [only_b, 9]], exact=True).pvalue, abs=1e-9)
+
+
+@given(only_a=st.integers(0, 40), only_b=st.integers(0, 40), same=st.integers(1, 200))
+def test_paired_interval_equals_roots_of_scipy(only_a: int, only_b: int, same: int) -> None:
+    n = only_a + only_b + same
+    value = (only_a - only_b) / n
+    for end, outside, rejects in zip(
+        tango_interval(only_a, only_b, n), (-1 + 1e-12, 1 - 1e-12), (NORMAL_QUANTILE, -NORMAL_QUANTILE), strict=True
+    ):
+        root = brentq(lambda delta, z=rejects: tango_score(only_a, only_b, n, delta) - z, value, outside, xtol=1e-13)
+        assert end == pytest.approx(root, abs=1e-9)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_upset_score_is_standardized_u_of_scipy(passing: list[float], failing: list[float]) -> None:
+    n, m = len(passing), len(failing)
+    u = mannwhitneyu(failing, passing, method="asymptotic").statistic
+    assert compute_upset_score(sorted(passing), failing) == pytest.approx(
+        (u - n * m / 2) / (n * m * (n + m + 1) / 12) ** 0.5, abs=1e-9
+    )
+
+
+STRENGTHS = st.lists(st.sampled_from([0.1, 0.2, 0.5, 0.5, 0.9]), max_size=8)
+
+
+def test_runs_are_ranked_by_shared_items() -> None:
+    found = build_run_matrix([make_outcomes("PFFF"), make_outcomes("PPFFPPPP"), make_outcomes("PPPF.")])
+    assert [(each.run, each.rank, each.passed, each.known) for each in found.ranking] == [
+        (2, 1, 3, 4),
+        (1, 2, 2, 4),
+        (0, 3, 1, 4),
+    ]
+    assert found.n_shared == 4
+
+
+def test_equal_runs_share_a_rank() -> None:
+    assert [
+        each.rank for each in build_run_matrix([make_outcomes("PF"), make_outcomes("FP"), make_outcomes("FF")]).ranking
+    ] == [1, 1, 3]
+
+
+def test_runs_without_shared_items_use_their_own_rate() -> None:
+    found = build_run_matrix([make_outcomes("PF"), make_outcomes("PPP", category="multiple"), make_outcomes(".")])
+    assert found.n_shared == 0
+    assert [(each.run, each.rate) for each in found.ranking] == [(1, 1.0), (0, 0.5), (2, None)]
+
+
+def test_hardest_items_and_best_runs_come_first() -> None:
+    found = build_run_matrix([make_outcomes("FPP."), make_outcomes("FFPF"), make_outcomes("FPP.")])
+    assert [(item.aligned_item.question_key.id, item.passing, item.known) for item in found.items] == [
+        ("0", 0, 3),
+        ("3", 0, 1),
+        ("1", 2, 3),
+        ("2", 3, 3),
+    ]
+    assert found.items[2].verdicts == (True, True, False)
+
+
+def test_item_that_only_weak_runs_pass_is_an_upset() -> None:
+    strong, middle, weak = make_outcomes("PPPPF"), make_outcomes("PPPFF"), make_outcomes("FFFFP")
+    found = build_run_matrix([weak, strong, middle])
+    assert [item.aligned_item.question_key.id for item in found.upsets] == ["4"]
+    assert found.upsets[0].upset_score == max(item.upset_score for item in found.items)
+
+
+@given(STRENGTHS, STRENGTHS)
+def test_upset_score_is_mann_whitney_u(passing: list[float], failing: list[float]) -> None:
+    pairs = sum(1.0 if one < other else 0.5 * (one == other) for one, other in product(passing, failing))
+    n, m = len(passing), len(failing)
+    expected = (pairs - n * m / 2) / sqrt(n * m * (n + m + 1) / 12) if n and m else 0.0
+    assert compute_upset_score(sorted(passing), failing) == pytest.approx(expected, abs=1e-9)

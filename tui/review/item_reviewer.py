@@ -8,18 +8,17 @@ reviewed item.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from functools import update_wrapper
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol
 
 from fcreview.model.address import ITEM, describe_address
-from fcreview.model.review import Annotation, Event
 from fcreview.model.sanitize import sanitize
-from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.rows import ItemDetail, View
 from fcreview.tui.review.cursor import Cursor
+from fcreview.tui.review.overrides import Override, OverrideReasons
 from fcreview.tui.review.prefetch import GONE_ITEM, DisplayedItem, ItemPrefetcher, RequestedItem
 from fcreview.tui.review.recorder import (
     KeyLookup,
@@ -31,7 +30,6 @@ from fcreview.tui.review.recorder import (
 )
 from fcreview.tui.review.status import NO_MESSAGE, Pace, StatusMessage, score_moved_message, summarize_queue
 from fcreview.tui.session import QueuedAction, Session
-from fcreview.tui.text.lines import truncate_middle
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -44,9 +42,6 @@ if TYPE_CHECKING:
 
 SUMMARY_SECONDS = 20.0
 SLOW_ACTION_DELAY = 0.4
-NAME_CELLS = 24
-REASON_ACTIONS = ("item.score_1", "item.score_2", "item.reason_3")
-"""Actions that select the first three override reasons on an item without scores."""
 SCORE_VALUES = (0, 1, 2)
 
 RecordAction = Callable[[ReviewSubject], Awaitable[ReviewOutcome]]
@@ -135,55 +130,6 @@ class ActionRunner:
             return False
         finally:
             slow.cancel()
-
-
-@dataclass(frozen=True, slots=True)
-class Override:
-    """The annotator's verdict that contradicts an automatic verdict."""
-
-    subject: ReviewSubject
-    criterion: str
-    contradicted: dict[str, Any]
-    """{source, by, value} of the automatic verdict, as in `Annotation.overrules`."""
-
-    def annotation(self, reason: str) -> Annotation:
-        overrules = {**self.contradicted, "reason": reason}
-        return Annotation(target=self.subject.target, criterion=self.criterion, overrules=overrules)
-
-
-class OverrideReasons:
-    """Last override, and the reasons that the annotator can choose for an override."""
-
-    def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
-        self.override: Override | None = None
-        self._reasons, self._key = reasons, key
-
-    def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
-        """If the event has a verdict, set the last override, or clear it if the verdict overrides nothing. Ignore
-        decisive steps."""
-        if event is not None and event.verdict is not None and event.criterion != DECISIVE_STEP:
-            subject = replace(subject, target=event.target)  # a score may have another target than the cursor
-            self.override = Override(subject, event.criterion, event.overrules) if event.overrules else None
-
-    def reason_at(self, number: int) -> str:
-        """Return the override reason with this number, from 1. Empty if there is no such reason."""
-        return self._reasons[number - 1] if 0 < number <= len(self._reasons) else ""
-
-    @property
-    def unavailable_message(self) -> str:
-        if self.override is None:
-            return "the last verdict overrides no automatic verdict"
-        return f"reasons: {', '.join(f'{number} {sanitize(reason)}' for number, reason in enumerate(self._reasons, 1))}"
-
-    def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
-        """Return (key, label) pairs for the key line. On a `scored` item, digits set scores, so the pairs have no
-        reasons."""
-        if self.override is None:
-            return []
-        label = f"why {truncate_middle(self.override.subject.name, NAME_CELLS)}"
-        reasons = [] if scored else zip(map(self._key, REASON_ACTIONS), map(sanitize, self._reasons), strict=False)
-        hints = [(key, reason) for key, reason in reasons if key]
-        return [(self._key("item.why"), f"{label}:" if hints else label), *hints]
 
 
 Params = ParamSpec("Params")
@@ -398,12 +344,12 @@ class ItemReviewer:
         return self.override_reasons.key_hints(scored=bool(score_criteria(self.displayed.detail)))
 
     @queued
-    async def with_last_override(self, ask: Callable[[str], None]) -> bool:
-        """Call `ask` with the name of the last overridden item or part, after all queued verdicts are on disk."""
+    async def with_last_override(self, ask: Callable[[Override], None]) -> bool:
+        """Call `ask` with the last override, after all queued verdicts are on disk."""
         if self.override_reasons.override is None:
             self._show_message(self.override_reasons.unavailable_message, "warn")
         else:
-            ask(self.override_reasons.override.subject.name)
+            ask(self.override_reasons.override)
         return True
 
     def record_override_reason(self, number: int) -> None:

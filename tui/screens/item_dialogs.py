@@ -22,8 +22,9 @@ from fcreview.tui.actions import COPY_ACTIONS, OVERRIDE_REASON_ACTIONS, PROMPT_H
 from fcreview.tui.key_bindings import active_key_names, key_hints, make_bindings
 from fcreview.tui.review.copy_texts import calls_text, diff_text, format_open_command, json_text, markdown_text
 from fcreview.tui.review.cursor import Cursor
-from fcreview.tui.review.item_reviewer import NAME_CELLS, ItemView
+from fcreview.tui.review.item_reviewer import ItemView
 from fcreview.tui.review.other_runs import prediction_choices, read_predictions
+from fcreview.tui.review.overrides import Override
 from fcreview.tui.review.recorder import ReviewOutcome, ReviewSubject
 from fcreview.tui.review.status import StatusMessage
 from fcreview.tui.screens.choice_list import PickerScreen
@@ -31,9 +32,9 @@ from fcreview.tui.screens.dialogs import FaultScreen, NoteScreen, TagsScreen, ta
 from fcreview.tui.screens.pager import PagerScreen, PagerText, read_records
 from fcreview.tui.session import Session
 from fcreview.tui.text.clipboard import copy_text
-from fcreview.tui.text.lines import Line, key_hints_line, line_width, truncate_middle
+from fcreview.tui.text.lines import Line, key_hints_line, line_width, make_line
 from fcreview.tui.widgets.base import BottomDialog, GuardedModalScreen
-from fcreview.tui.widgets.document_view import LineBar
+from fcreview.tui.widgets.document_view import LineBar, LineBlock
 
 if TYPE_CHECKING:
     from fcreview.tui.review.prefetch import ItemPrefetcher
@@ -200,23 +201,24 @@ def show_records(view: ItemView, session: Session) -> None:
 
 
 class OverrideReasonScreen(BottomDialog[int | None]):
-    """Prompt for the reason for an override. The result is the number of the reason, from 1, or None."""
+    """Question why the last verdict overrides another. The result is the number of the reason, from 1, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = make_bindings(OVERRIDE_REASON_ACTIONS, PROMPT_HELP_ACTIONS)
 
-    def __init__(self, name: str, reasons: Sequence[str]) -> None:
+    def __init__(self, override: Override, reasons: Sequence[str]) -> None:
         super().__init__()
-        self._subject_name, self._reasons = name, reasons
+        self._override, self._reasons = override, reasons
 
     def compose(self) -> ComposeResult:
-        yield LineBar(id="why")
+        yield LineBlock(id="why")
 
-    def on_mount(self) -> None:
-        names = active_key_names(self.app)
-        reasons = [(names.get(f"why.take_{at}", ""), sanitize(reason)) for at, reason in enumerate(self._reasons, 1)]
-        title: Line = ((" why?", "strong"), (f" {truncate_middle(self._subject_name, NAME_CELLS)}", "warn"))
-        hints = [*((key, reason) for key, reason in reasons if key), *key_hints(self)]
-        self.query_one(LineBar).show((*title, *key_hints_line(hints, self.app.size.width - line_width(title), 1)))
+    def on_resize(self) -> None:
+        names, cells = active_key_names(self.app), self.app.size.width
+        keys = [names.get(f"why.take_{at}", "") for at in range(1, len(self._reasons) + 1)]
+        labels = map(self._override.reason_label, self._reasons)
+        hints = [*((key, label) for key, label in zip(keys, labels, strict=True) if key), *key_hints(self)]
+        question = make_line(f" {self._override.question(cells - 2)}", "strong")
+        self.query_one(LineBlock).show([question, key_hints_line(hints, cells, 1)])
 
     def action_take(self, answer: int | None) -> None:
         if answer is not None and answer <= len(self._reasons):
@@ -227,8 +229,8 @@ def ask_override_reason(view: ItemView, session: Session) -> None:
     """Ask for the reason why the last verdict overrides an automatic one, and record it."""
     reasons = session.vocabulary.reasons
 
-    def ask(name: str) -> None:
-        view.app.push_screen(OverrideReasonScreen(name, reasons), record)
+    def ask(override: Override) -> None:
+        view.app.push_screen(OverrideReasonScreen(override, reasons), record)
 
     def record(number: int | None) -> None:
         if number is not None:

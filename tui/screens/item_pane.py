@@ -36,7 +36,7 @@ from fcreview.tui.screens import item_dialogs
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line
+from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, make_line
 from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
@@ -151,6 +151,9 @@ class ItemPane(Vertical):
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
         yield ItemBody(self.text)
+        question = LineBar(id="item-why")
+        question.display = False
+        yield question
         yield LineBar(id="item-status")
 
     def on_mount(self) -> None:
@@ -315,6 +318,13 @@ class ItemPane(Vertical):
             for line in self.screen.query(KeyLine):
                 line.set_priority_hints([] if self.follows_list else self.item_reviewer.override_hints)
         self.query_one("#item-status", LineBar).show(status)
+        self._draw_override_question(cells)
+
+    def _draw_override_question(self, cells: int) -> None:
+        bar, override = self.query_one("#item-why", LineBar), self.item_reviewer.override_reasons.override
+        bar.display = override is not None and not self.follows_list
+        if override is not None:
+            bar.show(make_line(f" {override.question(cells - 2)}", "warn"))
 
     def _cursor_moved(self) -> None:
         if self.text.message is not None:

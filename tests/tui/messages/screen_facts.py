@@ -10,7 +10,7 @@ ID = re.compile(r"^ fcreview +(?:.+ › )?(?P<id>.+?)(?: +[─━].*| {2,}.*)$")
 PLACE = re.compile(r"^ (?P<place>[\d,]+/[\d,]+) +official +(?P<official>\S+) +(recomp\.|recomputed) +(?P<rule>\S+)")
 ABOUT = re.compile(r"verdict on: (?P<about>.+?)(?: · +\d+ % ?)?$")
 SCORED = re.compile(r" 0 1 2 on: (?P<scored>.+?) ·")
-WHY = re.compile(r" O why (?P<why>.+?):? +1 ")
+WHY = re.compile(r" Why .+ (?:passed|failed|to) (?P<why>.+?)\?")
 MARKS = {"✓": True, "✗": False, "PASS": True, "FAIL": False}
 
 
@@ -36,7 +36,7 @@ def read_facts(rows: Sequence[str]) -> ScreenFacts:
         head["place"],
         about["about"].strip() if about else "",
         scored["scored"].strip() if scored else "",
-        why["why"] if (why := WHY.search(rows[-1])) else "",
+        why["why"] if (why := WHY.search(rows[-3])) else "",
         MARKS.get(head["official"]),
         MARKS.get(head["rule"]),
     )

@@ -70,7 +70,8 @@ def find_faults(press: KeyPress, store: Store) -> Iterator[str]:
         yield "more than one event was written"
     event = press.events[-1]
     if key in SCORES and "verdict" not in event:  # without a score, digits give the reason of the last override
-        name = event["key"]["id"] if event["target"] == ITEM else describe_address(event["target"])
+        part = "" if event["target"] == ITEM else f"{describe_address(event['target'])} of "
+        name = part + event["key"]["id"]
         if (
             not press.before.why
             or not matches_cut_text(press.before.why, name)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from fcreview.model.decision import fold_events
@@ -13,7 +14,10 @@ from fcreview.model.item import Verdict
 from fcreview.model.review import Event, ItemKey
 from fcreview.store.rows import View
 from fcreview.store.workspace import Workspace
-from fcreview.tui.session import AnnotatorVocabulary
+from fcreview.tui.review.overrides import Override, OverrideReasons
+from fcreview.tui.review.recorder import ReviewSubject
+from fcreview.tui.session import DEFAULT_REASONS, AnnotatorVocabulary
+from fcreview.tui.text.lines import key_hints_line, plain_text
 from tests.tui.screens.conftest import import_items, make_simple_item
 from tests.tui.screens.item_host import (
     ItemHost,
@@ -37,8 +41,10 @@ async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) ->
     async with open_item_host(workspace) as (app, pilot):
         await pilot.press("p")
         assert shown_item_id(app) == "simple_1"
+        assert bar_text(app, "why").strip() == "Why pass although the checker failed simple_0?"
         keys = " ".join(bar_text(app, "keys").split())
-        assert keys.startswith("p f g u O why simple_0: 1 too strict 2 misread 3 other"), "verdict keys are never lost"
+        reasons = "1 checker too strict 2 checker misread answer 3 other"
+        assert keys.startswith(f"p f g u {reasons}"), "verdict keys are never lost"
         await pilot.press("2")
         assert "saved: override reason: misread · simple_0" in bar_text(app, "status")
         assert recorded_reviews(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
@@ -51,7 +57,7 @@ async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) ->
         labels = [label for each in app.store.iter_labels(View()) for label in each if label["opinions"]]
         assert [label["opinions"][0]["overrules"]["reason"] for label in labels] == ["other"]
         await pilot.press("z", "z")
-        assert "undone: override reason" in bar_text(app, "status") and "1 too strict" not in bar_text(app, "keys")
+        assert "undone: override reason" in bar_text(app, "status") and "too strict" not in bar_text(app, "keys")
 
 
 async def test_confirming_verdict_needs_no_reason(workspace: Workspace) -> None:
@@ -71,6 +77,22 @@ async def test_reason_belongs_to_the_target_of_its_verdict(workspace: Workspace)
         assert recorded_reviews(workspace)[-1] == ("simple_0", "item", None, "typo"), "not the part at the cursor"
         await pilot.press("O", "9", "escape")
         assert len(recorded_reviews(workspace)) == 2
+
+
+def test_question_names_verdicts_and_part_and_shortens_a_long_id() -> None:
+    detail = SimpleNamespace(row=SimpleNamespace(id="live_multiple_" + "7" * 60))
+    subject = ReviewSubject(1, detail, "turn:1:call:0")  # type: ignore[arg-type]
+    value = {"source": "judge", "by": "gpt-4o", "value": 2}
+    question = Override(subject, "completeness", 0, value).question(79)
+    assert question.startswith("Why completeness 0 although the judge gave completeness 2 to ") and "…" in question
+    whole = replace(subject, target="item")
+    failed = Override(whole, "correct", False, {"source": "rule", "by": None, "value": True})
+    assert failed.question(79).startswith("Why fail although the checker passed live_mult")
+    assert len(failed.question(79)) == 79 and failed.reason_label("typo") == "typo"
+    reasons = OverrideReasons(DEFAULT_REASONS, lambda name: name[-1])
+    reasons.override = failed
+    line = key_hints_line([("p f g u", ""), *reasons.key_hints(scored=False), (":", "palette"), ("?", "help")], 80)
+    assert "3 other" in plain_text(line) and len(plain_text(line)) <= 80
 
 
 async def test_fast_verdicts_and_reasons_reach_the_same_item(workspace: Workspace) -> None:
@@ -96,11 +118,13 @@ async def test_digits_are_scores_and_the_prompt_has_the_reasons(tmp_path: Path) 
     async with open_scored_item(tmp_path) as (app, pilot, workspace):
         await pilot.press("p")
         assert "0 1 2 on: item completeness" in bar_text(app, "status")
-        assert " O why simple_0" in bar_text(app, "keys") and "too strict" not in bar_text(app, "keys")
+        assert "failed simple_0?" in bar_text(app, "why") and " O reasons" in bar_text(app, "keys")
+        assert "too strict" not in bar_text(app, "keys")
         await pilot.press("3")
         assert "scores are 0, 1 and 2" in bar_text(app, "status") and len(recorded_reviews(workspace)) == 1
         await pilot.press("O")
-        assert "why? simple_0" in "".join(strip.text for strip in app.screen._compositor.render_strips())
+        rows = [strip.text.strip() for strip in app.screen._compositor.render_strips()]
+        assert rows[-2] == "Why pass although the checker failed simple_0?" and rows[-1].startswith("1 checker too")
         await pilot.press("1", "2")
         assert recorded_reviews(workspace)[1:] == [
             ("simple_0", "item", None, "too strict"),

@@ -102,7 +102,9 @@ _MEANINGS = {
     "argument value is not accepted": "value_error, wrong_value",
     "list element has the wrong type": "type_error:nested",
     "value has the wrong type": "type_error",
-    "answer could not be decoded into calls": "ast_decoder:decoder_failed, wrong_output_format",
+    "answer could not be decoded into calls": (
+        "ast_decoder:decoder_failed, executable_decoder:decoder_failed, wrong_output_format"
+    ),
     "answer does not follow the format for calls": "ast_decoder",
     "no function fits, but the model called one": "irrelevance_error, relevance_error:decoder_success",
     "no function fits the question, but the model did not decline": "not_declined",
@@ -110,7 +112,7 @@ _MEANINGS = {
     "model answered in words, but a call was expected": "text",
     "model declined, but a call was expected": "refused",
     "called function differs from the golden one": (
-        "wrong_func_name, wrong function name, function name error, func_error, wrong_function"
+        "wrong_func_name, wrong function name, function name error, func_error, wrong_function, function_mismatch"
     ),
     "first called function differs from the golden one": "wrong_first_function",
     "required argument is missing": "missing_required, lack_args",
@@ -119,7 +121,8 @@ _MEANINGS = {
     "argument is not in the golden call": (
         "addition_args, param_hallucination, hallucination, hallucinated_parameter, extra_argument"
     ),
-    "no call matches a golden call": "cannot_find_match",
+    "no call matches a golden call": "cannot_find_match, simple_function_checker:unclear",
+    "either the call or the golden call has no arguments": "wrong_param",
     "golden call was not made": "missing_call",
     "call is not in the golden answer": "extra_call",
     "number of calls differs from the golden answer": "wrong_count, wrong functions number",
@@ -139,7 +142,7 @@ _MEANINGS = {
     "scorer did not accept the answer": "incorrect",
     "answer has partial credit only": "partial",
     "model gave no answer": "no_answer",
-    "a call's arguments are not JSON": "invalid_arguments",
+    "a call's arguments are not JSON": "invalid_arguments, decode_error",
     "a limit of the run stopped the model": "limit",
     "reply was cut off or withheld": "stopped",
     "a tool reported an error": "tool_error",
@@ -168,11 +171,14 @@ _MEANINGS = {
     "the model declined a golden action": "refused_request",
     "the model handed the conversation over too early": "early_end",
     "a golden action was never made": "missing_action",
-    "final database differs from the expected one": "db_mismatch",
-    "no call matches a golden action": "action_not_made",
-    "model did not give the user an expected text": "not_communicated",
-    "an assertion about the environment is not met": "env_assertion_failed",
-    "an assertion in plain language is not met": "nl_assertion_failed",
+    "final database differs from the expected one": "db_mismatch, DB",
+    "no call matches a golden action": "action_not_made, ACTION",
+    "model did not give the user an expected text": "not_communicated, COMMUNICATE",
+    "an assertion about the environment is not met": "env_assertion_failed, ENV_ASSERTION",
+    "an assertion in plain language is not met": "nl_assertion_failed, NL_ASSERTION",
+    "a test failed": "failed_test",
+    "called function is not available": "name_error",
+    "model made a call after the last golden call": "func_hallucination",
     "conversation did not end within the limit of steps": "max_steps, not_ended",
     "too many errors ended the conversation": "too_many_errors",
     "an error of the agent ended the conversation": "agent_error",

@@ -27,12 +27,15 @@ EQUAL_CALLS = "calls are equal"
 CALLED_FUNCTION = re.compile(r"(.+) called \(golden (.+)\)")
 DIFFERENCE_TEXTS = (
     re.compile(r"(?P<predicted>\S+) called \(golden (?P<golden>.+)\)"),
+    re.compile(r"(?P<predicted>a call that cannot be decoded) \(golden (?P<golden>.+)\)"),
     re.compile(r"(?P<predicted>\S+) called, not in golden"),
     re.compile(r"(?P<golden>\S+) not called"),
     re.compile(r"(?P<what>\S+) (?P<predicted>.+?) \((?:golden (?P<golden>.+)|not in golden)\)"),
 )
 NAME = re.compile(r"[\w.]+")
 MIN_VALUE_CELLS = 4
+ABSENT = ("missing", "not called")
+"""Words for an argument or call that the prediction lacks."""
 WORD_BOUNDARY = re.compile(r"[\W_]")
 MIN_COMMON_CHARS = 3
 
@@ -105,6 +108,8 @@ def fit_difference(line: Line, size: int) -> Line:
         text, style = line[0]
         return ((truncate_difference(text, size), style),)
     *head, (golden, _), arrow, (predicted, _) = line
+    if predicted in ABSENT:
+        return _fit_absent(tuple(head), golden, (arrow, (predicted, "predicted")), size)
     start = _find_differing_word(golden, predicted, (size - line_width((*head, arrow))) // 2)
     golden, predicted = (symbols().ellipsis + text[start:] if start else text for text in (golden, predicted))
     room = size - line_width((*head, arrow))
@@ -120,6 +125,17 @@ def fit_difference(line: Line, size: int) -> Line:
     golden = _fit_value(golden, min(golden_cells, display_width(golden)))
     predicted = _fit_value(predicted, room - display_width(golden))
     return (*head, (golden, "golden"), arrow, (predicted, "predicted"))
+
+
+def _fit_absent(head: Line, golden: str, absent: Line, size: int) -> Line:
+    """Shorten the line of a golden value or call that the prediction lacks. The golden value of an argument is omitted
+    if it does not fit beside the name of the argument."""
+    room = size - line_width((*head, *absent))
+    if room >= MIN_VALUE_CELLS:
+        return (*head, (_fit_value(golden, room), "golden"), *absent)
+    first = (head[0][0].rstrip(), "") if head else (golden, "golden")
+    name_cells = max(size - line_width(absent), MIN_VALUE_CELLS)
+    return fit_line(((truncate(first[0], name_cells), first[1]), *absent), size)
 
 
 def _find_differing_word(golden: str, predicted: str, cells: int) -> int:
@@ -152,6 +168,9 @@ COMFORTABLE_DIFFERENCE_CELLS = 28
 """Minimum width, in cells, of the first difference. Other verdict columns and the category are omitted before the
 difference becomes narrower."""
 MIN_COLUMN_CELLS = 8
+NARROW_CELLS = 60
+"""Width of the list, in cells, below which run names are cut to `MIN_MODEL_CELLS` to make room for ids."""
+MIN_MODEL_CELLS = 5
 LEAD_CELLS = 3
 """Width, in cells, of the cursor, the flag and a blank before the first column."""
 MIN_TAIL_CELLS = 3
@@ -176,7 +195,7 @@ class QueueColumns:
         hides_verdicts = blind or widths.has_score
         names = {"official", "rule", "judge"} - omitted - widths.constant if not hides_verdicts else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
-        least_model = min(MIN_COLUMN_CELLS, model)
+        least_model = min(MIN_COLUMN_CELLS if cells >= NARROW_CELLS else MIN_MODEL_CELLS, model)
         least_id = min(max(widths.item, 4), (18, 30, 34)[size])
         preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
         score = SCORE_CELLS + 1 if widths.has_score else 0
@@ -293,13 +312,20 @@ def short_ids(ids: Sequence[str], cells: int) -> dict[str, str]:
 
 def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
     """Map each run name that is wider than `cells` to a short form: its first words and, if another name begins with
-    these words, also its last word. Different names have different short forms."""
+    these words, also its last word. In a narrow column it is the last word only, if the last words of all names differ.
+    Different names have different short forms."""
     labels, texts = short_ids(names, cells), sorted(map(sanitize, names))
     used = {*labels.values(), *texts}
+    last_words = {text: symbols().ellipsis + text[max(_find_word_ends(text), default=len(text)) :] for text in texts}
+    if (
+        cells < MIN_COLUMN_CELLS
+        and len({*last_words.values()}) == len(last_words)
+        and max(map(display_width, last_words.values()), default=0) <= cells
+    ):
+        return {name: last_words[sanitize(name)] for name in labels}
     for name in labels:
         text = sanitize(name)
-        cuts = [found.start() for found in _WORD_END.finditer(text) if found.start()]
-        last = symbols().ellipsis + (text[cuts[-1] :] if cuts else "")
+        cuts, last = _find_word_ends(text), last_words[text]
         heads = [text[:at] for at in reversed(cuts)]
         forms = [head + symbols().ellipsis for head in heads if _is_unique_prefix(texts, head)]
         forms += [head + last for head in (*heads, text[: max(cells - display_width(last), 1)])]
@@ -307,6 +333,10 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
         labels[name] = next(fitting, labels[name])
         used.add(labels[name])
     return labels
+
+
+def _find_word_ends(text: str) -> list[int]:
+    return [found.start() for found in _WORD_END.finditer(text) if found.start()]
 
 
 def _is_unique_prefix(texts: Sequence[str], head: str) -> bool:

@@ -79,10 +79,11 @@ def run_title(run: RunRow) -> str:
 
 
 def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
-    """Map the number of each run to a unique label: the model and, where needed, the benchmark, folder, file or
-    number."""
+    """Map the number of each run to a unique label: the model and, where needed, the language, benchmark, folder, file
+    or number."""
     labels = {run.run: sanitize(run.info.model) for run in runs}
     for describe in (
+        _label_languages,
         lambda group: {run.run: run_title(run) for run in group},
         lambda group: {run.run: folder_label(run) for run in group},
         label_files,
@@ -100,6 +101,12 @@ def label_runs(runs: Sequence[RunRow]) -> dict[int, str]:
                     if name
                 )
     return labels
+
+
+def _label_languages(runs: Sequence[RunRow]) -> dict[int, str]:
+    """Map the number of each run to its language, if all runs are of one version of a benchmark."""
+    versions = {(run.info.benchmark, run.info.generation) for run in runs}
+    return {run.run: run.info.language for run in runs} if len(versions) == 1 else {}
 
 
 def join_run_titles(runs: Sequence[RunRow]) -> str:

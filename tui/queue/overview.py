@@ -16,7 +16,7 @@ from fcreview.model.wording import describe_error_type, format_count
 from fcreview.store.queries.run_lists import SORT_KEYS, search_runs, sort_runs
 from fcreview.store.queue_file import RUN_KEY_FIELDS, QueueError, ShareProgress, queue_names, read_queue
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.queue.columns import fit_difference, short_run_names, split_difference
+from fcreview.tui.queue.columns import fit_difference, short_ids, short_run_names, split_difference
 from fcreview.tui.queue.header import join_run_titles, label_runs, sum_rates
 from fcreview.tui.text.graphics import bar, heat_cell, interval_bar
 from fcreview.tui.text.lines import (
@@ -235,7 +235,8 @@ def run_table(overview: Overview, runs: Sequence[RunRow], cells: int, first_cate
         (" " + "overall".rjust(rate_cells), "dim"),
         (" " * (bar_cells + 2), ""),
     ]
-    heading += [(" " + truncate(sanitize(name), width).center(width), "dim") for name, width in shown.items()]
+    titles = short_ids(list(shown), MAX_CATEGORY_CELLS)
+    heading += [(" " + titles.get(name, sanitize(name)).center(width), "dim") for name, width in shown.items()]
     lines = []
     for name, rate, run in zip(names, rates, runs, strict=True):
         passes, known = _count_overall(run)

@@ -301,7 +301,7 @@ def progress_message(activity: str, seconds: float, cancel_key: str = "") -> str
 
 TWO_PANES_MIN_WIDTH = 120
 """Minimum screen width, in cells, for showing list and item side by side."""
-MIN_LIST_WIDTH = 50
+MIN_LIST_WIDTH = 54
 LIST_WIDTH = 66
 """Minimum width of the list pane, in cells, beside the item and function docs."""
 MAX_LIST_WIDTH, MAX_PAIR_LIST_WIDTH = 100, 76
@@ -317,7 +317,7 @@ THREE_PANES_MIN_WIDTH = LIST_WIDTH + 1 + MIN_ITEM_WIDTH + 1 + MIN_DOCS_WIDTH
 def list_pane_width(screen_width: int) -> int:
     """Return the width of the list pane. The rest, except a divider of one cell, is the item pane."""
     if screen_width < THREE_PANES_MIN_WIDTH:
-        return min(MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) * 5 // 8, MAX_PAIR_LIST_WIDTH)
+        return min(MIN_LIST_WIDTH + max(screen_width - TWO_PANES_MIN_WIDTH, 0) // 2, MAX_PAIR_LIST_WIDTH)
     return min(LIST_WIDTH + (screen_width - THREE_PANES_MIN_WIDTH) // 3, MAX_LIST_WIDTH)
 
 

@@ -172,8 +172,8 @@ def test_runs_of_one_model_have_different_labels() -> None:
         run_row("birch", run=5),
     ]
     labels = label_runs(runs)
-    assert labels[5] == "birch" and labels[2] == "maple-8b · bfcl V4 zh"
-    assert labels[3] == "maple-8b · bfcl V4 · 2024-07-24 · #3" and len(set(labels.values())) == 5
+    assert labels[5] == "birch" and labels[2] == "maple-8b · zh"
+    assert labels[3] == "maple-8b · en · 2024-07-24 · #3" and len(set(labels.values())) == 5
     for cells in (60, 80, 120):
         for lines in (
             run_table(Overview(runs, "alice"), runs, cells, 0).lines,
@@ -192,3 +192,10 @@ def test_scores_are_dashes_where_verdicts_are_missing() -> None:
     assert "official corrected  estimated" in heading
     assert "–" in weak and weak.rstrip().endswith("…"), "not read yet"
     assert "75.0 %" in strong and "75.0 ± 5.0" in strong and "●" in strong
+
+
+def test_long_categories_with_a_common_beginning_have_different_titles() -> None:
+    run = run_row("maple-8b")
+    run.categories[:] = [category_counts(f"normal_multi_turn_user_{each}", 3, 1) for each in ("adjust", "switch")]
+    heading = plain_text(run_table(Overview([run], "alice"), [run], 120, 0).heading)
+    assert "_adjust" in heading and "_switch" in heading

@@ -19,7 +19,7 @@ async def test_reasons_are_in_row_and_item(make_app: Any, wait_for_screen: Any) 
         lines = await wait_for_screen(pilot)
         assert "score you why golden looks wrong" in lines[3]
         assert "suspects, 1 strong · 1/10" in lines[-3]
-        assert "simple_0" in lines[4] and "0.91" in lines[4] and "undocumented function:…" in lines[4][:50]
+        assert "simple_0" in lines[4] and "0.91" in lines[4] and "undocumented function:" in lines[4][:54]
         item = "\n".join(line[51:] for line in lines)
         assert "─ Why the golden answer is suspect · score 0.91, strong ─" in item
         assert "· undocumented function: get_weather has no function docs" in item

@@ -119,7 +119,7 @@ async def test_blind_overview_has_no_rates_and_no_way_to_them(make_app: Any, wai
         text = "\n".join(await wait_for_screen(pilot))
         assert "%" not in text and "value_error" not in text and "0 of 3" in text
         await pilot.press("f")
-        assert "order dataset" in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, QueueScreen)
+        assert "› dataset " in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, QueueScreen)
         await pilot.press("v")
         await wait_for_screen(pilot)
         for key in ("x", "s", "c"):

@@ -221,12 +221,25 @@ def test_first_difference_fits(argument, golden, predicted, size):
         ("calculate_final_speed", "calculate_speed_v2", "days  …final_speed → …speed_v2"),
         ("1234567890123456789034", "1234567890123456789099", "days  …9034 → …9099"),
         ('"a" or "bbbbbbbbbbbbbbbbbbbb"', '"c"', 'days  "a" or "bbbbbbbbbbb… → "c"'),
+        ('["Monday", "Tuesday"]', "missing", 'days  ["Monday", "Tue… → missing'),
     ],
 )
 def test_cut_values_start_at_their_difference(golden, predicted, shown):
     line = (("days  ", ""), (golden, "golden"), (" → ", "dim"), (predicted, "predicted"))
     assert plain_text(fit_difference(line, 32)) == shown
     assert fit_difference(line, 80) == line
+
+
+def test_golden_value_is_omitted_beside_a_long_name_of_a_missing_argument():
+    line = (("formatted  ", ""), ("true", "golden"), (" → ", "dim"), ("missing", "predicted"))
+    assert plain_text(fit_difference(line, 20)) == "formatted → missing"
+    call = (("final_temperature", "golden"), (" → ", "dim"), ("not called", "predicted"))
+    assert plain_text(fit_difference(call, 20)) == "…rature → not called"
+
+
+def test_run_names_in_a_narrow_column_are_their_last_words():
+    assert short_run_names(["maple-8b en", "maple-8b zh"], 5) == {"maple-8b en": "… en", "maple-8b zh": "… zh"}
+    assert "m…-8b" in short_run_names(["maple-8b", "birch-8b"], 5).values()
 
 
 def test_constant_columns_are_omitted():
@@ -273,13 +286,13 @@ def test_run_at_cursor_is_named_if_the_list_cuts_its_name():
 
 
 def test_first_difference_keeps_room_beside_ids_and_models():
-    """At 160 columns, the list has 71 cells within its border."""
-    assert list_pane_width(160) == 75 and list_pane_width(120) == 50
+    """At 160 columns, the list has 70 cells within its border."""
+    assert list_pane_width(160) == 74 and list_pane_width(120) == 54
     wide = ColumnWidths(
         item=40, model=24, category=20, has_rule=True, has_difference=True, constant=frozenset({"official"})
     )
-    assert dict(QueueColumns.fit(71, wide).columns)["difference"] >= 34
-    assert dict(QueueColumns.fit(46, wide).columns)["difference"] >= 16
+    assert dict(QueueColumns.fit(70, wide).columns)["difference"] >= 34
+    assert dict(QueueColumns.fit(50, wide).columns)["difference"] >= 18
 
 
 def test_failure_with_equal_calls_is_named():

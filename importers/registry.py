@@ -213,7 +213,6 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
 
 
 def _resolve_dataset_folders(folders: Sequence[Path], issues: list[ImportIssue]) -> list[Path]:
-    """Return the existing folders as absolute paths, and add an issue for each folder that does not exist."""
     found = []
     for folder in folders:
         path = Path(os.path.abspath(os.path.expanduser(folder)))  # noqa: PTH100, PTH111 (keeps the `~x` of an unknown user)
@@ -251,7 +250,6 @@ def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> l
 
 
 def _report_unclaimed_files(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """Add one notice for all JSON files that no importer recognizes."""
     unclaimed = [path for path in files if path.suffix in (".json", ".jsonl") and path not in found.claimed]
     if not unclaimed:
         return

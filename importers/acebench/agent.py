@@ -172,7 +172,6 @@ def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
 def _find_value_differences(
     path: str, golden: Any, predicted: Any, depth: int
 ) -> Iterator[tuple[str, StateDifference]]:
-    """Yield (path, difference) where two values differ. Compares objects by key and lists of equal length by index."""
     if golden == predicted:
         return
     if depth < MAX_STATE_DEPTH and isinstance(golden, dict) and isinstance(predicted, dict):

@@ -107,7 +107,6 @@ def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool
 
 
 def _element_type(declared: str, items: Any) -> tuple[str, Any]:
-    """Return the declared type of a list's elements, and the `items` of the element schema."""
     if isinstance(items, dict) and "type" in items:
         return items["type"], items.get("items")
     return next((word for word in ("string", "enum") if word in declared), "dict"), None

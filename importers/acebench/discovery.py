@@ -71,7 +71,6 @@ def find_dataset_folders(model_folder: Path, language: str, dataset_folders: Ite
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:
-    """Find the runs among the files: one for each model and language with result files."""
     found = DiscoveredRuns()
     files_by_run: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     model_folders: dict[tuple[str, str], Path] = {}

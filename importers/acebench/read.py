@@ -127,7 +127,6 @@ def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues
 
 
 def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list[ImportIssue]) -> None:
-    """Load the score file of a category, and compare its counts with the results."""
     scored = inputs.scored = load_failure_list(path, lambda entry: inputs.item_id_of_entry(entry["id"]), issues)
     if scored.header:
         plan.run.official_metrics[inputs.category] = scored.header
@@ -226,7 +225,6 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 def _fill_reply_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
-    """Fill a normal or special item. If an erratum applies, the verdict is recomputed with the corrected answer."""
     if answer:
         golden = answer.get(GROUND_TRUTH)
     else:  # the entry of a failing item repeats the golden answer
@@ -250,7 +248,6 @@ def _fill_reply_item(
 def _correct_golden(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
-    """Return the golden answer, corrected if an erratum applies, and set the item's erratum."""
     correction = corrections.find_correction(str(result["id"]), golden, replies.dialogue_messages(question))
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
@@ -276,7 +273,6 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
 
 
 def _check_alternative(truth: Any, item: Item) -> str | None:
-    """Return the first error of one golden answer, such as `{"f": {"a": 1}}`, or None if it is valid."""
     if not isinstance(truth, dict) or not truth:
         return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
     available = function_names(item.functions)
@@ -331,7 +327,6 @@ def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
 
 
 def _flatten_error(error: Any) -> list[str]:
-    """Return the strings in the field `error` of an entry, which may be a string, an object or a nested list."""
     if isinstance(error, list):
         return [text for part in error for text in _flatten_error(part)]
     return [error if isinstance(error, str) else orjson.dumps(error).decode()] if error else []

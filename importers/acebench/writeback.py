@@ -83,7 +83,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Find the `result.xlsx` in the folders above the score files."""
     tables = dict.fromkeys(folder / "result.xlsx" for path in plan.scores for folder in list(path.parents)[1:4])
     return [path for path in tables if path.is_file()]
 
@@ -101,7 +100,6 @@ def _has_override(item: ScoredItem) -> bool:
 
 
 def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs, items: Sequence[ScoredItem]) -> bytes:
-    """Update the header of a score file, remove the entries of items that pass now and add entries of new failures."""
     order = writeback.positions_by_name([item.id for item in items])
     records = list(writeback.parse_numbered_records(raw))
     lines = {inputs.item_id_of_entry(record["id"]): line for line, record in records if record.get("id") is not None}
@@ -151,7 +149,6 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
 def _update_header(
     header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool | None], gained: int
 ) -> JsonObject:
-    """Update the header of a score file. For multi-turn categories, accuracy is the share of passing dialogues."""
     if category.startswith("agent_"):
         updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
         share = mean_process_accuracy(items).value
@@ -167,7 +164,6 @@ def _update_header(
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
-    """Apply golden fixes to the files in `possible_answer/`."""
     answers = {path.name: path for path in reversed(plan.data) if path.parent.name == "possible_answer"}
     return writeback.rewrite_answer_files(fixes, lambda category: answers.get(f"data_{category}.json"))
 

@@ -122,7 +122,6 @@ class DatasetItems(Mapping[str, DatasetItem]):
         return self._reload_item(item_id, question, answer if with_answer else None)
 
     def _evict(self) -> None:
-        """Remove the items that were loaded first, until the number of items in memory is within the limit."""
         limit = min(LOADED_ITEMS_OF_LARGE_DATASET, MAX_LOADED_ITEMS)
         while self._reload_item is not None and len(self._loaded) > limit:
             self._loaded.popitem(last=False)
@@ -209,7 +208,6 @@ def parse_accepted_values(alternatives: Any) -> AcceptedValues:
 
 
 def _parse_accepted_value(value: Any) -> Any:
-    """Parse one accepted value. In an object, each field has its own list of accepted values."""
     if isinstance(value, dict):
         return GoldenObject({key: parse_accepted_values(field) for key, field in value.items()})
     if isinstance(value, list):
@@ -330,7 +328,6 @@ class _DatasetLoader:
     def _report_repeated_answers(
         self, dataset: Dataset, answers: list[JsonRecord], positions: dict[str, tuple[int, ...]]
     ) -> None:
-        """Add an issue for each id with more golden answers than questions, unless its golden answers are equal."""
         for record_id, found in positions.items():
             n_questions = len(dataset.repeated_ids.get(record_id, [record_id]))
             surplus = [self._answer_value(answers[position]) for position in found[n_questions:]]
@@ -403,7 +400,6 @@ def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[Js
 
 
 def _read_objects(path: Path, issues: list[ImportIssue]) -> Iterator[JsonRecord]:
-    """Yield the records that are JSON objects. For any other line, add an issue."""
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             issues.append(record)
@@ -516,7 +512,6 @@ def _question_line(turns: list[list[dict[str, Any]]]) -> str:
 
 
 def _class_function_docs(folder: Path | None, classes: Any, category: str) -> list[dict[str, Any]] | None:
-    """Return the function docs of API classes; None if the question record has no list of classes."""
     if not isinstance(classes, list) or folder is None:
         return [] if isinstance(classes, list) else None
     stems = (_FUNCTION_DOC_FILES.get(str(name), category if name == "MemoryAPI" else "") for name in classes)

@@ -244,7 +244,6 @@ def _is_visible(entry: os.DirEntry[str]) -> bool:
 
 
 def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth: int = 0) -> list[ClassifiedFile]:
-    """Return the result or score files in a model folder, its group folders and, in V4, all its subfolders."""
     is_deep = version not in filenames.FLAT_VERSIONS and (
         depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_program_folder(folder.parent)
     )
@@ -362,7 +361,6 @@ def is_damaged_question_file(path: Path, peek: Peek) -> bool:
 
 
 def _folders_with_questions(folders: Sequence[Path], version: str, categories: list[str], peek: Peek) -> list[Path]:
-    """Return the folders with usable question files of the categories or, if there are none, with damaged ones."""
     found: dict[Path, bool] = {}
     for folder in folders:
         candidates = (find_dataset_files(folder, version, category) for category in categories)
@@ -524,7 +522,6 @@ def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path
 def _datasets_with_quoted_item(
     datasets: dict[Path, Dataset], entry: dict[str, Any], prompt: dict[str, Any], category: str
 ) -> Iterator[Path]:
-    """Yield the folders of the datasets that contain the question and golden answer of a score entry."""
     stated, question = prompt.get("id"), prompt["question"]
     dataset_id = filenames.to_dataset_id(stated, category) if isinstance(stated, str) else None
     compared: dict[int, bool] = {}

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 FileKind = Literal["result", "score", "question", "answer", "ignored"]
 Peek = Callable[[Path], Any]
@@ -23,9 +24,9 @@ GROUP_FOLDERS = frozenset(
 
 MAX_MODEL_DEPTH = 5
 
-_VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(_result|_score)?\.jsonl?")
-_V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(_result|_score)?\.jsonl?")
-_UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(_score|_result)?\.jsonl?")
+_VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(?:_(result|score))?\.jsonl?")
+_V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(?:_(result|score))?\.jsonl?")
+_UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(?:_(score|result))?\.jsonl?")
 _OUTER_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _PROGRAM_FOLDER = re.compile(r"(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _FOLDER_WITHOUT_MODEL = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
@@ -63,16 +64,11 @@ V4_CATEGORIES = (
     "simple_python", "simple_java", "simple_javascript", *V2_CATEGORIES[3:7], *V2_CATEGORIES[14:],
     *MULTI_TURN_CATEGORIES, *AGENTIC_CATEGORIES, "format_sensitivity",
 )  # fmt: skip
-CATEGORY_ORDER = {
-    name: position
-    for position, name in enumerate(
-        dict.fromkeys(
-            [*V4_CATEGORIES[:3], *V2_CATEGORIES[:3], "multiple", "multiple_function", "parallel", "parallel_function",
-             "parallel_multiple", "parallel_multiple_function", "irrelevance", *V1_CATEGORIES, *V2_CATEGORIES,
-             *V4_CATEGORIES]
-        )
-    )
-}  # fmt: skip
+_ORDERED_CATEGORIES = (
+    *V4_CATEGORIES[:3], *V2_CATEGORIES[:3], "multiple", "multiple_function", "parallel", "parallel_function",
+    "parallel_multiple", "parallel_multiple_function", "irrelevance", *V1_CATEGORIES, *V2_CATEGORIES, *V4_CATEGORIES,
+)  # fmt: skip
+CATEGORY_ORDER = {name: position for position, name in enumerate(dict.fromkeys(_ORDERED_CATEGORIES))}
 CONFETTI_CATEGORIES = ("conversationsclean", "dialogacts", "conversationsclean_soft")
 """Categories of CONFETTI, whose files are named like V2 files of BFCL and must not be imported as BFCL."""
 
@@ -95,15 +91,17 @@ def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
     ignored = _ignored_reason(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
-    kind: FileKind | None
     if match := _VERSIONED_NAME.fullmatch(name):
-        version, category, suffix = f"V{int(match[1])}", match[2], match[3]
-        if category in CONFETTI_CATEGORIES:
+        if match[2] in CONFETTI_CATEGORIES:
             return None
-        kind = _kind_of_suffix(suffix) or _kind_of_record(peek(path)) or ("answer" if in_answers else "question")
-        return ClassifiedFile(path, kind, version, category)
+        kind: FileKind = (
+            cast("FileKind | None", match[3]) or _kind_of_record(peek(path)) or ("answer" if in_answers else "question")
+        )
+        return ClassifiedFile(path, kind, f"V{int(match[1])}", match[2])
     if match := _V1_NAME.fullmatch(name):
-        kind = _kind_of_suffix(match[2]) or ("answer" if in_answers else _kind_of_record(peek(path)) or "question")
+        kind = cast("FileKind | None", match[2]) or (
+            "answer" if in_answers else _kind_of_record(peek(path)) or "question"
+        )
         return ClassifiedFile(path, kind, "V1", match[1])
     if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # ACEBench uses this name
         return _classify_unversioned(path, match[1], match[2], peek)
@@ -111,26 +109,18 @@ def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
 
 
 def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Peek) -> ClassifiedFile | None:
-    """Classify a V1 score file (`CATEGORY_score.json`) or a result file whose name has no BFCL version."""
-    if suffix == "_score":
-        is_score = _kind_of_record(peek(path)) == "score"
-        if category in V1_CATEGORIES or is_score:
-            return ClassifiedFile(path, "score", "V1", category, is_certain=is_score)
-        return None
-    version = "V1" if category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
+    version = "V1" if suffix == "score" or category in V1_CATEGORIES else "V4" if category in V4_CATEGORIES else None
     if version is None:
         return None
     first = peek(path)
-    if _kind_of_record(first) != "result":
-        return None
-    item_id = first.get("id")
-    if isinstance(item_id, str) and not item_id.startswith(category):
+    kind = _kind_of_record(first)
+    if suffix == "score":
+        is_bfcl = kind == "score" or category in V1_CATEGORIES
+        return ClassifiedFile(path, "score", version, category, is_certain=kind == "score") if is_bfcl else None
+    item_id = first.get("id") if kind == "result" else None
+    if kind != "result" or (isinstance(item_id, str) and not item_id.startswith(category)):
         return None
     return ClassifiedFile(path, "result", version, category, is_certain=False)
-
-
-def _kind_of_suffix(suffix: str | None) -> FileKind | None:
-    return "result" if suffix == "_result" else "score" if suffix == "_score" else None
 
 
 def _kind_of_record(first: Any) -> FileKind | None:
@@ -163,9 +153,7 @@ def _ignored_reason(path: Path) -> str | None:
 def model_folder(path: Path) -> Path:
     """Return the folder with all files of one model, above V4's group folders and the folders in them."""
     folder = path.parent
-    for above in list(folder.parents)[: MAX_MODEL_DEPTH - 1]:
-        if is_outer_folder(above):
-            break
+    for above in takewhile(lambda each: not is_outer_folder(each), list(folder.parents)[: MAX_MODEL_DEPTH - 1]):
         if above.name in GROUP_FOLDERS:
             folder = above
     while folder.name in GROUP_FOLDERS and folder.parent != folder:

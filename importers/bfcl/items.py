@@ -208,7 +208,6 @@ def _set_run_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> N
 
 
 def _make_failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
-    """Return the official verdict of a failing item. The error type comes from the first score entry."""
     entry = inputs.score_entry
     if entry is None:
         return Verdict("official", False, by=context.score_file_name)
@@ -303,7 +302,6 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 
 def _add_decisive_step(item: Item) -> None:
-    """Add the decisive step of a failed multi-turn item: in the failing turn, or the loop before forced termination."""
     if item.extra.failing_turn is not None:
         only_effect = item.error_type == "multi_turn:instance_state_mismatch"
         add_decisive_call(item, item.extra.failing_turn, only_effect=only_effect)
@@ -326,7 +324,6 @@ def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str
 
 
 def _sum_numbers(value: Any) -> float | None:
-    """Sum the numbers in nested lists. None if the lists contain no numbers."""
     if is_number(value):
         return float(value) if abs(value) < 1e300 else None
     if isinstance(value, list):
@@ -341,7 +338,6 @@ def _sum_integers(value: Any) -> int | None:
 
 
 def _step_latencies(value: list[Any]) -> list[float] | None:
-    """Return the latency of each step, in seconds, from a list `[turn][step]`; None for any other form."""
     if not all(isinstance(turn, list) for turn in value):
         return None
     return [float(each) for turn in value for each in turn if is_number(each) and abs(each) < 1e300]

@@ -101,7 +101,6 @@ def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
 
 
 def _detect_first_index(stated_ids: list[Any]) -> int:
-    """Return 1 if the integer ids count from 1, else 0."""
     numbers = [number for number in stated_ids if isinstance(number, int)]
     return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
 
@@ -211,7 +210,6 @@ def _is_same_value(first: Any, second: Any) -> bool:
 
 
 def _parse_literal(text: str) -> Any:
-    """Parse JSON or a Python literal. Returns None for other text and for long text."""
     if len(text) > MAX_LITERAL_LENGTH:
         return None
     for parse in (json.loads, ast.literal_eval):
@@ -228,7 +226,6 @@ def mask_api_keys(text: str) -> str:
 
 
 def _last_user_messages(turns: list[list[dict[str, Any]]]) -> list[str]:
-    """Return the last user message of each turn; empty text for a turn without one."""
     return [
         next((content_text(part.get("content")) for part in reversed(turn) if part.get("role") == "user"), "")
         for turn in turns

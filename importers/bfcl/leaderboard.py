@@ -423,7 +423,6 @@ def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | No
 
 
 def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes | None) -> list[Metric]:
-    """Return the cost from the model's token price or, without one, from the machine time."""
     price = TOKEN_PRICES.get(model.removesuffix("-FC").replace("-FC-", "-"))
     if price is not None:
         if not (tokens_in and tokens_out):

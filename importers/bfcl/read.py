@@ -175,7 +175,6 @@ def _read_category(
 
 
 def _missing_records_issues(category: JoinedCategory, files: CategoryFiles) -> Iterator[ImportIssue]:
-    """Yield issues with the number of items whose questions or golden answers are not in the dataset files."""
     failing = category.scores.failing if category.scores else {}
     n_items = len(category.results.records.keys() | failing.keys())
     for each in files.dataset_files[:1]:
@@ -215,7 +214,6 @@ def _load_score_file(
 
 
 def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: joining.Results, dataset: Dataset) -> str:
-    """Return the id of the item to which a score entry belongs, if several items have the entry's id."""
     ids = found.repeated_ids.get(item_id) or ([] if found.records else dataset.repeated_ids.get(item_id, []))
     if not ids:
         return item_id
@@ -269,7 +267,6 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
 def _read_item(
     category: JoinedCategory, item_id: str, entry: scores.ScoreEntry | None, corrector: GoldenCorrector
 ) -> Item:
-    """Read an item from its result record. A malformed record becomes an item with an issue."""
     path, record = category.results.records[item_id]
     issues: list[ImportIssue] = []
     dataset_item = choose_dataset_item(category, item_id, entry, str(path), record.line, issues)

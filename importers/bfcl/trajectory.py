@@ -69,7 +69,6 @@ def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str
 
 
 def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
-    """Return a message for each class whose state changed, and update `states` (class name -> state as JSON)."""
     messages = []
     for state in part:
         if not isinstance(state, dict):
@@ -181,7 +180,6 @@ def _predicted_calls(decoded: DecodedCalls | None, raw: Any, start: StepStart) -
 
 
 def _build_from_result(result: Any, opening: Sequence[Message], decode: DecodeStep) -> Trajectory:
-    """Build a trajectory from the dataset's messages and the decoded steps, without tool outputs and states."""
     found = Trajectory()
     if not isinstance(result, list):
         text = result if isinstance(result, str) else json_text(result)

@@ -160,7 +160,6 @@ def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
 
 
 def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | None:
-    """Return the question record of a dataset item, as score entries quote it. None if the files have no record."""
     for dataset_files in files.dataset_files:
         question = _read_questions(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(dataset_id)
         if question is not None:
@@ -183,7 +182,6 @@ def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
 
 
 def _record_id(category: str, position: int, record: JsonObject) -> str:
-    """Return the id of a dataset record. If it has no id, make one from category and position."""
     stated = record.get("id")
     return stated if isinstance(stated, str) else f"{category}_{position}"
 

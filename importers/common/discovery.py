@@ -141,5 +141,4 @@ def is_utf8_name(name: str) -> bool:
 
 
 def escape_file_name(name: str) -> str:
-    r"""Replace the bytes of a file name that are not UTF-8 by `\xNN`."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -141,7 +141,6 @@ def _has_long_integer(body: bytes) -> bool:
 
 
 def _skip_long_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
-    """Read to the end of a line longer than MAX_LINE_BYTES. Returns an issue and the length of the line in bytes."""
     length, part = len(start), start
     while part and not part.endswith(b"\n"):
         part = file.readline(1 << 20)
@@ -189,7 +188,6 @@ def _parse_irregular_line(
 
 
 def _load_json(text: str, long_numbers: list[str]) -> Any:
-    """Parse JSON. An integer that is too long for Python becomes text, which is also added to `long_numbers`."""
     return json.loads(text, parse_int=lambda digits: parse_integer(digits, long_numbers))
 
 

@@ -87,7 +87,6 @@ def is_integer(value: Any) -> TypeGuard[int]:
 def add_issue(
     item: Item, what: str, file: str | None = None, severity: Literal["error", "warning", "notice"] = "warning"
 ) -> None:
-    """Add an issue to an item. It refers to the item's line or, if `file` is given, to this file as a whole."""
     line = item.line if file is None else None
     item.issues.append(ImportIssue(item.file if file is None else file, line, what, item=item.id, severity=severity))
 

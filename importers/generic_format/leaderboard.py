@@ -21,7 +21,6 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def _mean_metrics(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metric]:
-    """Compute the mean of each criterion from (criterion, verdict) pairs."""
     values: dict[str, list[float | None]] = {}
     for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):

@@ -298,7 +298,6 @@ def _pair_error_type(pair: CallPair) -> str:
 
 
 def _set_verdict_fields(item: Item) -> None:
-    """Copy the verdicts on the whole item to `official`, `rule` and `judge`."""
     for verdict in item.verdicts:
         if (verdict.target, verdict.criterion) == (ITEM, CORRECT) and isinstance(verdict.value, bool):
             if verdict.source == "official":

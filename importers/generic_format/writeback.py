@@ -49,7 +49,6 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Replace the verdicts in the records of a run by reviewed verdicts."""
     path = plan.results[0]
     raw = read_file(path)
     overridden = {item.id: item for item in items if item.overrides}
@@ -102,7 +101,6 @@ def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden calls as a golden fix, or None if there are none."""
     if not writeback.has_decoded_calls(item.golden):
         return None
     calls = []

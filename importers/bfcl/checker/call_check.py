@@ -49,7 +49,6 @@ def check_object(value: dict[str, Any], alternatives: list[Any], v1: bool) -> Mi
 
 
 def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    """Check the fields of an object. Missing fields are checked first."""
     if type(golden) is not dict:
         return "value_error:dict_key", f"{shorten(value)} is not {shorten(golden)}"
     for key, accepted in golden.items():
@@ -65,7 +64,6 @@ def _check_fields(value: dict[str, Any], golden: Any) -> Mismatch | None:
 
 
 def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
-    """Check an object by the rules of V1. It must have as many fields as the golden object, which may be nested."""
     if type(golden) is not dict or type(value) is not dict:
         return "value_error:dict_items", f"{shorten(value)} is not {shorten(golden)}"
     if len(value) != len(golden):
@@ -319,7 +317,6 @@ def _expected_calls(item: DatasetItem, category: str, v1: bool) -> list[Expected
 
 
 def _convert_arguments(call: Call, expected: list[ExpectedCall]) -> Call:
-    """Return the call with arguments converted from Java or JavaScript source text. Returns `call` if none changes."""
     golden = next((each for each in expected if call.name in (each.name, each.flat_name)), None)
     if golden is None or not call.arguments:
         return call
@@ -377,7 +374,6 @@ def _compare_argument(
 
 
 def _add_schema_differences(pair: CallPair, golden: ExpectedCall, arguments: dict[str, Any]) -> None:
-    """Add missing required arguments and undeclared arguments. They fail even if the golden answer agrees with them."""
     reason = "required by the function, but not by the golden answer"
     found = [ArgumentDiff(child_path("", name), "-", reason) for name in golden.required if name not in arguments]
     reason = "in the golden answer, but not a parameter of the function"

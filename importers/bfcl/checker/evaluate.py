@@ -113,26 +113,18 @@ def evaluate(
     except (Undecodable, WrongFormat) as error:
         if not v1 or isinstance(error, Undecodable) or not error.v1_calls:
             decode = partial(decode_result, decoder=decoder, context=DecoderContext(version, language), config=config)
-            return _evaluate_undecodable(error, item, category, v1, explain_decoding_error(result, error, decode))
+            reason = explain_decoding_error(result, error, decode)
+            return evaluate_undecodable(reason, item, category, v1, error if isinstance(error, WrongFormat) else None)
         calls = error.v1_calls
     except (RecursionError, MemoryError) as error:
-        return _evaluate_undecodable(Undecodable(f"too deeply nested ({error})"), item, category, v1)
+        return evaluate_undecodable(f"too deeply nested ({error})", item, category, v1)
     cache, key = item.evaluation_cache, _cache_key(calls, decoder.name_spelling, category, v1)
     evaluation = cache.get(key) if key is not None else None
     if evaluation is None:
-        evaluation = _apply_rule(calls, decoder.name_spelling, item, category, v1)
+        evaluation = evaluate_calls(calls, item, category, decoder.name_spelling, v1)
         if key is not None and len(cache) < MAX_CACHED:
             cache[key] = evaluation
     return evaluation
-
-
-def evaluate_calls(calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling) -> Evaluation:
-    """Check calls by the rules of V4 after another program decoded them. Never raises for bad content."""
-    return _apply_rule(calls, spelling, item, category, v1=False)
-
-
-def evaluate_undecodable(reason: str, item: DatasetItem, category: str) -> Evaluation:
-    return _evaluate_undecodable(Undecodable(reason), item, category, v1=False)
 
 
 def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) -> str | None:
@@ -144,7 +136,10 @@ def _cache_key(calls: Calls, spelling: NameSpelling, category: str, v1: bool) ->
     return key if len(key) <= MAX_CACHE_KEY else None
 
 
-def _apply_rule(calls: Calls, spelling: NameSpelling, item: DatasetItem, category: str, v1: bool) -> Evaluation:
+def evaluate_calls(
+    calls: Calls, item: DatasetItem, category: str, spelling: NameSpelling, v1: bool = False
+) -> Evaluation:
+    """Check decoded calls by the rules of V1 or, by default, of V4. Never raises for bad content."""
     rule, _ = rule_for_category(category, v1)
     evaluation = Evaluation(_to_json_calls(calls), note=_no_verdict_note(item, category, v1))
     if evaluation.note:
@@ -198,12 +193,13 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
         evaluation.messages = [message]
 
 
-def _evaluate_undecodable(
-    error: Undecodable | WrongFormat, item: DatasetItem, category: str, v1: bool, reason: str = ""
+def evaluate_undecodable(
+    reason: str, item: DatasetItem, category: str, v1: bool = False, error: WrongFormat | None = None
 ) -> Evaluation:
-    rule, reason = rule_for_category(category, v1)[0], reason or str(error)
-    calls = _to_json_calls(error.display_calls) if isinstance(error, WrongFormat) and error.display_calls else None
+    """Evaluate a reply without decodable calls. `error` is given if the reply was decoded to something else."""
+    calls = _to_json_calls(error.display_calls) if error is not None and error.display_calls else None
     evaluation = Evaluation(calls, reason, note=_no_verdict_note(item, category, v1))
+    rule, _ = rule_for_category(category, v1)
     if evaluation.note:
         return evaluation
     if rule == "irrelevance":
@@ -211,7 +207,7 @@ def _evaluate_undecodable(
     elif rule == "relevance":
         _set_verdict(evaluation, CallFailure(NO_CALL, None, None, f"no function is called: {reason}"))
     else:
-        failed = "decoder_failed" if isinstance(error, Undecodable) else "decoder_wrong_output_format"
+        failed = "decoder_failed" if error is None else "decoder_wrong_output_format"
         _set_verdict(evaluation, CallFailure(f"ast_decoder:{failed}", None, None, reason))
     return evaluation
 
@@ -224,7 +220,6 @@ def _to_json_calls(calls: Any) -> Any:
 
 
 def _is_json(value: Any, depth: int = 0) -> bool:
-    """Whether a value is plain JSON with at most 50 nested levels."""
     if type(value) in JSON_SCALARS:
         return True
     if type(value) is float:
@@ -271,7 +266,6 @@ def evaluate_reply(item: DatasetItem, record: dict[str, Any], settings: Evaluati
 
 
 def _reply_cache_key(record: dict[str, Any], settings: EvaluationSettings) -> tuple[str, bool, Any] | None:
-    """Return the cache key, equal for equal replies. None for replies that are not cached, such as long ones."""
     result = record["result"]
     if record.get("reasoning_content") or settings.config is not None:
         return None

@@ -40,7 +40,6 @@ def normalise_string(text: str) -> str:
 
 
 def normalise_value(value: Any) -> Any:
-    """Normalise a string; return any other value unchanged."""
     return normalise_string(value) if type(value) is str else value
 
 
@@ -60,7 +59,6 @@ COMPARISON_RULES = ComparisonRules(
 
 
 def shorten(value: Any) -> str:
-    """Return a value as JSON of at most 80 characters, for messages."""
     return abbreviate(value, 80)
 
 

@@ -136,7 +136,6 @@ class _JavaReader:
 
 
 def _read_javascript_call(root: Node) -> tuple[str, dict[str, Any]] | None:
-    """Return the name and arguments of the first statement that is a call; None if no statement is a call."""
     statements = (node for node in root.children if node.type == "expression_statement")
     calls = (node for statement in statements for node in statement.children if node.type == "call_expression")
     call = next(calls, None)
@@ -307,7 +306,6 @@ def _parse_hash_map(text: str, _element_type: str | None) -> Any:
 
 
 def _guess_java_value(text: str) -> Any:
-    """Convert an element without a declared type. Text in an unknown form stays text."""
     if text in BOOLEANS:
         return BOOLEANS[text]
     if is_quoted(text, '"'):
@@ -373,7 +371,6 @@ def _find_value_end(text: str, start: int) -> int:
 
 
 def _guess_javascript_value(text: str) -> Any:
-    """Convert an element without a declared type. Text in an unknown form stays text."""
     text = text.strip()
     if text in BOOLEANS:
         return BOOLEANS[text]

@@ -94,7 +94,6 @@ def decode_any_list(result: list[Any]) -> Calls:
 
 
 def _decode_non_list(result: Any) -> Calls:
-    """Return no calls for empty text. Raises Undecodable for anything else."""
     if result == "":
         return []
     raise Undecodable("no output" if result is None else NOT_A_LIST)

@@ -153,7 +153,6 @@ def is_prose(text: str) -> bool:
 
 
 def add_brackets(text: str) -> str:
-    """Add an opening and a closing bracket where the text lacks them."""
     if not text.startswith("["):
         text = "[" + text
     return text if text.endswith("]") else text + "]"

@@ -122,7 +122,6 @@ def decode_minicpm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 
 
 def _parse_statements(text: str) -> Calls:
-    """Parse Python statements, optionally in a code fence, each of which must be a call."""
     text = FENCE_END.sub("", FENCE_START.sub("", text, count=1), count=1)
     check_size(text)
     with warnings.catch_warnings():

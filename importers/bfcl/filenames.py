@@ -87,25 +87,22 @@ class ClassifiedFile:
 
 def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
     """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not of BFCL."""
-    name, in_answers = path.name, path.parent.name == "possible_answer"
     ignored = _ignored_reason(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
-    if match := _VERSIONED_NAME.fullmatch(name):
-        if match[2] in CONFETTI_CATEGORIES:
+    if match := _VERSIONED_NAME.fullmatch(path.name):
+        version, category, suffix = f"V{int(match[1])}", match[2], match[3]
+        if category in CONFETTI_CATEGORIES:
             return None
-        kind: FileKind = (
-            cast("FileKind | None", match[3]) or _kind_of_record(peek(path)) or ("answer" if in_answers else "question")
-        )
-        return ClassifiedFile(path, kind, f"V{int(match[1])}", match[2])
-    if match := _V1_NAME.fullmatch(name):
-        kind = cast("FileKind | None", match[2]) or (
-            "answer" if in_answers else _kind_of_record(peek(path)) or "question"
-        )
-        return ClassifiedFile(path, kind, "V1", match[1])
-    if (match := _UNVERSIONED_NAME.fullmatch(name)) and not name.startswith("data_"):  # ACEBench uses this name
+    elif match := _V1_NAME.fullmatch(path.name):
+        version, category, suffix = "V1", match[1], match[2]
+    elif (match := _UNVERSIONED_NAME.fullmatch(path.name)) and not path.name.startswith("data_"):
         return _classify_unversioned(path, match[1], match[2], peek)
-    return None
+    else:  # ACEBench has the names data_*.json
+        return None
+    in_answers = path.parent.name == "possible_answer"
+    kind = cast("FileKind | None", suffix) or _kind_of_record(peek(path)) or ("answer" if in_answers else "question")
+    return ClassifiedFile(path, kind, version, category)
 
 
 def _classify_unversioned(path: Path, category: str, suffix: str | None, peek: Peek) -> ClassifiedFile | None:

@@ -268,13 +268,16 @@ def split_repeated_id(item_id: str, replies: Sequence[Any], dataset: Dataset, *,
     return [item_ids[n] for n in match_replies(replies, [dataset.items[each] for each in item_ids])]
 
 
-def find_scored_item(
-    item_ids: Sequence[str], entry: Mapping[str, Any], dataset: Dataset, replies: Mapping[str, Any]
-) -> str:
-    """Find the item of a score entry among items with the same id, by the question and reply in the entry."""
+def find_scored_item(item_id: str, entry: Mapping[str, Any], results: Results, dataset: Dataset) -> str:
+    """Find the item of a score entry. If several items have the entry's id, compare question and reply."""
+    item_ids = results.repeated_ids.get(item_id) or ([] if results.records else dataset.repeated_ids.get(item_id, []))
+    if not item_ids:
+        return item_id
     prompt = entry.get("prompt")
     question = prompt.get("question") if isinstance(prompt, dict) else prompt
     reply = entry.get("model_result_raw", entry.get("model_result"))
+    records = {each: results.read_record(each) for each in item_ids if each in results.records}
     by_question = [n for n in item_ids if n in dataset.items and is_same_question(dataset.items[n].turns, question)]
-    by_reply = [n for n in by_question or item_ids if n in replies and is_same_reply(reply, replies[n])]
-    return (by_reply or by_question or list(item_ids))[0]
+    candidates = by_question or item_ids
+    has_reply = ((n, record) for n in candidates if (record := records.get(n)))
+    return next((n for n, record in has_reply if is_same_reply(reply, record.get("result"))), candidates[0])

@@ -6,10 +6,8 @@ entry differs from the dataset, the item gets the one in the score entry, and an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from fcreview.errors import MALFORMED_DATA
@@ -27,7 +25,7 @@ from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.decoders.detect import select_category_decoder, select_decoder
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.items import GoldenCorrector
-from fcreview.importers.bfcl.joining import find_scored_item, is_same_answer, is_same_question, is_same_reply
+from fcreview.importers.bfcl.joining import is_same_answer, is_same_question, is_same_reply
 from fcreview.importers.common.jsonl import JsonRecord, make_excerpt, read_first_record
 from fcreview.importers.common.records import as_object, missing_records_issue
 from fcreview.model.item import ImportIssue, Item
@@ -43,7 +41,7 @@ class JoinedCategory:
     context: items.CategoryContext
     dataset: Dataset
     results: joining.Results
-    scores: scores.ScoreFile | None
+    scores: scores.ScoreFile
     knows_passes: bool = False
     """Whether an item without a score entry passed. Otherwise its official verdict is unknown."""
     has_derived_ids: bool = False
@@ -84,8 +82,7 @@ def choose_dataset_item(
         else:
             return item
         what = f"the {different} in the score file differs from the dataset. The item shows the one in the score file"
-        score_path = str(category.scores.path) if category.scores else ""
-        issues.append(ImportIssue(score_path, entry.line if entry else None, what, item=item_id))
+        issues.append(ImportIssue(str(category.scores.path), entry.line if entry else None, what, item=item_id))
     elif category.matches_dataset:
         category.without_question += 1
         if category.dataset.items:
@@ -134,17 +131,18 @@ def join_category(plan: RunPlan, name: str, files: CategoryFiles, decoder: Decod
     dataset = _load_category_dataset(version, name, files.dataset_files)
     header = as_object(read_first_record(files.scores[0]) if files.scores else None)
     found = joining.load_results(files.results, name, dataset, header.get("total_count"))
-    scored = _load_score_file(files.scores, name, found, dataset)
-    if scored is not None:
-        plan.run.official_metrics[name] = scored.header
+    scored = scores.load_score_file(files.scores[0], name, found, dataset) if files.scores else scores.ScoreFile()
+    for other in files.scores[1:]:
+        what = f"a second score file of {name}. Only {files.scores[0]} is imported"
+        scored.issues.append(ImportIssue(str(other), None, what))
     decoder = select_category_decoder(version, name, decoder, found, scored)
-    context = items.CategoryContext(version, name, decoder)
-    category = JoinedCategory(context, dataset, found, scored)
+    category = JoinedCategory(items.CategoryContext(version, name, decoder), dataset, found, scored)
     category.has_derived_ids = name.startswith(("memory", "web_search", "format_sensitivity"))
-    if scored is not None:
-        _check_counts(category, scored)
+    if files.scores:
+        plan.run.official_metrics[name] = scored.header
+        _check_counts(category)
         if dataset.items:
-            _check_questions(category, scored)
+            _check_questions(category)
     return category
 
 
@@ -152,36 +150,30 @@ def _read_category(
     plan: RunPlan, corrector: GoldenCorrector, files: CategoryFiles, decoder: Decoder
 ) -> Iterator[Item | ImportIssue]:
     category = join_category(plan, corrector.category, files, decoder)
-    found, scored, dataset = category.results, category.scores, category.dataset
+    records, failing, dataset = category.results.records, category.scores.failing, category.dataset
     n_issues = len(dataset.issues)
-    yield from dataset.issues[:n_issues]
-    yield from found.issues
-    if scored is not None:
-        yield from scored.issues
-    yield from category.issues
-    failing = scored.failing if scored is not None else {}
-    for item_id in found.records:
+    yield from [*dataset.issues, *category.results.issues, *category.scores.issues, *category.issues]
+    for item_id in records:
         yield _read_item(category, item_id, failing.get(item_id), corrector)
-    if scored is not None:
-        missing = {item_id: entry for item_id, entry in failing.items() if item_id not in found.records}
-        yield from _read_items_without_result(category, scored, missing, corrector)
-    yield from _missing_records_issues(category, files)
+    missing = [item_id for item_id in failing if item_id not in records]
+    missing.sort(key=lambda item_id: filenames.item_number(item_id) or 0)
+    if missing and records:
+        what = f"{len(missing)} failing items have no result record. They come from the score file"
+        yield ImportIssue(str(category.scores.path), None, what)
+    for item_id in missing:
+        yield _read_item(category, item_id, failing[item_id], corrector)
+    for each in files.dataset_files[:1]:
+        n_items = len(records) + len(missing)
+        if category.without_question:
+            yield missing_records_issue(each.questions, "question", category.without_question, n_items)
+        if category.without_answer and each.answers is not None:
+            yield missing_records_issue(each.answers, "golden answer", category.without_answer, n_items)
     yield from dataset.issues[n_issues:]  # issues from loading the items above
     if dataset.items and not category.has_derived_ids:
         corrector.report_absent_items(dataset.items)
     for key, line in category.context.unknown_fields.items():
         path = str(files.results[0]) if files.results else str(plan.run.path)
         yield ImportIssue(path, line, f"unknown field {key!r}. It is in the items' metadata", severity="notice")
-
-
-def _missing_records_issues(category: JoinedCategory, files: CategoryFiles) -> Iterator[ImportIssue]:
-    failing = category.scores.failing if category.scores else {}
-    n_items = len(category.results.records.keys() | failing.keys())
-    for each in files.dataset_files[:1]:
-        if category.without_question:
-            yield missing_records_issue(each.questions, "question", category.without_question, n_items)
-        if category.without_answer and each.answers is not None:
-            yield missing_records_issue(each.answers, "golden answer", category.without_answer, n_items)
 
 
 def _load_category_dataset(version: str, category: str, files: list[DatasetFiles]) -> Dataset:
@@ -191,40 +183,9 @@ def _load_category_dataset(version: str, category: str, files: list[DatasetFiles
     return merge_datasets(load_dataset(each, each.questions.stem.removeprefix(prefix)) for each in files)
 
 
-def _load_score_file(
-    paths: list[Path], category: str, found: joining.Results, dataset: Dataset
-) -> scores.ScoreFile | None:
-    if not paths:
-        return None
-
-    def ids_by_position() -> dict[int, str]:
-        numbers = {item_id: filenames.item_number(item_id) for item_id in found.records or dataset.items}
-        # If several ids have the same number, the reverse order keeps the first one.
-        return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
-
-    select_item = partial(_select_repeated_item, found=found, dataset=dataset)
-    keep_log, replaced = not found.records, found.replaced
-    scored = scores.load_score_file(
-        paths[0], category, ids_by_position, keep_log=keep_log, select_item=select_item, replaced_results=replaced
-    )
-    for other in paths[1:]:
-        what = f"a second score file of {category}. Only {paths[0]} is imported"
-        scored.issues.append(ImportIssue(str(other), None, what))
-    return scored
-
-
-def _select_repeated_item(item_id: str, entry: dict[str, Any], *, found: joining.Results, dataset: Dataset) -> str:
-    ids = found.repeated_ids.get(item_id) or ([] if found.records else dataset.repeated_ids.get(item_id, []))
-    if not ids:
-        return item_id
-    replies = {
-        each: value.get("result") for each in ids if each in found.records and (value := found.read_record(each))
-    }
-    return find_scored_item(ids, entry, dataset, replies)
-
-
-def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
+def _check_counts(category: JoinedCategory) -> None:
     """Compare the numbers of results and scored items. If there are more results, it is unknown which ones passed."""
+    scored = category.scores
     category.context.score_file_name, category.context.score_file_path = scored.path.name, str(scored.path)
     category.knows_passes = scored.is_complete
     total, records, name = scored.n_scored, category.results.records, category.context.category
@@ -245,13 +206,13 @@ def _check_counts(category: JoinedCategory, scored: scores.ScoreFile) -> None:
         category.issues.append(ImportIssue(str(scored.path), 1, what))
 
 
-def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None:
+def _check_questions(category: JoinedCategory) -> None:
     """Ignore the dataset if at least two, and more than half, of the questions in the score entries differ from it.
 
     If fewer questions differ, only the items with these questions are imported without the dataset.
     """
     compared = different = 0
-    for item_id, entry in scored.failing.items():
+    for item_id, entry in category.scores.failing.items():
         turns = category.dataset.items.read_question(filenames.to_dataset_id(item_id, category.context.category))
         question = entry.question if turns is not None else None
         if turns is not None and question is not None:
@@ -261,24 +222,31 @@ def _check_questions(category: JoinedCategory, scored: scores.ScoreFile) -> None
         category.matches_dataset = False
         what = f"{different} of {compared} questions in the score file differ from the dataset. "
         what += f"The dataset is of another version, so {category.context.category} is imported without it"
-        category.issues.append(ImportIssue(str(scored.path), None, what, severity="error"))
+        category.issues.append(ImportIssue(str(category.scores.path), None, what, severity="error"))
 
 
 def _read_item(
     category: JoinedCategory, item_id: str, entry: scores.ScoreEntry | None, corrector: GoldenCorrector
 ) -> Item:
-    path, record = category.results.records[item_id]
-    issues: list[ImportIssue] = []
+    """Read an item from its result record or, without one, from its score entry. At least one of them exists."""
+    scored, issues = category.scores, list[ImportIssue]()
+    is_quoted = entry is not None and item_id not in category.results.records
+    if entry is not None and is_quoted:
+        path, record = scored.path, JsonRecord(entry.line, entry.offset, entry.length, None)
+        value: dict[str, Any] | None = _make_result_record(entry)
+    else:
+        path, record = category.results.records[item_id]
+        value = category.results.read_record(item_id)
     dataset_item = choose_dataset_item(category, item_id, entry, str(path), record.line, issues)
     official = None
-    if category.scores is not None and category.scores.is_complete:
+    if scored.is_complete:
         official = False if entry is not None else (True if category.knows_passes else None)
-    value = category.results.read_record(item_id)
-    corrected = corrector.apply_errata(item_id, dataset_item)
-    inputs = items.ItemInputs(item_id, corrected, official, entry, str(path), record)
-    if entry is not None and category.scores is not None:
-        inputs.further_entries = category.scores.further_entries.get(item_id, [])
-        issues += _reply_issues(category.scores, entry, value)
+    inputs = items.ItemInputs(
+        item_id, corrector.apply_errata(item_id, dataset_item), official, entry, str(path), record
+    )
+    if entry is not None and not is_quoted:
+        inputs.further_entries = scored.further_entries.get(item_id, [])
+        issues += _reply_issues(scored, entry, value)
     try:
         if value is None:
             raise ValueError("the file changed while it was read")
@@ -286,50 +254,23 @@ def _read_item(
             raise ValueError("it has no field 'result'")
         item = items.build_item(category.context, inputs, value)
     except MALFORMED_DATA as error:
-        reason = f"the record could not be interpreted: {type(error).__name__}: {error}"
+        source = "score entry" if is_quoted else "record"
+        reason = f"the {source} could not be interpreted: {type(error).__name__}: {error}"
         item = items.make_degraded_item(category.context, inputs, reason)
     if "result" not in (value or ()):
         issues.append(ImportIssue(str(path), record.line, "the record has no result", item=item_id))
-    if issues:
-        item.issues += issues
+    item.issues += issues
     return item
 
 
 def _reply_issues(
     scored: scores.ScoreFile, entry: scores.ScoreEntry, value: dict[str, Any] | None
 ) -> Iterator[ImportIssue]:
-    for key in ("model_result_raw", "model_result"):
-        if key in entry.record and value is not None and "result" in value:
-            if not is_same_reply(entry.record[key], value["result"]):
-                reply = make_excerpt(json_text(entry.record[key]), MAX_QUOTED_REPLY)
-                what = f"the replies in the result file and the score file differ. The official verdict is on {reply}"
-                yield ImportIssue(str(scored.path), entry.line, what, severity="error")
-            return
-
-
-def _read_items_without_result(
-    category: JoinedCategory,
-    scored: scores.ScoreFile,
-    entries: Mapping[str, scores.ScoreEntry],
-    corrector: GoldenCorrector,
-) -> Iterator[Item | ImportIssue]:
-    if entries and category.results.records:
-        what = f"{len(entries)} failing items have no result record. They come from the score file"
-        yield ImportIssue(str(scored.path), None, what)
-    for item_id, entry in sorted(entries.items(), key=lambda pair: filenames.item_number(pair[0]) or 0):
-        issues: list[ImportIssue] = []
-        dataset_item = choose_dataset_item(category, item_id, entry, str(scored.path), entry.line, issues)
-        corrected = corrector.apply_errata(item_id, dataset_item)
-        position = JsonRecord(entry.line, entry.offset, entry.length, None)
-        official = False if scored.is_complete else None
-        inputs = items.ItemInputs(item_id, corrected, official, entry, str(scored.path), position)
-        try:
-            item = items.build_item(category.context, inputs, _make_result_record(entry))
-        except MALFORMED_DATA as error:
-            reason = f"the score entry could not be interpreted: {type(error).__name__}: {error}"
-            item = items.make_degraded_item(category.context, inputs, reason)
-        item.issues += issues
-        yield item
+    key = next((key for key in ("model_result_raw", "model_result") if key in entry.record), None)
+    if key and value is not None and "result" in value and not is_same_reply(entry.record[key], value["result"]):
+        reply = make_excerpt(json_text(entry.record[key]), MAX_QUOTED_REPLY)
+        what = f"the replies in the result file and the score file differ. The official verdict is on {reply}"
+        yield ImportIssue(str(scored.path), entry.line, what, severity="error")
 
 
 def _make_result_record(entry: scores.ScoreEntry) -> dict[str, Any]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from fcreview.importers.bfcl import filenames
+from fcreview.importers.bfcl.dataset import Dataset
+from fcreview.importers.bfcl.joining import Results, find_scored_item
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
 from fcreview.importers.common.records import NOT_A_FAILURE, as_object, describe_count_error, is_integer
 from fcreview.model.item import Extra, ImportIssue, StateDifference
@@ -18,11 +19,6 @@ from fcreview.model.redact import redact
 
 _STATED_ID = re.compile(r'^\s*\{\s*"id"\s*:\s*(?:"((?:[^"\\]|\\.)*)"|(\d+))')
 _TURN = re.compile(r"\bfor turn (\d+)")
-
-IdsByPosition = Callable[[], dict[int, str]]
-"""Function that returns a mapping from 0-based position in the dataset to item id."""
-SelectItem = Callable[[str, dict[str, Any]], str]
-"""Function that returns the item id of an entry from the id in the file, which may be ambiguous, and the record."""
 
 
 @dataclass(slots=True)
@@ -60,7 +56,8 @@ class ScoreEntry:
 
 @dataclass(slots=True)
 class ScoreFile:
-    path: Path
+    path: Path = Path()
+    """Empty if the category has no score file."""
     header: dict[str, Any] = field(default_factory=dict)
     failing: dict[str, ScoreEntry] = field(default_factory=dict)
     """Item id -> first score entry of the item."""
@@ -79,26 +76,17 @@ class ScoreFile:
         return value if isinstance(value, int) else None
 
 
-def load_score_file(
-    path: Path,
-    category: str,
-    ids_by_position: IdsByPosition,
-    *,
-    keep_log: bool = False,
-    select_item: SelectItem = lambda item_id, _: item_id,
-    replaced_results: Mapping[str, int] = MappingProxyType({}),
-) -> ScoreFile:
+def load_score_file(path: Path, category: str, found: Results, dataset: Dataset) -> ScoreFile:
     """Load a score file and find the item of each entry. A position that has no item id gets the id `CATEGORY_n`.
 
-    `replaced_results` maps an item id to the number of its result records that are not imported. The program scored
-    these records, too. Inference logs are dropped unless `keep_log` is set, because result files also contain them.
+    Inference logs are dropped if the category has result files, because these also contain the logs.
     """
     scores = ScoreFile(path)
-    cached_ids = lru_cache(maxsize=1)(ids_by_position)
     started, large = False, is_large_file(path)
+    ids_by_position = cache(lambda: _ids_by_position(found.records or dataset.items))
 
     def drop_log_and_keys(value: dict[str, Any]) -> dict[str, Any]:
-        if not keep_log:
+        if found.records:
             value.pop("inference_log", None)
         return redact(value) if category == "rest" else value
 
@@ -110,7 +98,8 @@ def load_score_file(
     for record in read_records(path):
         if isinstance(record, ImportIssue):
             scores.issues.append(record)
-            _recover_entry(scores, record, category, cached_ids)
+            if recovered := _recover_entry(record):
+                _add_entry(scores, recovered, _item_id_of_entry(recovered, category, ids_by_position))
             continue
         value = record.value
         if not isinstance(value, dict):
@@ -121,12 +110,29 @@ def load_score_file(
         else:
             started = True
             entry = ScoreEntry(value.get("id", ""), record.line, record.offset, record.length, drop_log_and_keys(value))
-            item_id = item_id_of_entry(entry, category, cached_ids)
-            _add_entry(scores, entry, select_item(item_id, entry.record) if item_id else None)
+            item_id = _item_id_of_entry(entry, category, ids_by_position)
+            _add_entry(scores, entry, find_scored_item(item_id, entry.record, found, dataset) if item_id else None)
             if large:
                 entry.loaded_record, entry.reload = None, reload_record
-    _check_header(scores, replaced_results)
+    _check_header(scores, found.replaced)
     return scores
+
+
+def _ids_by_position(item_ids: Iterable[str]) -> dict[int, str]:
+    numbers = {item_id: filenames.item_number(item_id) for item_id in item_ids}
+    # If several ids have the same number, the reverse order keeps the first one.
+    return {number: item_id for item_id, number in reversed(numbers.items()) if number is not None}
+
+
+def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
+    scores.n_failing = len(scores.failing) + sum(
+        _count_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
+        for item_id, further in scores.further_entries.items()
+    )
+    error = describe_count_error(scores.header, scores.n_failing)
+    scores.is_complete = error is None
+    if error is not None:
+        scores.issues.append(ImportIssue(str(scores.path), 1, error, severity="error"))
 
 
 def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> None:
@@ -151,24 +157,13 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         scores.failing[item_id] = entry
 
 
-def _check_header(scores: ScoreFile, replaced_results: Mapping[str, int]) -> None:
-    scores.n_failing = len(scores.failing) + sum(
-        _count_other_records(scores.failing[item_id], further, replaced_results.get(item_id, 0))
-        for item_id, further in scores.further_entries.items()
-    )
-    error = describe_count_error(scores.header, scores.n_failing)
-    scores.is_complete = error is None
-    if error is not None:
-        scores.issues.append(ImportIssue(str(scores.path), 1, error, severity="error"))
-
-
 def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
     """Return how many further entries belong to other records, which have another question or were replaced."""
     n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
     return max(n_other_questions, min(n_replaced, len(further)))
 
 
-def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPosition) -> str | None:
+def _item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: Callable[[], dict[int, str]]) -> str | None:
     """Return the item id from the id of an entry, its quoted question or its position. None without a valid id."""
     if isinstance(entry.id, str):
         return entry.id or None
@@ -181,13 +176,13 @@ def item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: IdsByPos
     return ids_by_position().get(number, stated) if number is not None else stated
 
 
-def _recover_entry(scores: ScoreFile, issue: ImportIssue, category: str, ids_by_position: IdsByPosition) -> None:
-    """Add an entry for an unreadable line whose beginning contains the id."""
+def _recover_entry(issue: ImportIssue) -> ScoreEntry | None:
+    """Return an entry for an unreadable line whose beginning contains the id."""
     match = _STATED_ID.match(issue.raw or "")
-    if match and issue.severity == "error" and issue.line is not None:
-        stated: str | int = match[1] if match[1] is not None else int(match[2])
-        entry = ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
-        _add_entry(scores, entry, item_id_of_entry(entry, category, ids_by_position))
+    if match is None or issue.severity != "error" or issue.line is None:
+        return None
+    stated: str | int = match[1] if match[1] is not None else int(match[2])
+    return ScoreEntry(stated, issue.line, 0, 0, {"id": stated})
 
 
 def read_error_type(record: dict[str, Any]) -> str | None:

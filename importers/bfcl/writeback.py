@@ -54,7 +54,7 @@ def rewrite_scores(plan: RunPlan, rows: Sequence[ScoredItem]) -> Iterator[Rewrit
             yield Unrepresentable(f"items of {name}, which has no score file", len(overridden))
             continue
         category = join_category(plan, name, files)
-        if category.scores is None or not category.scores.is_complete:
+        if not category.scores.is_complete:
             yield Unrepresentable(f"items of {name}, whose score file is damaged", len(overridden))
             continue
         n_passes = sum(writeback.item_override(row) is True for row in overridden)
@@ -76,12 +76,12 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 
 
 def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[ScoredItem]) -> LineEdits:
-    failing = category.scores.failing if category.scores else {}
+    failing = category.scores.failing
     order = writeback.positions_by_name(list(category.results.records) or list(category.dataset.items))
     edits = LineEdits(positions={entry.line: order[id_] for id_, entry in failing.items() if id_ in order})
     for row in overridden:
         if writeback.item_override(row) and row.id in failing:
-            further = category.scores.further_entries.get(row.id, []) if category.scores else []
+            further = category.scores.further_entries.get(row.id, [])
             edits.removed.update(entry.line for entry in (failing[row.id], *further))
         elif not writeback.item_override(row) and row.id not in failing:
             edits.added.append((order.get(row.id, len(order)), make_failing_entry(plan, category, row)))
@@ -151,7 +151,7 @@ def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem)
 
 def _score_entry_id(category: JoinedCategory, item_id: str) -> str | int:
     """Return the id of a new entry: a record id or, if existing entries have positions, the position counted from 1."""
-    known = [entry.id for entry in (category.scores.failing if category.scores else {}).values()]
+    known = [entry.id for entry in category.scores.failing.values()]
     is_position = isinstance(known[0], int) if known else category.context.version in ("V1", "V2")
     number = filenames.item_number(item_id)
     if number is not None and is_position:

@@ -166,7 +166,7 @@ def _first_records(paths: Iterable[Path]) -> Iterator[dict[str, Any]]:
 
 
 def select_category_decoder(
-    version: str, category: str, decoder: Decoder, found: Results, scored: scores.ScoreFile | None
+    version: str, category: str, decoder: Decoder, found: Results, scored: scores.ScoreFile
 ) -> Decoder:
     """Return the decoder for one category of a run.
 
@@ -178,7 +178,7 @@ def select_category_decoder(
     if early is decoder or category not in ("java", "javascript"):
         return decoder
     n_stringified = n_native = 0
-    if scored is not None and scored.is_complete:
+    if scored.is_complete:
         for item_id in found.records:
             record = found.read_record(item_id)
             result = record.get("result") if isinstance(record, dict) else None
@@ -187,8 +187,8 @@ def select_category_decoder(
             n_stringified += was_stringified is True
             n_native += was_stringified is False
     if n_stringified == n_native:
-        path = next((path for path, _ in found.records.values()), scored.path if scored is not None else None)
-        return early if path is not None and filenames.is_early_v1_file(path) else decoder
+        path = next((path for path, _ in found.records.values()), scored.path)
+        return early if filenames.is_early_v1_file(path) else decoder
     return early if n_stringified > n_native else decoder
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fcreview.importers.bfcl import scores
+from fcreview.importers.bfcl.dataset import Dataset, DatasetItem
+from fcreview.importers.bfcl.joining import Results
 from fcreview.model.item import Extra, StateDifference
 
 
@@ -16,37 +19,44 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "simple_score.json"
 
 
+def load(path: Path, category: str, item_ids: Sequence[str] = ()) -> scores.ScoreFile:
+    dataset = Dataset()
+    for item_id in item_ids:
+        dataset.items.add(DatasetItem(item_id, category))
+    return scores.load_score_file(path, category, Results(category), dataset)
+
+
 def test_positions_count_from_one(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
     write_lines(path, header(8, 10), failure(1), failure(10))
-    scored = scores.load_score_file(path, "relevance", dict)
+    scored = load(path, "relevance")
     assert list(scored.failing) == ["relevance_0", "relevance_9"]
     assert scored.is_complete
     assert scored.issues == []
 
 
 def test_positions_become_ids_of_live_items(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
-    names = {0: "live_simple_0-0-0", 19: "live_simple_19-3-15"}
+    names = ["live_simple_0-0-0", "live_simple_19-3-15"]
     write_lines(path, header(1, 2), failure(20))
-    assert list(scores.load_score_file(path, "live_simple", lambda: names).failing) == ["live_simple_19-3-15"]
+    assert list(load(path, "live_simple", names).failing) == ["live_simple_19-3-15"]
 
 
 def test_embedded_question_decides_and_shift_is_reported(
     path: Path, write_lines: Any, header: Any, failure: Any
 ) -> None:
     write_lines(path, header(0, 2), failure(1, prompt={"id": "simple_0"}), failure(5, prompt={"id": "simple_5"}))
-    scored = scores.load_score_file(path, "simple", dict)
+    scored = load(path, "simple")
     assert list(scored.failing) == ["simple_0", "simple_5"]
     assert [issue.item for issue in scored.issues] == ["simple_5"]
 
 
 def test_text_ids_are_kept(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
     write_lines(path, header(1, 2), failure("live_simple_3-2-1"))
-    assert list(scores.load_score_file(path, "live_simple", dict).failing) == ["live_simple_3-2-1"]
+    assert list(load(path, "live_simple").failing) == ["live_simple_3-2-1"]
 
 
 def test_missing_entries_make_passes_unknown(path: Path, write_lines: Any, header: Any, failure: Any) -> None:
     write_lines(path, header(1, 3), failure(1))
-    scored = scores.load_score_file(path, "simple", dict)
+    scored = load(path, "simple")
     assert not scored.is_complete
     assert "header states 2 failures, but the file lists 1" in scored.issues[0].what
 
@@ -55,7 +65,7 @@ def test_broken_entry_names_its_item(path: Path, write_lines: Any, header: Any, 
     write_lines(path, header(1, 3), failure(1), failure(3))
     data = path.read_bytes()
     path.write_bytes(data[:-40])
-    scored = scores.load_score_file(path, "simple", dict)
+    scored = load(path, "simple")
     assert list(scored.failing) == ["simple_0", "simple_2"]
     assert scored.is_complete
     assert scored.issues[0].line == 3
@@ -63,7 +73,7 @@ def test_broken_entry_names_its_item(path: Path, write_lines: Any, header: Any, 
 
 def test_no_header(path: Path, write_lines: Any, failure: Any) -> None:
     write_lines(path, failure(1))
-    scored = scores.load_score_file(path, "simple", dict)
+    scored = load(path, "simple")
     assert list(scored.failing) == ["simple_0"]
     assert not scored.is_complete
     assert scored.issues[0].severity == "error"
@@ -71,7 +81,7 @@ def test_no_header(path: Path, write_lines: Any, failure: Any) -> None:
 
 def test_empty_score_file(path: Path) -> None:
     path.touch()
-    scored = scores.load_score_file(path, "simple", dict)
+    scored = load(path, "simple")
     assert (scored.failing, scored.is_complete, len(scored.issues)) == ({}, False, 1)
 
 

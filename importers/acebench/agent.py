@@ -54,11 +54,10 @@ class HistoryMessage:
 
 
 def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
-    """Parse a dialogue history, which is a text table. The results of calls are only in this file.
+    """Parse a dialogue history, the text table that contains the results of calls.
 
-    The official runner splits long messages at a fixed width. The remaining parts are in the next rows, whose other
-    columns are blank, and are appended without a space. Returns the messages, and the numbers (from 1) of the lines
-    that are not part of the table.
+    The official runner splits long messages into rows whose other columns are blank. Returns the messages, and the
+    numbers of the lines, from 1, that are not part of the table.
     """
     messages: list[HistoryMessage] = []
     odd_lines: list[int] = []
@@ -106,11 +105,7 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
 
 
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
-    """Pair the milestones with the predicted calls.
-
-    `met` contains, for each met milestone, the index in `predicted` of the call that met it. Each met milestone is
-    paired with this call. The missed milestones are aligned with the calls after the last index in `met`.
-    """
+    """Pair each met milestone with the call whose index is in `met`, and align the missed ones with the later calls."""
     start = met[-1] + 1 if met else 0
     met_pairs = [
         align([milestone], [predicted[index]], COMPARISON_RULES)[0]
@@ -132,11 +127,10 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """Compare the recorded end state with the golden one. Find rejected values, and classes that only one state has.
+    """Return the rejected values of an end state by path, such as `FoodPlatform.users.Eve.balance`, or None.
 
-    Returns the differences by path, such as `FoodPlatform.users.Eve.balance`. Returns None if there are no differences
-    or a state is not a list. Classes whose names differ only in case are not reported, because the evaluator does not
-    compare them.
+    Includes classes that only one state has, unless the names differ only in case: the evaluator does not compare
+    these.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None

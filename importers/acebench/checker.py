@@ -87,10 +87,9 @@ def python_type(declared: Any) -> type:
 
 
 def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool, bool]:
-    """Check the type of a predicted value against the declared type and the `items` of the parameter's schema.
+    """Return (whether the type of a predicted value is accepted, whether to skip the comparison of the values).
 
-    Returns (whether the type is accepted, whether to skip the comparison of the values). The values are not compared
-    if the type of the golden value is not the declared type.
+    The comparison is skipped if the type of the golden value is not the declared type.
     """
     expected = python_type(declared)
     skip = golden != "" and type(golden) is not expected
@@ -169,10 +168,9 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
 
 
 def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
-    """Check the predicted calls of a normal reply.
+    """Check the calls of a normal reply against `{name or name_N: {argument: value}}`, or a list of alternatives.
 
-    `golden` is `{name or name_N: {argument: value}}`, or a list of alternative objects of this form. If the calls match
-    none of them, the outcome for the first one is returned.
+    If the calls match no alternative, the outcome for the first one is returned.
     """
     first_failure = None
     for alternative in golden if isinstance(golden, list) else [golden]:
@@ -266,11 +264,9 @@ def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) 
 
 
 def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
-    """Check that a special reply contains the required phrase and the words that its category requires.
+    """Check that a special reply contains the required phrase and words.
 
-    For `special_incomplete`, `golden` is `{api: [missing parameters]}`, and the reply must contain all of these words.
-    For `special_error_param`, it is `{parameter: [wrong values]}`, and the reply must contain the values. For
-    `special_irrelevant`, it is not used.
+    `golden` is `{api: [missing parameters]}` or `{parameter: [wrong values]}`. The parameter name is not required.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
@@ -323,10 +319,7 @@ def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) ->
 
 
 def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Return the process accuracy of an agent item, from 0 to 1, as used in the mean and as in the process file.
-
-    If there are alternative milestone sequences, the mean uses the best sequence and the process file the last one.
-    """
+    """Return the process accuracy of an agent item in the mean (of the best milestone sequence) and in the file."""
     if is_end_state_correct or not milestones:
         return 1.0, 1.0
     calls = process if isinstance(process, list) else []

@@ -146,12 +146,10 @@ def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) ->
 
 
 def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRate, CategoryRate]:
-    """Compute accuracy and process accuracy of a multi-turn category.
+    """Compute the share of dialogues in which every step passes, and the mean share of passing steps in a dialogue.
 
-    Accuracy is the share of dialogues in which every step passes. Process accuracy is the mean share of passing steps
-    in a dialogue. If a step has no verdict, its dialogue is omitted from process accuracy. It is also omitted from
-    accuracy, unless another step fails: then the dialogue fails. `steps` contains (dialogue, verdict) of each step in
-    file order.
+    `steps` contains (dialogue, verdict) of each step in file order. A dialogue with a step without verdict counts in
+    neither, but fails if another step fails.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:
@@ -181,9 +179,8 @@ def mean_process_accuracy(items: Sequence[ScoredItem]) -> CategoryRate:
 def item_process_accuracy(item: ScoredItem) -> float | None:
     """Return the process accuracy of an agent item; None if it is unknown.
 
-    As in the evaluator, an item with a correct end state scores 1, and any other item scores its share of milestones. A
-    review of the end state therefore changes the process accuracy, unless an annotator also reviewed the process
-    accuracy.
+    An item with a correct end state scores 1, any other item its share of milestones. A review of the end state
+    therefore changes the process accuracy, unless an annotator reviewed that too.
     """
     stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
     value = float(stated) if isinstance(stated, (int, float)) else None

@@ -155,7 +155,7 @@ def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> 
 
 
 def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[ImportIssue]) -> None:
-    """Ignore the process file if the mean of its process accuracies differs from the one in the score file's header.
+    """Ignore the process file if its mean process accuracy differs from the score file's header.
 
     The process file lists only items that did not reach all milestones, so a missing entry would count as 1.
     """

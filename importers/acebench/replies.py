@@ -39,11 +39,7 @@ def remove_whitespace(reply: str) -> str:
 
 
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
-    """Decode the calls of a reply such as `[f(a=1), g(b='x')]`. Raises Undecodable if it is not a list of calls.
-
-    With `keep_whitespace`, strings keep their white space. This is only for display: the evaluator removes all white
-    space.
-    """
+    """Decode calls such as `[f(a=1)]`, as the evaluator does without white space. Raises Undecodable for other text."""
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
     elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
@@ -66,10 +62,10 @@ def decode_for_display(reply: str) -> list[DecodedCall]:
 def fill_item(
     item: Item, golden: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
 ) -> None:
-    """Fill an item of a normal or special category from its golden answer, result record and question record.
+    """Fill a normal or special item. `golden` may come from the score file.
 
-    `can_recompute` is False if the dataset has no question or no golden answer for the item. The verdict is then not
-    recomputed. `golden` may come from the score file.
+    The verdict is not recomputed if the dataset has no question or golden answer for the item (`can_recompute` is
+    False).
     """
     reply = result.get("result")
     item.messages = dialogue_messages(question)
@@ -168,10 +164,9 @@ def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
 
 
 def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> list[Message]:
-    """Split a transcript whose messages begin with `user:` or `system:` at the beginning of a line.
+    """Split a transcript whose lines may begin with `user:` or `system:`. Each user message begins a turn.
 
-    Each user message begins a turn. The time and the user profile become system messages before the transcript, as in
-    the model's prompt. A transcript without speakers becomes one user message.
+    Time and user profile become system messages at the start, as in the model's prompt.
     """
     messages = [Message(0, -1, "system", text, name) for text, name in ((time, "time"), (profile, "profile")) if text]
     speakers = list(_SPEAKER.finditer(transcript))

@@ -32,10 +32,7 @@ from fcreview.model.redact import redact
 
 @dataclass(slots=True, weakref_slot=True)
 class DatasetItem:
-    """One test case of a dataset.
-
-    All runs, and all datasets with equal records, use the same object, so only its caches may change after loading.
-    """
+    """One test case. All runs and datasets with equal records share it, so only its caches change after loading."""
 
     id: str
     category: str
@@ -75,10 +72,7 @@ changed."""
 
 
 class DatasetItems(Mapping[str, DatasetItem]):
-    """Items of a dataset by id, in dataset order.
-
-    The items of a large dataset are loaded when they are used, because 500,000 items would take gigabytes of memory.
-    """
+    """Items by id, in dataset order. Items of a large dataset are loaded on use: 500,000 items would take gigabytes."""
 
     def __init__(self, reload_item: ReloadItem | None = None) -> None:
         self._reload_item = reload_item
@@ -267,10 +261,6 @@ def load_dataset(files: DatasetFiles, category: str) -> Dataset:
     return dataset
 
 
-def clear_dataset_cache() -> None:
-    _cached_datasets.clear()
-
-
 def _content_digest(*values: Any) -> bytes:
     """Return a digest that is equal only for JSON values of equal content and types. NaN differs from null."""
     try:
@@ -416,10 +406,7 @@ def make_dataset_item(
     answer: dict[str, Any] | None = None,
     functions: list[dict[str, Any]] | None = None,
 ) -> DatasetItem:
-    """Make an item from a question record and an answer record (`{"ground_truth": ...}`) of any BFCL version.
-
-    `functions` replaces the function docs of the question record.
-    """
+    """Make an item from records of any BFCL version. `functions` replaces the function docs of the question record."""
     if category == "rest":
         question = redact(question)
     if functions is None:

@@ -230,30 +230,26 @@ def _is_counterpart_name(name: str, sibling: str, kind: FileKind) -> bool:
     return name.lower().replace(other, kind) == sibling.lower()
 
 
-def _subfolders(folder: Path) -> list[Path]:
+def _list_folder(folder: Path, *, follow_links: bool = True) -> list[tuple[str, bool]]:
+    """Return (name, whether it is a folder) of the visible entries, sorted; empty if the folder cannot be listed."""
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entry.name for entry in entries if _is_visible(entry) and entry.is_dir())
+            visible = (entry for entry in entries if not entry.name.startswith(".") and is_utf8_name(entry.name))
+            return sorted((entry.name, entry.is_dir(follow_symlinks=follow_links)) for entry in visible)
     except OSError:
         return []
-    return [folder / name for name in found[:MAX_SUBFOLDERS]]
 
 
-def _is_visible(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and is_utf8_name(entry.name)
+def _subfolders(folder: Path) -> list[Path]:
+    return [folder / name for name, is_folder in _list_folder(folder) if is_folder][:MAX_SUBFOLDERS]
 
 
 def _files_of_kind(folder: Path, version: str, kind: FileKind, peek: Peek, depth: int = 0) -> list[ClassifiedFile]:
     is_deep = version not in filenames.FLAT_VERSIONS and (
         depth > 0 or folder.name in filenames.GROUP_FOLDERS or filenames.is_program_folder(folder.parent)
     )
-    try:
-        with os.scandir(folder) as entries:
-            listed = sorted((entry.name, entry.is_dir()) for entry in entries if _is_visible(entry))
-    except OSError:
-        return []
     found = []
-    for name, is_folder in listed:
+    for name, is_folder in _list_folder(folder):
         path = folder / name
         if is_folder:
             is_part = name in filenames.GROUP_FOLDERS or (is_deep and not filenames.is_outer_folder(path))
@@ -294,7 +290,10 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: 
         if data_folders:
             what = f"no BFCL {version} dataset for this run in the data folders. Searching near the run"
             plan.issues.append(ImportIssue(str(data_folders[0]), None, what))
-        places = [*opened_folders, *_folders_near_run(plan), *_installed_data_folders()]
+        folder = filenames.model_folder((plan.results or plan.scores)[0])
+        near_run = [folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]]
+        below = [above / name for above in near_run for name in DATASET_SUBFOLDERS]
+        places = [*opened_folders, *below, *_installed_data_folders()]
         folders = _folders_with_questions(places, version, names, peek)
     folders = _rank_datasets(_drop_duplicate_datasets(folders, version, names), plan)
     found = {name: files for name in names if (files := _choose_dataset_files(folders, version, name, plan, peek))}
@@ -307,14 +306,14 @@ def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: 
     plan.run.dataset = str(folders[0]) if folders else None
     missing = [category for category, several in needed.items() if found.keys().isdisjoint(several)]
     if missing:
-        plan.issues.append(_missing_dataset_issue(plan, missing, all_missing=len(missing) == len(needed)))
-
-
-def _missing_dataset_issue(plan: RunPlan, categories: list[str], *, all_missing: bool) -> ImportIssue:
-    listed = ", ".join(categories[:4]) + (f" and {len(categories) - 4} more" if len(categories) > 4 else "")
-    what = f"no BFCL {plan.run.generation} dataset found{'' if all_missing else f' for {listed}'}. Items have a "
-    what += "question and a golden answer only if the score files contain them. Pass --data DIR to recompute verdicts"
-    return ImportIssue(plan.run.path, None, what)
+        listed = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+        what = (
+            f"no BFCL {version} dataset found{'' if len(missing) == len(needed) else f' for {listed}'}. Items have a "
+        )
+        what += (
+            "question and a golden answer only if the score files contain them. Pass --data DIR to recompute verdicts"
+        )
+        plan.issues.append(ImportIssue(plan.run.path, None, what))
 
 
 def _question_categories(category: str) -> list[str]:
@@ -375,22 +374,9 @@ def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
     """Yield a folder and its subfolders. `--data` may name `data/` or a whole checkout."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
-    if depth:
-        try:
-            with os.scandir(root) as entries:
-                names = sorted(e.name for e in entries if _is_visible(e) and e.is_dir(follow_symlinks=False))
-        except OSError:
-            return
-        for name in names:
-            if name not in SKIPPED_FOLDERS and name not in ("possible_answer", "result", "score"):
-                yield from walk_folders(root / name, depth - 1)
-
-
-def _folders_near_run(plan: RunPlan) -> Iterator[Path]:
-    folder = filenames.model_folder((plan.results or plan.scores)[0])
-    for above in (folder, *list(folder.parents)[:MAX_PARENT_FOLDERS]):
-        for name in DATASET_SUBFOLDERS:
-            yield above / name if name else above
+    for name, is_folder in _list_folder(root, follow_links=False) if depth else ():
+        if is_folder and name not in SKIPPED_FOLDERS and name not in ("possible_answer", "result", "score"):
+            yield from walk_folders(root / name, depth - 1)
 
 
 @lru_cache(maxsize=1)
@@ -499,10 +485,7 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
 
 
 def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return {dataset folder: (number of score entries that match the dataset, number of compared score entries)}.
-
-    A score entry matches if the dataset contains its question and golden answer.
-    """
+    """Return {dataset folder: (score entries whose question and golden answer it contains, compared score entries)}."""
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():

@@ -177,8 +177,7 @@ def date_in_path(folder: Path) -> str | None:
 def is_early_v1_file(path: Path) -> bool:
     """Whether a V1 file was probably scored before the middle of July 2024, when BFCL changed its rules.
 
-    The files contain no date. If a folder name contains a date, this date is used. Otherwise, files in folders named
-    `result-BFCL` or `score-BFCL`, the first published names, are considered early.
+    The date is in a folder name. Without a date, `result-BFCL` and `score-BFCL`, the first published names, are early.
     """
     if date := date_in_path(path.parent):
         return date < "2024-07-15"

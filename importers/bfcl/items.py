@@ -65,9 +65,9 @@ class GoldenCorrector(CategoryCorrections):
         self.category = category
 
     def apply_errata(self, item_id: str, item: DatasetItem) -> CorrectedItem:
-        """Return a dataset item with the errata that apply to it. The original, which other runs use, is not changed.
+        """Return a corrected copy of a dataset item, because other runs use the original.
 
-        The golden hash stays that of the original answer. Otherwise the reviews that led to the correction would become
+        The golden hash stays that of the original answer, so the reviews that led to the correction do not become
         stale.
         """
         if item.ground_truth is None:
@@ -150,7 +150,10 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     settings = EvaluationSettings(context.rules_version, category, context.decoder, config)
     reply = evaluate_reply(inputs.corrected.item, record, settings)
     key = inputs.id, context.score_file_name, inputs.official
-    shareable = reply.is_cached and inputs.official is not False and _is_shareable(inputs, record)
+    # The item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`.
+    is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
+    shareable = reply.is_cached and inputs.official is not False and not is_corrected
+    shareable = shareable and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
     first = reply.items.get(key)
     if first is not None and shareable:
         if first.shared_content is None:  # created only when a second item needs it, because most replies do not repeat
@@ -166,12 +169,6 @@ def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, A
     return item
 
 
-def _is_shareable(inputs: ItemInputs, record: dict[str, Any]) -> bool:
-    """Whether the item differs from items with the same reply only in `RUN_SPECIFIC_FIELDS`."""
-    is_corrected = inputs.corrected.original is not None or inputs.corrected.erratum is not None
-    return not is_corrected and record.keys() <= SHAREABLE_FIELDS and type(record.get("latency")) is not list
-
-
 def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:
     dataset_item, official = inputs.corrected.item, inputs.official
     item = Item(inputs.id, context.category, question=dataset_item.question, official=official)
@@ -181,8 +178,9 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     _set_run_fields(item, inputs, record)
     item.extra.metadata[DECODER_FIELD] = context.decoder.name
     latency = record.get("latency")
-    if isinstance(latency, list) and (steps := _step_latencies(latency)):
-        item.seconds = steps
+    if isinstance(latency, list) and all(isinstance(turn, list) for turn in latency):
+        steps = [float(each) for turn in latency for each in turn if is_number(each) and abs(each) < 1e300]
+        item.seconds = steps or item.seconds
     for key in record.keys() - KNOWN_FIELDS:
         item.extra.metadata[key] = record[key]
         context.unknown_fields.setdefault(key, item.line)
@@ -295,18 +293,12 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
         elif item.error_type in WHOLE_ITEM_ERRORS:
             pairs = []
         set_first_difference(item, pairs, None)
-        if context.kind == "multi_turn":
-            _add_decisive_step(item)
+        if context.kind == "multi_turn" and failing is not None:
+            add_decisive_call(item, failing, only_effect=item.error_type == "multi_turn:instance_state_mismatch")
+        elif item.error_type == "multi_turn:force_terminated":
+            add_step(item, find_loop(item))
     elif item.official is None:
         set_first_difference(item, pairs, None)
-
-
-def _add_decisive_step(item: Item) -> None:
-    if item.extra.failing_turn is not None:
-        only_effect = item.error_type == "multi_turn:instance_state_mismatch"
-        add_decisive_call(item, item.extra.failing_turn, only_effect=only_effect)
-    elif item.error_type == "multi_turn:force_terminated":
-        add_step(item, find_loop(item))
 
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:
@@ -335,9 +327,3 @@ def _sum_numbers(value: Any) -> float | None:
 def _sum_integers(value: Any) -> int | None:
     total = _sum_numbers(value)
     return int(total) if total is not None and abs(total) < 1e15 else None
-
-
-def _step_latencies(value: list[Any]) -> list[float] | None:
-    if not all(isinstance(turn, list) for turn in value):
-        return None
-    return [float(each) for turn in value for each in turn if is_number(each) and abs(each) < 1e300]

@@ -180,8 +180,7 @@ def is_same_answer(ours: Any, theirs: Any) -> bool:
 def is_same_reply(quoted: Any, result: Any) -> bool:
     """Whether a score entry quotes this result.
 
-    Score entries quote wrongly formatted results as `str(result)`. Some programs turned the arguments of calls, or
-    single values in them, into text before they wrote the entry.
+    Some programs wrote `str(result)`, or turned arguments or single values in them into text.
     """
     if quoted == result or (isinstance(quoted, str) and quoted == str(result)):
         return True

@@ -326,8 +326,7 @@ FORMAT_SENSITIVITY_TABLE = "format sensitivity"
 def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Return how much accuracy varies with the prompt format, and the accuracy of each configuration.
 
-    The greatest difference and the sample standard deviation are in percentage points. The deviation of a single
-    configuration is 0. Both have no value if a configuration has no verdict.
+    The range and the standard deviation are in percentage points, without value if a configuration has no verdict.
     """
     by_config: dict[str, list[ScoredItem]] = {}
     for row in rows:
@@ -408,10 +407,7 @@ def cost_and_latency_metrics(rows: Sequence[ScoredItem], run: Run) -> list[Metri
 
 @lru_cache(maxsize=1)  # all sources of a run have the same latencies and are computed one after the other
 def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | None:
-    """Compute latency statistics over the steps of all rows. `seconds_by_row` has the latencies of each row.
-
-    Returns None if no step has a latency.
-    """
+    """Compute latency statistics over the steps of all rows. Returns None if no step has a latency."""
     seconds = sorted(filter(None, chain.from_iterable(seconds_by_row)))
     if not seconds:
         return None

@@ -207,10 +207,7 @@ def _check_counts(category: JoinedCategory) -> None:
 
 
 def _check_questions(category: JoinedCategory) -> None:
-    """Ignore the dataset if at least two, and more than half, of the questions in the score entries differ from it.
-
-    If fewer questions differ, only the items with these questions are imported without the dataset.
-    """
+    """Ignore the dataset if at least two, and more than half, of the questions in the score entries differ from it."""
     compared = different = 0
     for item_id, entry in category.scores.failing.items():
         turns = category.dataset.items.read_question(filenames.to_dataset_id(item_id, category.context.category))

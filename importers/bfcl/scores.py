@@ -77,9 +77,9 @@ class ScoreFile:
 
 
 def load_score_file(path: Path, category: str, found: Results, dataset: Dataset) -> ScoreFile:
-    """Load a score file and find the item of each entry. A position that has no item id gets the id `CATEGORY_n`.
+    """Load a score file and find the item of each entry. A position without an item id gets the id `CATEGORY_n`.
 
-    Inference logs are dropped if the category has result files, because these also contain the logs.
+    If the category has result files, inference logs are dropped, because the result files contain them.
     """
     scores = ScoreFile(path)
     started, large = False, is_large_file(path)
@@ -224,8 +224,8 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
 def add_turn_details(record: dict[str, Any], into: Extra) -> None:
     """Add the number of the failing turn and the state differences from a multi-turn entry.
 
-    The metadata get `missing_responses` (list of texts) and `golden_outputs` (a list of outputs for each turn up to the
-    failing one) or `golden_outputs_of_turn` (for the failing turn alone).
+    The metadata get `missing_responses`, and the outputs of the golden calls in `golden_outputs` (by turn, up to the
+    failing one) or `golden_outputs_of_turn`.
     """
     error = record.get("error")
     if not isinstance(error, dict):

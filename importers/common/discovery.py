@@ -38,11 +38,9 @@ class GatheredFiles:
 
 
 def gather_files(paths: Iterable[Path], *, max_files: int | None = None, max_depth: int = MAX_DEPTH) -> GatheredFiles:
-    """List the files at and below `paths`.
+    """List the files at and below `paths`. Links to folders are followed, but no folder is entered twice.
 
-    Links to folders are followed, but no folder is entered twice. Raises nothing: a path that does not exist, a folder
-    that cannot be listed, a name that is not UTF-8 and an exceeded limit are reported as issues. `max_files` is
-    MAX_FILES by default. `max_depth` is the maximum number of nested folders.
+    Raises nothing: paths that do not exist or cannot be listed and exceeded limits are reported as issues.
     """
     walk = _FolderWalk(MAX_FILES if max_files is None else max_files, max_depth)
     issues = walk.issues

@@ -65,10 +65,9 @@ class JsonRecord:
 
 
 def read_records(path: Path) -> Iterator[JsonRecord | ImportIssue]:
-    """Yield the records of a JSON Lines file, or an issue for each line that is not JSON. Blank lines are skipped.
+    """Yield the records of a JSON Lines file, and an issue for each line that is not JSON. Blank lines are skipped.
 
-    For a file in another format, such as a compressed or pretty-printed file, one issue is yielded. Only one line at a
-    time is in memory.
+    A file in another format gives one issue. Only one line at a time is in memory.
     """
     try:
         with open_file(path, 1 << 18) as file:

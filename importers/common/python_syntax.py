@@ -41,10 +41,9 @@ class UnsupportedArithmetic(ValueError):
 
 
 def compute_arithmetic(node: ast.expr) -> Any:
-    """Compute the value of an expression of constants, lists, tuples, operators and a few functions such as `round`.
+    """Compute the value of constants, lists, tuples, operators and a few functions such as `round`.
 
-    Raises UnsupportedArithmetic for anything else and for huge values. Errors of the operators and functions, such as
-    ZeroDivisionError, are raised too.
+    Raises UnsupportedArithmetic for anything else and for huge values, and the errors of the operators.
     """
     return _compute_node(node, [MAX_NODES])
 

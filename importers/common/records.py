@@ -92,11 +92,7 @@ def add_issue(
 
 
 def fill_safely(item: Item, fill: Callable[[], object]) -> Item:
-    """Call `fill`, which fills the item, and return the item.
-
-    If `fill` raises because the record has an unexpected format, the item keeps what was filled so far and gets an
-    issue of severity `error`.
-    """
+    """Call `fill` and return the item. If the record is malformed, the item is incomplete and gets an issue."""
     try:
         fill()
     except MALFORMED_DATA as error:
@@ -213,10 +209,7 @@ class FailureList:
 
 
 def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], issues: list[ImportIssue]) -> FailureList:
-    """Load the entries of a score file. All its verdicts are unknown until `check_counts` is called.
-
-    `find_item_id` returns the item id of an entry.
-    """
+    """Load the entries of a score file. All its verdicts are unknown until `check_counts` is called."""
     scored = FailureList(path)
     for record in read_records(path):
         if isinstance(record, ImportIssue):
@@ -240,10 +233,7 @@ def load_failure_list(path: Path, find_item_id: Callable[[JsonObject], str], iss
 
 
 def check_counts(scored: FailureList, result_ids: Collection[str], issues: list[ImportIssue]) -> None:
-    """Check a score file's header against its entries and the results, and set `is_complete` and `knows_passes`.
-
-    `result_ids` are the ids of all result records, including repeated ids.
-    """
+    """Compare the header with the entries and the ids of all results, and set `is_complete` and `knows_passes`."""
     error = describe_count_error(scored.header, len(scored.entries))
     if error is not None:
         issues.append(ImportIssue(str(scored.path), 1, error, severity="error"))

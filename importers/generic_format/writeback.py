@@ -77,8 +77,8 @@ def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
 def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a record with the overrides of its item.
 
-    An override replaces the automatic verdict that counts: official, else recomputed, else judge. If the record has
-    no verdict, the exact comparison decided, and the override is added with the source `rule`.
+    An override replaces the automatic verdict that counts: official, else recomputed, else judge. Without one, it is
+    added with the source `rule`.
     """
     stated = record.get("verdicts")
     verdicts: list[JsonObject] = [dict(each) for each in stated] if isinstance(stated, list) else []

@@ -251,11 +251,7 @@ def check_single_call(
 def check_unordered_calls(
     golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool
 ) -> CallFailure | None:
-    """Check calls in any order.
-
-    As in the official program, each golden call is matched with the first unmatched call that passes. There is no
-    backtracking, so a later golden call may find that the only call that would pass is already matched.
-    """
+    """Match each golden call with the first unmatched call that passes. As in BFCL, there is no backtracking."""
     if len(calls) != len(golden):
         message = f"{_count_calls(len(calls))}, but {len(golden)} were expected"
         return CallFailure(f"{PARALLEL_CHECKER}:wrong_count", golden[0].name, None, message)

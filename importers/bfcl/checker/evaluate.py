@@ -34,10 +34,7 @@ NOT_RECOMPUTED_NOTES = {
 
 @lru_cache(maxsize=1024)
 def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
-    """Return (rule of a category, reason why no verdict is recomputed). Only the rule "unscored" has a reason.
-
-    As in the official `eval_runner.py`, the rule depends on parts of the category's name, tested in a fixed order.
-    """
+    """Return (rule, reason why no verdict is recomputed), as `eval_runner.py` does from parts of the category name."""
     if "multi_turn" in category:
         return "unscored", NOT_RECOMPUTED_NOTES["multi_turn"]
     if "memory" in category or "web_search" in category:

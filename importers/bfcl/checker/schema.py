@@ -32,10 +32,7 @@ TYPE_NAMES = {
 
 
 def normalise_string(text: str) -> str:
-    """Normalise a string as BFCL does before it compares strings: `Hangzhou, China` becomes `hangzhouchina`.
-
-    Removes spaces and `,./-_*^`, converts to lower case and replaces `'` by `"`.
-    """
+    """Normalise a string as BFCL does: no spaces and `,./-_*^`, lower case, `"` for `'`. `A, B` becomes `ab`."""
     return _remove_ignored("", text).lower().replace("'", '"')
 
 

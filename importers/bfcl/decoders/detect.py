@@ -67,10 +67,9 @@ class DecoderScore:
         return DecoderScore(decoder, n_agreements, n_with_calls)
 
     def is_better_than(self, other: DecoderScore, *, factor: int) -> bool:
-        """Whether the decoder fits better than `other`.
+        """Whether the decoder agrees with more score entries than `other`.
 
-        It must agree with more score entries. If both agree with equally many, it must find calls in more than
-        `factor` times as many replies.
+        If both agree with equally many, it must find calls in more than `factor` times as many replies.
         """
         if self.n_agreements != other.n_agreements:
             return self.n_agreements > other.n_agreements
@@ -171,8 +170,8 @@ def select_category_decoder(
     """Return the decoder for one category of a run.
 
     Until the middle of July 2024 the native decoders of V1 stringified the arguments of Java and JavaScript calls. The
-    verdicts on calls with non-string arguments show whether the official program used such a decoder. Without such
-    verdicts, the decoder is chosen by the names of the folders.
+    official verdicts on calls with non-string arguments show this. Without such verdicts, the names of the folders
+    decide.
     """
     early = early_v1_decoder(decoder, version)
     if early is decoder or category not in ("java", "javascript"):

@@ -79,10 +79,7 @@ def _find_first(node: Node, node_type: str) -> Node | None:
 
 
 class _JavaReader:
-    """Reads the first call of a Java syntax tree.
-
-    As in the official program, byte offsets are used as character offsets, so text after a non-ASCII letter is shifted.
-    """
+    """Reads the first call of a Java syntax tree. As in BFCL, byte offsets are used as character offsets."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -113,10 +110,7 @@ class _JavaReader:
         return function, arguments
 
     def read_value(self, node: Node, outermost: bool = False) -> str:
-        """Return the source text of a value without insignificant spaces, the form that BFCL compares.
-
-        The quotes of a literal are removed only if it is an argument itself (`outermost`).
-        """
+        """Return the source text without spaces. A literal loses its quotes only if it is an argument (`outermost`)."""
         if outermost and node.type in ("string_literal", "character_literal"):
             return self.node_text(node)[1:-1]
         if node.type in VERBATIM_NODES:

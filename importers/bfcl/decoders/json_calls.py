@@ -186,11 +186,7 @@ def decode_think(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
 
 
 def decode_llama(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
-    """Decode `{"name": "f", "parameters": {...}}`, one call or several.
-
-    Calls separated by semicolons are parsed as JSON. Text without semicolons is parsed as a Python literal, a call or a
-    list of calls, in which `true` and `null` are not allowed.
-    """
+    """Decode `{"name": "f", "parameters": {...}}`: JSON calls separated by semicolons, or one Python literal."""
     text = require_text(result).replace("<|python_tag|>", "")
     if ";" in text:
         return calls_from_objects([parse_json(part) for part in text.split(";")], "parameters")

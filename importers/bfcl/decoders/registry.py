@@ -18,10 +18,7 @@ from fcreview.importers.bfcl.decoders.python_calls import add_brackets, clean_pr
 
 
 def decode_result(result: Any, decoder: Decoder, context: DecoderContext, config: str | None = None) -> Calls:
-    """Decode the `result` of a record. Raises Undecodable and WrongFormat.
-
-    If `config`, the configuration part of a format-sensitivity id, is given, text is decoded in the format in `config`.
-    """
+    """Decode a `result`, by the format-sensitivity `config` if it is given. Raises Undecodable and WrongFormat."""
     if config is not None and type(result) is str:
         return tagged.decode_format_sensitivity(result, config)
     calls = decoder.decode(result, context)

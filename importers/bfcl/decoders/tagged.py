@@ -182,10 +182,7 @@ def decode_granite(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG0
 
 
 def decode_falcon(result: Any, context: DecoderContext) -> Calls:
-    """Decode the JSON call, or list of calls, in the first `<tool_call>` block, which ends at the next tag of any kind.
-
-    A reply without such a block is an error in V4 and contains no call in earlier versions.
-    """
+    """Decode the JSON in the first `<tool_call>` block. A reply without a block is an error in V4 only."""
     _, tag, rest = require_text(result).partition(OPEN)
     block = rest.partition(OPEN)[0].partition(CLOSE)[0]
     try:
@@ -208,10 +205,7 @@ def _strip_fence(text: str) -> str:
 
 
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:
-    """Decode every `<tool_call>` block whose tags are on lines of their own.
-
-    V4 skips a block that is not JSON. In V3 a reply with such a block contains no call.
-    """
+    """Decode the `<tool_call>` blocks with tags on their own lines. A block that is not JSON is skipped in V4 only."""
     calls = []
     for block in find_blocks(require_text(result), f"{OPEN}\n", f"\n{CLOSE}"):
         try:

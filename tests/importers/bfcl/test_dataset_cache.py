@@ -33,7 +33,7 @@ def write_lines(path: Path, *records: object) -> Path:
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Counter[Path]:
     """Counts how often each question file is loaded."""
-    dataset.clear_dataset_cache()
+    dataset._cached_datasets.clear()
     found, load = Counter[Path](), dataset._DatasetLoader.load
 
     def count(self: dataset._DatasetLoader) -> dataset.Dataset:

@@ -19,7 +19,7 @@ NAME = "BFCL_v4_simple_python.json"
 
 
 def read_run_items(folder: Path) -> list[Item | ImportIssue]:
-    dataset.clear_dataset_cache()
+    dataset._cached_datasets.clear()
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 
@@ -44,7 +44,7 @@ def test_small_limits_do_not_change_items(tmp_path: Path, small_limits: Callable
 def test_loaded_items_are_limited(tmp_path: Path, small_limits: Callable[[], None]) -> None:
     small_limits()
     data = write_run(tmp_path / "run", 60) / "data"
-    dataset.clear_dataset_cache()
+    dataset._cached_datasets.clear()
     found = dataset.load_dataset(DatasetFiles(data / NAME, data / "possible_answer" / NAME), "simple_python").items
     assert (len(found), len(found._loaded)) == (60, 7)
     assert [case.id for case in found.values()] == list(found)

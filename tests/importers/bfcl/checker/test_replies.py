@@ -60,7 +60,7 @@ def test_reply_cache_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def read_run_items(folder: Path) -> list[Item | ImportIssue]:
-    dataset.clear_dataset_cache()
+    dataset._cached_datasets.clear()
     return [item for plan in discover([folder]).plans for item in read_items(plan)]
 
 

@@ -106,15 +106,15 @@ _MEANINGS = {
         "ast_decoder:decoder_failed, executable_decoder:decoder_failed, wrong_output_format"
     ),
     "answer does not follow the format for calls": "ast_decoder",
-    "no function fits, but the model called one": "irrelevance_error, relevance_error:decoder_success",
+    "no function fits, but one was called": "irrelevance_error, relevance_error:decoder_success",
     "no function fits the question, but the model did not decline": "not_declined",
     "no call was made, but one was expected": "relevance_error",
     "model answered in words, but a call was expected": "text",
     "model declined, but a call was expected": "refused",
-    "called function differs from the golden one": (
+    "another function was called": (
         "wrong_func_name, wrong function name, function name error, func_error, wrong_function, function_mismatch"
     ),
-    "first called function differs from the golden one": "wrong_first_function",
+    "another function was called first": "wrong_first_function",
     "required argument is missing": "missing_required, lack_args",
     "argument of the golden call is missing": "missing_optional, param_missing, missing_parameter, missing_argument",
     "function does not have this argument": "unexpected_param",
@@ -125,7 +125,7 @@ _MEANINGS = {
     "either the call or the golden call has no arguments": "wrong_param",
     "golden call was not made": "missing_call",
     "call is not in the golden answer": "extra_call",
-    "number of calls differs from the golden answer": "wrong_count, wrong functions number",
+    "wrong number of calls": "wrong_count, wrong functions number",
     "model stopped before all golden calls were made": "stop_early",
     "final state differs from the golden state": "multi_turn:instance_state_mismatch",
     "final state differs from the expected one": "class attributes wrong",

@@ -58,10 +58,10 @@ def test_row_is_clipped_and_padded() -> None:
     [
         ("value_error:string", "string is not an accepted value"),
         ("value_error:never_seen", "argument value is not accepted"),
-        ("multiple_function_checker:wrong_count", "number of calls differs from the golden answer"),
+        ("multiple_function_checker:wrong_count", "wrong number of calls"),
         ("simple_function_checker:missing_required", "required argument is missing"),
         ("type_error:simple", "value has the wrong type"),
-        ("relevance_error:decoder_success", "no function fits, but the model called one"),
+        ("relevance_error:decoder_success", "no function fits, but one was called"),
         ("relevance_error:decoder_failed", "no call was made, but one was expected"),
         ("dialog_act:no_overlap", "reply has none of the golden reply's labels"),
         (

@@ -123,12 +123,13 @@ def reason_choices(suspicions: Mapping[int, Suspicion]) -> ChoiceTable[Sequence[
 
 
 SHARES_MIN_CELLS = 96
-BAR_CELLS = (6, 10)
-EXPLANATION_CELLS = (20, 42, 50)
+BAR_CELLS = (4, 10)
+EXPLANATION_CELLS = (20, 41, 43)
 """Minimum widths, in cells, of the column that explains the error type, on narrow, medium and wide screens."""
 USUAL_CELLS = 76
 CODES_MIN_CELLS = 136
-MOSTLY_CELLS = (12, 16, 26)
+MOSTLY_CELLS = (12, 22, 28)
+EXAMPLE_CELLS = 24
 EXAMPLES_MIN_CELLS = 150
 MIN_ERROR_TYPE_CELLS = 16
 
@@ -207,6 +208,14 @@ def _cut_words(text: str, cells: int) -> str:
     return f"{head[:at]} {ellipsis}" if 0 <= at < cells - 1 else truncate_middle(names[0], cells)
 
 
+def _cut_ids(text: str, cells: int) -> str:
+    """Omit the last ids of a text. A single long id is cut in its middle."""
+    if display_width(text) <= cells:
+        return text
+    at = truncate(text, cells - 1).rfind(" ")
+    return f"{text[:at]} {symbols().ellipsis}" if at > 0 else truncate_middle(text.partition(" ")[0], cells)
+
+
 @dataclass(slots=True)
 class ClusterTable(ChoiceTable[tuple[str, ...]]):
     """Table of clusters. Each row begins with its count, its percentage of the failures and a bar."""
@@ -267,7 +276,9 @@ def _cluster_columns(grouping: int, cells: int) -> list[TextColumn]:
     mostly = f"mostly: {GROUPINGS[outer]} {symbols().separator} {GROUPINGS[inner]}"
     title = mostly if cells >= EXAMPLES_MIN_CELLS else "mostly"
     columns.append(TextColumn(title, truncate=_cut_words, min_width=MOSTLY_CELLS[size]))
-    return [*columns, TextColumn("for example", min_width=12)] if cells >= EXAMPLES_MIN_CELLS else columns
+    if cells >= EXAMPLES_MIN_CELLS:
+        columns.append(TextColumn("for example", truncate=_cut_ids, min_width=EXAMPLE_CELLS))
+    return columns
 
 
 def _cluster_cells(row: ClusterRow, grouping: int, unfolded: set[str], cells: int) -> list[StyledText]:

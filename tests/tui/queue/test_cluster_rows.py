@@ -176,7 +176,7 @@ def test_explanation_precedes_code_and_bars_are_relative(cells: int) -> None:
     rows = cluster_rows(group_clusters(CLUSTERS, BY_ERROR_TYPE), set())
     _, lines = cluster_table(rows, BY_ERROR_TYPE, 18, set(), cells).lines(cells)
     texts = [plain_text(line) for line in lines]
-    assert [text.count("━") for text in texts] == ([6, 5, 1] if cells == 80 else [10, 8, 2])
+    assert [text.count("━") for text in texts] == ([4, 3, 1] if cells == 80 else [10, 8, 2])
     assert "String is not an accepted value" in texts[1]
     assert ("value_error:string" in texts[1]) is (cells == 160)
 
@@ -185,5 +185,14 @@ def test_groups_with_the_same_explanation_differ():
     codes = ["simple_function_checker:wrong_count", "parallel_function_checker_no_order:wrong_count"]
     rows = cluster_rows(group_clusters([make_cluster(code, "f", "x") for code in codes], BY_ERROR_TYPE), set())
     narrow, wide = (cluster_table(rows, BY_ERROR_TYPE, 2, set(), cells).rows for cells in (80, 160))
-    assert [row[0][0][2:22] for row in narrow] == ["simple: number of ca", "parallel: number of "]
-    assert {row[0][0][2:18] for row in wide} == {"Number of calls "}
+    assert [row[0][0][2:22] for row in narrow] == ["simple: wrong number", "parallel: wrong numb"]
+    assert {row[0][0][2:] for row in wide} == {"Wrong number of calls"}
+
+
+def test_wide_list_has_whole_ids_and_narrow_list_whole_functions():
+    cluster = make_cluster("multi_turn:execution_response_mismatch", "Events_3_FindEvents", "city", 19)
+    cluster.examples = ["live_multiple_402-139-6", "live_multiple_403-139-7"]
+    rows = cluster_rows(group_clusters([cluster, make_cluster("type_error:simple", "f", "x")], BY_ERROR_TYPE), set())
+    narrow, wide = (cluster_table(rows, BY_ERROR_TYPE, 20, set(), cells).lines(cells)[1][0] for cells in (78, 156))
+    assert plain_text(wide).rstrip().endswith((" live_multiple_402-139-6", " live_multiple_402-139-6 …"))
+    assert "Results of the golden calls are missing  Events_3_FindEvents" in plain_text(narrow)

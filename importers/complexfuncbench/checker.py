@@ -1,13 +1,28 @@
-"""Apply ComplexFuncBench's rules for calls: the rule comparison, the exact-value gate, and the error types.
+"""Determine a verdict on every call of a ComplexFuncBench sample, by the evaluator's log or by its rules.
 
-Source: the modules `utils/utils.py` and `compare` of the release (commit c37b284). This module restates the rules.
+Verdicts come from the log if there is one, and else from the result record. Their tiers are `rule`, `exact`
+(exact-value gate), `response`, `judge` and `format` (malformed call). Three more values describe other cases: `failed`
+if no tier accepted the call and the judge did not reply, `unpaired` if the evaluator compared the call with no golden
+call, and `unknown` if no file states the tier.
+
+Source of the rules: the modules `utils/utils.py` and `compare` of the release (commit c37b284).
 """
 
 from __future__ import annotations
 
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from fcreview.importers.common.records import as_object
+from fcreview.importers.complexfuncbench.log import EvaluationLog, JsonCall, LoggedComparison, LoggedTurn
+from fcreview.matching.align import align
+from fcreview.model.address import call_address
 from fcreview.model.function_schema import read_declared_parameters
+from fcreview.model.item import AcceptedValues, Call, CallPair, Message
 
 FREE_FUNCTIONS = frozenset({
     "Location_to_Lat_Long", "Search_Hotel_Destination", "Search_Attraction_Location", "Search_Car_Location",
@@ -136,3 +151,336 @@ def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> 
         if type_name in _PYTHON_TYPES and not isinstance(value, _PYTHON_TYPES[type_name]):
             return f"{name} should be a {type_name}"
     return None
+
+
+_PARAMETER_TYPE_WORDS = {
+    "filter": {"filter", "filters"}, "legs": {"legs"}, "token": {"token"}, "slug": {"slug"}, "date": {"date"},
+    "time": {"time"}, "sort_by": {"sort"},
+    "location": {"query", "latitude", "longitude", "location", "country", "city"},
+    "key": {"key"}, "id": {"id"}, "type": {"type"}, "age": {"age", "ages", "children"},
+    "people": {"adults", "people", "passengers"},
+}  # fmt: skip
+"""Parameter type of the paper -> words in the names of such parameters. The first type with a matching word applies:
+`sort_option_id` has the type `sort_by`. The paper's Table 4 has one example for each of 13 types, but does not state
+the type of every parameter."""
+OTHER_TYPE = "other"
+"""Type of a parameter whose name contains no word of any parameter type of the paper."""
+PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
+"""Parameter types of the paper's Figure 5."""
+
+
+def classify_parameter(parameter: str) -> str:
+    """Return the parameter type of the paper: `date` for `arrival_date` and `departDate`, `key` for `search_key`."""
+    words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
+    return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
+
+
+def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
+    """List the parameters that only one of the calls has, or whose values differ by the evaluator's rules."""
+    equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
+    return [name for name in dict.fromkeys([*golden, *predicted]) if name not in equal]
+
+
+def sample_domain(sample_id: str) -> str:
+    """Return the domain of a sample, which is its category: `Car-Rental` for `Car-Rental-12`."""
+    return sample_id.rpartition("-")[0]
+
+
+@dataclass(slots=True)
+class GoldenPath:
+    """Golden calls of a sample in order, with their recorded replies."""
+
+    calls: list[Call] = field(default_factory=list)
+    observations: list[Any] = field(default_factory=list)
+    """Recorded reply to each call, or None if the record has no reply."""
+    steps: int = 0
+    """Number of turns with calls."""
+
+
+def read_golden_path(record: dict[str, Any] | None) -> GoldenPath:
+    """Read the golden path from a dataset record. It is empty without a record."""
+    path = GoldenPath()
+    for entry in (record or {}).get("conversations") or []:  # any other type raises, which `fill_safely` reports
+        entry = as_object(entry)
+        if entry.get("function_call"):
+            for call in entry["function_call"]:
+                arguments = as_object(as_object(call).get("arguments"))
+                accepted = {name: AcceptedValues([value]) for name, value in arguments.items()}
+                path.calls.append(Call("golden", str(call.get("name")), accepted, 0, path.steps, len(path.calls)))
+            path.steps += 1
+        elif entry.get("role") == "observation" and isinstance(entry.get("content"), list):
+            path.observations += entry["content"]
+    path.observations += [None] * (len(path.calls) - len(path.observations))
+    return path
+
+
+@dataclass(slots=True)
+class PredictedPath:
+    """Messages and predicted calls of a sample."""
+
+    messages: list[Message] = field(default_factory=list)
+    steps: list[list[Call]] = field(default_factory=list)
+    """Calls of each turn that contains calls."""
+    replies: list[list[Any]] = field(default_factory=list)
+
+
+def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
+    """Read the predicted path from `gen_convs` of a result record, which every runner writes in its own form.
+
+    Replies are one list, or one JSON text for each call. The GLM runner repeats the system prompt for every model call;
+    the predicted path contains the prompt once.
+    """
+    path = PredictedPath()
+    n_system_prompts = 0
+    for entry in record.get("gen_convs") or []:
+        if not isinstance(entry, dict):
+            continue
+        role, content = entry.get("role"), entry.get("content")
+        step = len(path.steps) - 1
+        if function_calls := entry.get("function_call"):
+            step_calls = function_calls if isinstance(function_calls, list) else [function_calls]
+            numbered = enumerate(step_calls, sum(map(len, path.steps)))
+            path.steps.append([_make_predicted_call(call, step + 1, index) for index, call in numbered])
+            path.replies.append([])
+        elif role == "observation":
+            replies = content if isinstance(content, list) else [_parse_json_text(content)]
+            if path.replies:
+                path.replies[-1] += replies
+            path.messages += [Message(0, max(step, 0), "tool", to_text(reply)) for reply in replies]
+        elif role == "system":
+            n_system_prompts += 1
+            path.messages += [Message(0, -1, "system", to_text(content))] if n_system_prompts == 1 else []
+        elif role == "user":
+            path.messages.append(Message(0, -1 if step < 0 else step, "user", to_text(content)))
+        elif content is not None:
+            path.messages.append(Message(0, step + 1, "assistant", to_text(content)))
+    if n_system_prompts > 1:
+        path.messages.append(Message(0, -1, "log", f"{n_system_prompts} copies of the system prompt in the record"))
+    return path
+
+
+def _make_predicted_call(call: Any, step: int, index: int) -> Call:
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return Call("predicted", "", None, 0, step, index, raw=to_text(call), decode_error="not a call")
+    arguments = _parse_json_text(call.get("arguments"))
+    if not isinstance(arguments, dict):
+        error = "arguments are not an object"
+        return Call("predicted", call["name"], None, 0, step, index, raw=to_text(call), decode_error=error)
+    return Call("predicted", call["name"], arguments, 0, step, index)
+
+
+def _parse_json_text(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def to_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class CallVerdict:
+    """The evaluator's verdict on a predicted call."""
+
+    predicted: Call
+    golden: Call | None
+    """Golden call that the predicted call was compared with."""
+    tier: str
+    """Tier that decided, as listed in the module docstring."""
+    ok: bool | None
+    """Whether the call was accepted; None if the evaluator did not judge it or no file states the verdict."""
+    error_type: str | None = None
+    rationale: str | None = None
+    is_partner_guessed: bool = False
+    """True if no file states the golden call, so that `golden` is the most similar one."""
+
+
+def derive_call_verdicts(
+    predicted_path: PredictedPath, golden_path: GoldenPath, functions: list[dict[str, Any]], log: EvaluationLog | None
+) -> list[CallVerdict]:
+    """Derive a verdict on every predicted call, in the model's order."""
+    turns: list[LoggedTurn | None] = list(log.turns) if log else []
+    verdicts: list[CallVerdict] = []
+    accepted_indexes: set[int] = set()
+    for step, calls in enumerate(predicted_path.steps):
+        turn = turns[step] if step < len(turns) else None
+        replies = predicted_path.replies[step]
+        comparisons = list(turn.comparisons) if turn else []
+        for position, call in enumerate(calls):
+            reply = replies[position] if position < len(replies) else None
+            verdicts.append(
+                _verdict_from_log(call, comparisons, golden_path, accepted_indexes)
+                or _verdict_from_reply(call, reply, golden_path, functions, accepted_indexes, log is not None)
+            )
+        accepted = (each.golden for each in verdicts if each.ok and each.golden is not None)
+        accepted_indexes.update(golden.index for golden in accepted)
+    return _guess_partners(verdicts, golden_path, accepted_indexes)
+
+
+def call_to_json(call: Call) -> dict[str, Any]:
+    """Return a call as `{"name": str, "arguments": {...}}`."""
+    if call.side == "golden":
+        arguments = {name: accepted.any_of[0] for name, accepted in (call.arguments or {}).items()}
+        return {"name": call.name, "arguments": arguments}
+    return {"name": call.name, "arguments": call.arguments or {}}
+
+
+def _verdict_from_log(
+    call: Call, comparisons: list[LoggedComparison], golden_path: GoldenPath, accepted_indexes: set[int]
+) -> CallVerdict | None:
+    for comparison in comparisons:
+        if comparison.predicted == call_to_json(call):
+            comparisons.remove(comparison)
+            equal_calls = [each for each in golden_path.calls if call_to_json(each) == comparison.golden]
+            golden = _choose_golden_call(equal_calls, accepted_indexes)
+            reason = comparison.message if comparison.judge is None else str(comparison.judge.get("reason"))
+            error_type = comparison.error_type
+            if not comparison.accepted and error_type is None and comparison.golden is not None:
+                error_type = find_call_error(call_to_json(call), comparison.golden)[0]
+            return CallVerdict(call, golden, comparison.tier, comparison.accepted, error_type, reason)
+    return None
+
+
+def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call | None:
+    return next((call for call in calls if call.index not in accepted_indexes), calls[0] if calls else None)
+
+
+def _verdict_from_reply(
+    call: Call,
+    reply: Any,
+    golden_path: GoldenPath,
+    functions: list[JsonCall],
+    accepted_indexes: set[int],
+    has_log: bool,
+) -> CallVerdict:
+    if isinstance(reply, dict) and set(reply) == {"error"}:
+        return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
+    if reply == GENERIC_REPLY:
+        if format_error := find_format_error(call_to_json(call), functions):
+            return CallVerdict(call, None, "format", False, "format_error", format_error)
+        return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
+    if reply is not None:
+        equal_replies = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
+        golden = _choose_golden_call(equal_replies, accepted_indexes)
+        if golden is not None:
+            tier = "rule" if is_rule_match(call_to_json(call), call_to_json(golden)) else "unknown"
+            return CallVerdict(call, golden, tier, True)
+    if call.arguments is None:
+        return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
+    for golden_call in golden_path.calls:
+        if golden_call.index not in accepted_indexes and is_rule_match(call_to_json(call), call_to_json(golden_call)):
+            return CallVerdict(call, golden_call, "rule", True)
+    return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
+
+
+def _guess_partners(
+    verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
+) -> list[CallVerdict]:
+    """Assign the most similar remaining golden call of the same function to each call without a golden call."""
+    unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
+    partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
+    remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
+    by_index = {each.predicted.index: each for each in unpaired}
+    for pair in align(remaining, [each.predicted for each in unpaired]):
+        if pair.golden is not None and pair.predicted is not None:
+            verdict = by_index[pair.predicted]
+            golden = next(call for call in remaining if call.index == pair.golden)
+            if golden.name == verdict.predicted.name:
+                verdict.golden, verdict.is_partner_guessed = golden, True
+                if verdict.tier == "unknown":
+                    call_error = check_exact_parameters(call_to_json(verdict.predicted), call_to_json(golden))
+                    if call_error:
+                        verdict.tier, verdict.error_type, verdict.rationale = "exact", call_error[0], call_error[1]
+    return verdicts
+
+
+def is_free_call(call: Call) -> bool:
+    """Return whether a golden call is optional, so that omitting or repeating the call is not an error."""
+    if call.name in FREE_FUNCTIONS:
+        return True
+    search_type = (call.arguments or {}).get("search_type")
+    return call.name == "Search_Hotels" and search_type is not None and search_type.any_of == ["hotel"]
+
+
+def uncovered_golden_calls(path: GoldenPath, verdicts: Sequence[CallVerdict]) -> list[Call]:
+    """List the golden calls that are not optional and have no accepted predicted call."""
+    covered = {each.golden.index for each in verdicts if each.ok and each.golden is not None}
+    return [call for call in path.calls if call.index not in covered and not is_free_call(call)]
+
+
+def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdict]) -> dict[str, CallVerdict]:
+    by_predicted = {verdict.predicted.index: verdict for verdict in verdicts}
+    return {
+        call_address(0, position): by_predicted[pair.predicted]
+        for position, pair in enumerate(pairs)
+        if pair.predicted in by_predicted
+    }
+
+
+def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
+    """Summarize a predicted call for the metrics. The summary is stored in `Extra.metadata`.
+
+    `{"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}`
+
+    `accepted` is null if the evaluator did not judge the call. `golden` is the number of the golden call that it was
+    compared with, from 1; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call,
+    it is the error type that the call would get if it were rejected. `wrong` contains the differing parameters with the
+    paper's types.
+    """
+    summary: dict[str, Any] = {"accepted": verdict.ok}
+    if verdict.golden is not None:
+        summary["golden"] = verdict.golden.index + 1
+    differing = _differing_parameters(verdict)
+    error = verdict.error_type
+    if error is None and differing and verdict.golden is not None:
+        error = find_call_error(call_to_json(verdict.predicted), call_to_json(verdict.golden))[0]
+    if error is not None:
+        summary["error"] = error
+    return summary | ({"wrong": {name: classify_parameter(name) for name in differing}} if differing else {})
+
+
+def _has_compared_values(verdict: CallVerdict) -> bool:
+    """Return whether the evaluator compared the arguments. False for malformed calls and calls of another function."""
+    return verdict.golden is not None and verdict.tier != "format" and verdict.golden.name == verdict.predicted.name
+
+
+def _differing_parameters(verdict: CallVerdict) -> list[str]:
+    if verdict.golden is None or not _has_compared_values(verdict):
+        return []
+    return differing_parameters(call_to_json(verdict.predicted)["arguments"], call_to_json(verdict.golden)["arguments"])
+
+
+def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
+    """Count the compared parameters of the calls by parameter type of the paper."""
+    names = [
+        name
+        for verdict in verdicts
+        if verdict.golden is not None and _has_compared_values(verdict)
+        for name in {**call_to_json(verdict.golden)["arguments"], **call_to_json(verdict.predicted)["arguments"]}
+    ]
+    return dict(Counter(map(classify_parameter, names)))
+
+
+def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of its predicted calls.
+
+    The predicted calls of a golden call are those that were compared with it. An optional golden call is required only
+    if one of its predicted calls was accepted, because an accepted call that turns out to be wrong is an error. If the
+    sample succeeded, the result contains only golden calls with an accepted call. If the sample failed although all
+    required golden calls have an accepted call, the result ends with an empty list, so that no verdict on a call makes
+    the sample pass.
+    """
+    required: list[list[str]] = []
+    answered: list[list[str]] = []
+    for call in golden_path.calls:
+        answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
+        accepted = any(verdicts[address].ok for address in answers)
+        if accepted or not is_free_call(call):
+            required.append(answers)
+        if accepted:
+            answered.append(answers)
+    if success:
+        return answered
+    return [*required, []] if len(answered) == len(required) else required

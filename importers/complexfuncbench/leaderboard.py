@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.complexfuncbench.calls import PARAMETER_TYPES
+from fcreview.importers.complexfuncbench.checker import PARAMETER_TYPES
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem
 from fcreview.model.verdict import EQUIVALENT

@@ -17,7 +17,7 @@ from fcreview.importers.common.records import (
     missing_records_issue,
     read_function_docs,
 )
-from fcreview.importers.complexfuncbench.calls import (
+from fcreview.importers.complexfuncbench.checker import (
     CallVerdict,
     GoldenPath,
     count_compared_parameters,

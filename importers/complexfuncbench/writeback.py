@@ -34,7 +34,7 @@ from fcreview.importers.common.writeback import (
     parse_numbered_records,
     rewrite_golden_file,
 )
-from fcreview.importers.complexfuncbench.calls import (
+from fcreview.importers.complexfuncbench.checker import (
     PredictedPath,
     call_to_json,
     derive_call_verdicts,

@@ -1,19 +1,110 @@
-"""Check one HammerBench snapshot by the rules of the released evaluator.
+"""Parse HammerBench predictions, and check snapshots by the rules of the released evaluator.
+
+A prediction is parsed by one of four parsers, which is chosen by the path of the log, not by the content.
 
 Texts are compared by ROUGE-L as the evaluator uses it: like the PyPI package `rouge` 1.0.1, summary level. Equal texts
 score 0.999999995, not 1; a full stop inside a number splits it into two sentences. The package fails for texts of about
 a thousand words, and the evaluator scores them 0. fcreview compares such texts like all others.
+
+Source of the rules: the released `evaluate.py` and `utils` (March 2025).
 """
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.records import as_object
-from fcreview.importers.hammerbench.dialogue import ParsedCall
+
+JSON_FENCE = "```json"
+"""Beginning of a fenced JSON block."""
+ParsedCall = dict[str, Any]
+"""`{"name": str, "arguments": {...}}`. The optional key `"blank"` lists the arguments that were dropped as empty."""
+
+
+def choose_parser(log_path: str) -> str:
+    """Return `ministral`, `xlam` or `toolace`, whichever the path of the log contains first, else `default`."""
+    lower_path = log_path.lower()
+    return next((name for name in ("ministral", "xlam", "toolace") if name in lower_path), "default")
+
+
+def parse_prediction(prediction: Any, parser: str = "default") -> ParsedCall | None:
+    """Parse the call in a prediction. An object with a name is returned unchanged. Returns None for text."""
+    if isinstance(prediction, dict):
+        return prediction if isinstance(prediction.get("name"), str) else None
+    if not isinstance(prediction, str):
+        return None
+    parse = {"ministral": _parse_ministral, "xlam": _parse_xlam, "toolace": _parse_toolace}.get(parser, _parse_default)
+    try:
+        return parse(prediction)
+    except (ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _parse_default(text: str) -> ParsedCall | None:
+    json_object = _parse_json_object(text.strip())
+    if json_object is not None and "name" in json_object and "parameters" in json_object:
+        return _make_parsed_call(json_object)
+    if JSON_FENCE in text:
+        blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL)
+    else:
+        blocks = re.findall(r'\{"name".*', text, re.DOTALL)
+    stripped = [block.strip() for block in blocks if block.strip()]
+    calls = [_parse_json_object(block) or _parse_json_object(block.split("\n")[-1]) for block in stripped]
+    return _make_parsed_call(calls[0]) if calls and calls[0] is not None and None not in calls else None
+
+
+def _parse_json_object(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _make_parsed_call(value: dict[str, Any]) -> ParsedCall | None:
+    name, arguments = value.get("name"), value.get("arguments")
+    if name is None:
+        return None
+    arguments = arguments if isinstance(arguments, dict) else as_object(value.get("parameters"))
+    blank = [key for key, argument in arguments.items() if isinstance(argument, str) and argument in ("", "\\")]
+    nonblank = {key: argument for key, argument in arguments.items() if key not in blank}
+    return {"name": name, "arguments": nonblank} | ({"blank": blank} if blank else {})
+
+
+def _parse_ministral(text: str) -> ParsedCall | None:
+    _, mark, rest = text.partition("[TOOL_CALLS]")
+    return _parse_first_call_of_list(rest[rest.find("[") :]) if mark and "[" in rest else None
+
+
+def _parse_xlam(text: str) -> ParsedCall | None:
+    _, mark, rest = text.partition('"tool_calls":')
+    line = rest.split("\n")[0]
+    return _parse_first_call_of_list(line[line.rfind("[") :]) if mark and "[" in line else None
+
+
+def _parse_first_call_of_list(text: str) -> ParsedCall | None:
+    end = text.find("]")
+    value = json.loads(text[: end + 1]) if end >= 0 else None
+    return _make_parsed_call(value[0]) if isinstance(value, list) and value and isinstance(value[0], dict) else None
+
+
+def _parse_toolace(text: str) -> ParsedCall | None:
+    text = text.strip("[]'")
+    if len(text) > 100_000:
+        return None
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(tree, ast.Call):
+        return None
+    name = ast.unparse(tree.func)
+    return {"name": name, "arguments": {word.arg: ast.literal_eval(word.value) for word in tree.keywords if word.arg}}
 
 
 def compute_rouge_l(prediction: str, golden: str, language: str) -> float:

@@ -1,12 +1,14 @@
 """Read HammerBench items, one for each snapshot, from flat logs or folders of conversations.
 
-The files next to `MT_res.json` contain verdicts: `badcase.csv` of the evaluator, and the replies and flags of a judge.
+A dialogue is read from the dataset, or else from the text `input` of a flat log. The files next to `MT_res.json` have
+verdicts: `badcase.csv` of the evaluator, and the replies and flags of a judge.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,25 +28,92 @@ from fcreview.importers.common.records import (
     last_question,
     read_function_docs,
 )
-from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot
-from fcreview.importers.hammerbench.dialogue import (
-    QUOTED_MESSAGE_NAME,
-    choose_parser,
-    parse_log_input,
-    parse_prediction,
-    read_dialogue,
-    split_golden_reply,
-)
+from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot, choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_folder_type, split_item_id
 from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
 from fcreview.matching.first_difference import find_first_difference
 from fcreview.model.function_schema import read_declared_parameters
-from fcreview.model.item import AcceptedValues, Call, ImportIssue, Item, Message, Verdict
+from fcreview.model.item import GOLDEN_CALL, AcceptedValues, Call, ImportIssue, Item, Message, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
 from fcreview.model.verdict import DECLINE_KEY, SAME_NAMES_KEY
 from fcreview.run_plan import RunPlan
+
+_ROLE_PREFIX = re.compile(r"^(user|assistant):", re.MULTILINE)
+_QUOTE_MARK = re.compile(r"<EK>:?|(?:^|\n)EK:|^EK:")
+QUOTED_MESSAGE_NAME = "quoted"
+"""`Message.name` of text that a user attached, which HammerBench calls a quoted message."""
+
+
+def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
+    """Read the messages before a golden call from dataset records.
+
+    Earlier golden calls become messages of the assistant, because later turns build on them.
+
+    Args:
+        records: messages of a dataset record.
+        snapshot: number of the golden call, from 1.
+    """
+    messages: list[Message] = []
+    turn, calls = -1, 0
+    for record in records:
+        role, content = record.get("role"), record.get("content")
+        if role == "user":
+            turn += 1
+            messages += parse_user_message(str(content), turn)
+        elif role == "function call":
+            calls += 1
+            if calls == snapshot:
+                break
+            text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+            messages.append(Message(max(turn, 0), 0, "assistant", text, GOLDEN_CALL))
+        elif turn + 1 > snapshot:
+            break
+        else:
+            messages.append(Message(max(turn, 0), 1, "assistant", str(content)))
+    return messages
+
+
+def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | None]:
+    """Return the messages without the final message of the assistant, and the text of that message or None.
+
+    In a dialogue without a suitable function, the final message is the golden answer. If the last message is not text
+    by the assistant, all messages and None are returned.
+    """
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant" or last.name is not None:
+        return messages, None
+    return messages[:-1], last.content
+
+
+def parse_log_input(text: str) -> list[Message]:
+    """Parse the `input` of a flat log: messages that begin with `user:` or `assistant:`, or else one user message."""
+    _, *parts = _ROLE_PREFIX.split(text)
+    if not parts:
+        return parse_user_message(text, 0)
+    messages: list[Message] = []
+    turn = -1
+    for role, content in zip(parts[::2], parts[1::2], strict=True):
+        content = content.rstrip("\n")
+        if role == "user":
+            turn += 1
+            messages += parse_user_message(content, turn)
+        else:
+            messages.append(Message(max(turn, 0), 1, "assistant", content))
+    return messages
+
+
+def parse_user_message(content: str, turn: int) -> list[Message]:
+    """Parse a user message. Quoted text (after `<EK>:` or `EK:`) becomes a message of its own."""
+    mark = _QUOTE_MARK.search(content)
+    if not mark:
+        return [Message(turn, -1, "user", content)]
+    own_text, quoted_text = content[: mark.start()].strip(), content[mark.end() :].strip()
+    if not own_text and "\nquery:" in quoted_text:
+        quoted_text, _, own_text = quoted_text.partition("\nquery:")
+    messages = [Message(turn, -1, "user", own_text.strip())] if own_text.strip() else []
+    return [*messages, Message(turn, -1, "user", quoted_text.strip(), QUOTED_MESSAGE_NAME)]
 
 
 def normalize_value(text: str) -> str:

@@ -32,8 +32,7 @@ from fcreview.importers.common.writeback import (
     has_decoded_calls,
     item_override,
 )
-from fcreview.importers.hammerbench.checker import check_snapshot
-from fcreview.importers.hammerbench.dialogue import choose_parser, parse_prediction
+from fcreview.importers.hammerbench.checker import check_snapshot, choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
 from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import (

@@ -124,7 +124,7 @@ def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) ->
 def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
     """Find the BFCL dataset as for a run of BFCL itself. A log is complete without it, so there is no issue."""
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
-    from fcreview.importers.inspect.bfcl_task import categories_of
+    from fcreview.importers.inspect.tasks import categories_of
 
     names = categories_of(as_object(fields.get("dataset")).get("sample_ids"))
     if not names:

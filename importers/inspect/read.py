@@ -9,7 +9,6 @@ from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
 from fcreview.importers.inspect import leaderboard
-from fcreview.importers.inspect.bfcl_task import BfclTask, fill_bfcl_item, finish_bfcl_item, is_bfcl_sample
 from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
@@ -22,7 +21,15 @@ from fcreview.importers.inspect.scores import (
     is_graded_by_name,
     read_scores,
 )
-from fcreview.importers.inspect.tau2_task import fill_tau2_item, finish_tau2_item, is_tau2_sample
+from fcreview.importers.inspect.tasks import (
+    BfclTask,
+    fill_bfcl_item,
+    fill_tau2_item,
+    finish_bfcl_item,
+    finish_tau2_item,
+    is_bfcl_sample,
+    is_tau2_sample,
+)
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem

@@ -15,7 +15,6 @@ from typing import Any
 
 from fcreview.importers.common.jsonl import clean_value
 from fcreview.importers.common.records import is_integer
-from fcreview.importers.tau.notes import names_run
 from fcreview.model.item import ImportIssue, Run
 from fcreview.model.redact import redact_keys_in_text
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -35,6 +34,7 @@ INFO_KEYS = ("agent_info", "user_info", "environment_info", "num_trials")
 NOTED_SIMULATION = "_simulation"
 """Suffix of the file names of simulation copies, which the viewer of tau2-bench writes beside its notes."""
 NOTE_KEYS = ("note", "simulation_id", "source_results_file")
+_NOTED_RUN = re.compile(r'"source_results_file"\s*:\s*"((?:[^"\\]|\\.)*)"')
 FOLDER_LAYOUT = "folder"
 """`RunPlan.importer_data` of a run with one file for each simulation."""
 
@@ -81,6 +81,12 @@ def _attach_notes(plans: Sequence[RunPlan], notes: Mapping[Path, str]) -> None:
         named = [plan for plan in plans if names_run(head, Path(plan.run.path))]
         for plan in named or plans:
             plan.logs.append(path)
+
+
+def names_run(head: str, run_path: Path) -> bool:
+    """Return whether the beginning of a file of notes names the run: its file, or `results.json` in its folder."""
+    named = [re.split(r"[\\/]+", each) for each in _NOTED_RUN.findall(head)]
+    return any(run_path.name in parts[-2:] for parts in named)
 
 
 def _read_head(path: Path) -> str:

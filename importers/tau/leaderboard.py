@@ -13,9 +13,8 @@ from math import comb
 from typing import Any
 
 from fcreview.importers.common.records import as_object, is_integer
-from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
+from fcreview.importers.tau.checker import ERROR_TYPES, INFRASTRUCTURE_ERROR, is_success, read_number
 from fcreview.importers.tau.read import PLANNED_TRIALS
-from fcreview.importers.tau.reward import ERROR_TYPES, is_success, read_number
 from fcreview.model.address import ITEM
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, ScoredItem, cached_on_item
@@ -57,10 +56,9 @@ def count_successes(items: Iterable[ScoredItem]) -> dict[str, tuple[int, int]]:
 
 def pass_hat_metrics(successes: Sequence[tuple[int, int]], max_k: int, trials: int | None = None) -> list[Metric]:
     """Compute pass^k for k from 1 to `max_k`. `trials` replaces the number of trials of every task, if given."""
-    metrics = []
+    metrics, n_tasks = [], len(successes)
     for k in range(1, max_k + 1 if successes else 1):
-        value = sum(comb(n, k) / comb(trials or total, k) for n, total in successes) / len(successes)
-        n_tasks = len(successes)
+        value = sum(comb(n, k) / comb(trials or total, k) for n, total in successes) / n_tasks
         metrics.append(Metric("pass^k", f"pass^{k}", value, n=n_tasks, total=n_tasks, counted_noun="tasks", digits=4))
     return metrics
 
@@ -75,9 +73,8 @@ def _version1_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 def _version2_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     run = [item for item in items if was_run(item)]
-    metrics = _average_reward(run, len(items))
     successes = list(count_successes(run).values())
-    metrics += pass_hat_metrics(successes, find_max_k(run))
+    metrics = _average_reward(run, len(items)) + pass_hat_metrics(successes, find_max_k(run))
     metrics += _mean_cost(run, "agent cost") + _mean_cost(run, "user cost")
     metrics += [
         Metric("simulations", "simulations", len(run), "count"),
@@ -124,10 +121,9 @@ def _ending_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
 
 def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     databases = Counter(item.values.get("db") for item in items)
-    named = {"matches": True, "does not match": False}
-    metrics = [Metric("database", name, databases[value], "count", 1) for name, value in named.items()]
     not_checked = len(items) - databases[True] - databases[False]
-    metrics.append(Metric("database", "not checked", not_checked, "count", 1))
+    by_name = {"matches": databases[True], "does not match": databases[False], "not checked": not_checked}
+    metrics = [Metric("database", name, count, "count", 1) for name, count in by_name.items()]
     actions = Counter(entry for item in items for entry in _read_action_checks(item))
     for kind in ("read", "write"):
         if total := actions[kind, True] + actions[kind, False]:
@@ -137,8 +133,7 @@ def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     if statuses["not checked"] < len(items):
         names = ("succeeded", "failed", "not needed", "not checked")
         metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
-    periods = [item.metadata["unresponsive period"] for item in items if "unresponsive period" in item.metadata]
-    if periods:
+    if periods := [item.metadata["unresponsive period"] for item in items if "unresponsive period" in item.metadata]:
         metrics.append(Metric("responsiveness", "with an unresponsive period", sum(map(bool, periods)), "count"))
         metrics.append(Metric("responsiveness", "recorded", len(periods), "count"))
     return metrics

@@ -1,6 +1,7 @@
 """Read the items of a run. An item of tau2-bench is a simulation, from one result file or a folder.
 
-`version1.py` reads the items of tau-bench v1.
+`version1.py` reads the items of tau-bench v1. Notes on simulations, which people write in the viewer of tau2-bench,
+become recorded reviews. A note is a file `*_note.json` with the id of the simulation, also in another folder.
 
 Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The files do not state their version.
 """
@@ -8,9 +9,10 @@ Source: `src/tau2/data_model` of sierra-research/tau2-bench, 0.1.0 to 1.0.1. The
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ from fcreview.importers.common.records import (
     read_tools,
     shorten_question,
 )
-from fcreview.importers.tau.checks import GRADED_ENDINGS, add_verdicts
+from fcreview.importers.tau.checker import GRADED_ENDINGS, OWN_FIELD, add_verdicts, read_number
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
     ToolCall,
@@ -40,79 +42,22 @@ from fcreview.importers.tau.conversation import (
     ticks_to_messages,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
-from fcreview.importers.tau.notes import read_notes
-from fcreview.importers.tau.reward import read_number
 from fcreview.importers.tau.version1 import read_version1
-from fcreview.model.address import ITEM, turn_address
+from fcreview.model.address import ITEM, is_address, turn_address
 from fcreview.model.item import ImportIssue, Item, Message, RecordedReview, SharedList, Verdict
 from fcreview.model.json_value import answer_hash
+from fcreview.model.review import CORRECT, FAULTS
 from fcreview.run_plan import RunPlan
-
-FAULTS = {"agent": "model", "user": "simulator"}
-"""Source of an error in the file -> fault in fcreview."""
-ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
-REVIEWS = {"review": "review", "user_only_review": "review of the user"}
-"""Field of a simulation -> name of the judge."""
-
-
-def add_reviews(item: Item, simulation: Mapping[str, Any], turn_of: Mapping[str, Mapping[int, int]]) -> None:
-    """Add the verdicts of the reviews of a simulation.
-
-    `turn_of` maps `turn_idx` and `tick` numbers to turns, from 0.
-    """
-    counts: Counter[str] = Counter()
-    for name, judge in REVIEWS.items():
-        review = simulation.get(name)
-        if not isinstance(review, dict):
-            continue
-        summary = review.get("summary")
-        for flag in ITEM_FLAGS:
-            if isinstance(review.get(flag), bool):
-                rationale, summary = summary if isinstance(summary, str) else None, None
-                item.verdicts.append(Verdict("judge", review[flag], ITEM, flag, rationale=rationale, by=judge))
-        errors = list_objects(review.get("errors"))
-        _add_errors(item, errors, judge, turn_of)
-        counts.update(f"{each.get('source') or 'unknown'} {each.get('severity') or 'unknown'}" for each in errors)
-    if counts:
-        item.extra.metadata["errors found by the review"] = dict(counts)
-
-
-def _add_errors(item: Item, errors: list[dict[str, Any]], judge: str, turn_of: Mapping[str, Mapping[int, int]]) -> None:
-    by_place: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for error in errors:
-        criterion = "user_error" if error.get("source") == "user" else "agent_error"
-        by_place.setdefault((_find_target(error, turn_of), criterion), []).append(error)
-    for (target, criterion), found in by_place.items():
-        if target == ITEM and any(v.criterion == criterion and v.by == judge for v in item.verdicts):
-            criterion = f"{criterion}_without_turn"
-        kinds = list(dict.fromkeys(str(each.get("error_type") or "error") for each in found))
-        rationale = "\n".join(map(_describe_error, found))
-        item.verdicts.append(Verdict("judge", True, target, criterion, " + ".join(kinds), rationale, judge))
-
-
-def _find_target(error: dict[str, Any], turn_of: Mapping[str, Mapping[int, int]]) -> str:
-    for name, kind in (("turn_idx", "turn_idx"), ("tick_start", "tick")):
-        at = error.get(name)
-        turn = turn_of[kind].get(at) if isinstance(at, int) else None
-        if turn is not None:
-            return turn_address(turn)
-    return ITEM
-
-
-def _describe_error(error: dict[str, Any]) -> str:
-    parts = [f"fault: {FAULTS.get(str(error.get('source')), 'unknown')}"]
-    if tags := as_list(error.get("error_tags")):
-        parts.append(", ".join(map(str, tags)))
-    for name, label in (("severity", ""), ("reasoning", ""), ("correct_behavior", "correct: ")):
-        if isinstance(error.get(name), str) and error[name]:
-            parts.append(label + error[name])
-    return " · ".join(parts)
-
 
 SIMULATIONS = "simulations"
 UNKNOWN_DOMAIN = "unknown domain"
 PLANNED_TRIALS = "trials planned"
 """Metadata key: number of trials of each task that the run was started with."""
+FAULT_OF_SOURCE = {"agent": "model", "user": "simulator"}
+"""Source of an error in the file -> fault in fcreview. No fault corresponds to the source `system` of a note."""
+ITEM_FLAGS = ("agent_error", "user_error", "critical_user_error")
+REVIEWS = {"review": "review", "user_only_review": "review of the user"}
+"""Field of a simulation -> name of the judge."""
 
 
 @dataclass(slots=True)
@@ -145,25 +90,22 @@ def read_version2(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """Yield the items of a run: one file, or `results.json` (in `plan.data`) with one file for each simulation."""
     main = plan.data[0] if plan.data else plan.results[0]
     is_folder = plan.importer_data is not None
-    has_main = not is_folder or bool(plan.data)
-    document = read_document(main, SIMULATIONS) if has_main else JsonDocument()
-    yield from document.issues
-    issues: list[ImportIssue] = []
+    document = read_document(main, SIMULATIONS) if plan.data or not is_folder else JsonDocument()
+    issues = [*document.issues]
     data = read_run_data(document.fields, str(main), issues)
     plan.run.settings |= read_settings(document.fields)
-    data.notes, noted = read_notes(plan.logs)
-    issues += noted
+    data.notes = read_notes(plan.logs, issues)
+    if is_folder and document.records:
+        what = f"{SIMULATIONS} in this file are ignored, because there is a folder {SIMULATIONS}"
+        issues.append(ImportIssue(str(main), None, what, severity="notice"))
+    if is_folder:
+        issues += compare_with_index(plan.results, document.fields, main)
+    yield from issues
     ids = ItemIds()
     if not is_folder:
-        yield from issues
         for record in document.records:
             yield from _read_simulation(record, main, data, ids)
         return
-    if document.records:
-        what = f"{SIMULATIONS} in this file are ignored, because there is a folder {SIMULATIONS}"
-        issues.append(ImportIssue(str(main), None, what, severity="notice"))
-    issues += compare_with_index(plan.results, document.fields, main)
-    yield from issues
     for path in plan.results:
         simulation = read_document(path)
         yield from simulation.issues
@@ -203,13 +145,11 @@ def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
     info = as_object(fields.get("info"))
     agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
     settings = {
-        "agent": agent.get("implementation"),
-        "agent arguments": agent.get("llm_args") or None,
-        "user simulator": user.get("implementation"),
-        "user model": user.get("llm"),
+        "agent": agent.get("implementation"), "agent arguments": agent.get("llm_args") or None,
+        "user simulator": user.get("implementation"), "user model": user.get("llm"),
         "user simulator arguments": user.get("llm_args") or None,
         "domain": as_object(info.get("environment_info")).get("domain_name"),
-    }
+    }  # fmt: skip
     names = ("num_trials", "max_steps", "max_errors", "seed", "git_commit", "retrieval_config", "speech_complexity")
     settings |= {name: info.get(name) for name in names}
     return {name: value for name, value in settings.items() if value is not None}
@@ -220,12 +160,9 @@ def compare_with_index(paths: Sequence[Path], fields: Mapping[str, Any], main: P
     index = fields.get("simulation_index")
     if not isinstance(index, list):
         return
-    listed = {str(each.get("id")) for each in list_objects(index)}
-    present = {path.stem for path in paths}
-    for names, what in (
-        (listed - present, "simulations of the index have no file"),
-        (present - listed, "simulation files are not in the index"),
-    ):
+    listed, present = {str(each.get("id")) for each in list_objects(index)}, {path.stem for path in paths}
+    without_file = (listed - present, "simulations of the index have no file")
+    for names, what in (without_file, (present - listed, "simulation files are not in the index")):
         if names:
             yield ImportIssue(str(main), None, f"{len(names)} {what}: {', '.join(sorted(names)[:3])}")
 
@@ -236,8 +173,7 @@ def _read_simulation(record: JsonRecord, path: Path, data: RunData, ids: ItemIds
         what = "simulation has no task_id" if isinstance(simulation, dict) else "simulation is not an object"
         yield ImportIssue(str(path), record.line, what, make_excerpt(str(simulation)), severity="error")
         return
-    task_id = str(simulation["task_id"])
-    name = str(simulation.get("id") or "")
+    task_id, name = str(simulation["task_id"]), str(simulation.get("id") or "")
     item_id, issue = ids.add(task_id, simulation.get("trial"), str(path), record.line, name)
     if issue is not None:
         yield issue
@@ -277,7 +213,7 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
     add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, graded)
     by_index = dict(zip(found.turn_indices, turns, strict=True))
     by_tick = {tick: turns[at] for tick, at in found.entry_of_tick.items() if 0 <= at < len(turns)}
-    add_reviews(item, simulation, {"turn_idx": by_index, "tick": by_tick})
+    add_reviews(item, simulation, {"turn_idx": by_index, "tick_start": by_tick})
 
 
 def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:
@@ -297,11 +233,9 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
 def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
     metadata = item.extra.metadata
     metadata |= {
-        "simulation": simulation.get("id"),
-        "trial": simulation.get("trial"),
-        PLANNED_TRIALS: data.planned_trials,
+        "simulation": simulation.get("id"), "trial": simulation.get("trial"), PLANNED_TRIALS: data.planned_trials,
         "ended": simulation.get("termination_reason"),
-    }
+    }  # fmt: skip
     for name in ("agent_cost", "user_cost"):
         if (cost := read_number(simulation.get(name))) is not None:
             metadata[name.replace("_", " ")] = cost
@@ -312,8 +246,7 @@ def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] |
     info = as_object(simulation.get("info"))
     if "had_unresponsive_period" in info:
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
-    issues = [f"{each.get('status')}: {each.get('title')}" for each in list_objects((task or {}).get("issues"))]
-    if issues:
+    if issues := [f"{each.get('status')}: {each.get('title')}" for each in list_objects((task or {}).get("issues"))]:
         metadata["known issues of the task"] = issues
 
 
@@ -377,10 +310,113 @@ def describe_scenario(task: dict[str, Any]) -> tuple[str, str]:
     question = content_text(task.get("ticket"))
     if isinstance(instructions, dict):
         question = content_text(instructions.get("reason_for_call")) or question
-        lines += [
-            f"{name}: {content_text(value)}" for name, value in instructions.items() if value and name != "domain"
-        ]
+        shown = {name: value for name, value in instructions.items() if value and name != "domain"}
+        lines += [f"{name}: {content_text(value)}" for name, value in shown.items()]
     elif instructions:
         question = content_text(instructions)
         lines.append(question)
     return question, "\n".join(lines) or question
+
+
+def add_reviews(item: Item, simulation: Mapping[str, Any], turn_of: Mapping[str, Mapping[int, int]]) -> None:
+    """Add the verdicts of the reviews of a simulation. `turn_of` maps the numbers in the fields `turn_idx` and
+    `tick_start` of an error to turns, from 0."""
+    counts: Counter[str] = Counter()
+    for name, judge in REVIEWS.items():
+        review = as_object(simulation.get(name))
+        summary = review.get("summary")
+        for flag in ITEM_FLAGS:
+            if isinstance(review.get(flag), bool):
+                rationale, summary = summary if isinstance(summary, str) else None, None
+                item.verdicts.append(Verdict("judge", review[flag], ITEM, flag, rationale=rationale, by=judge))
+        errors = list_objects(review.get("errors"))
+        _add_errors(item, errors, judge, turn_of)
+        counts.update(f"{each.get('source') or 'unknown'} {each.get('severity') or 'unknown'}" for each in errors)
+    if counts:
+        item.extra.metadata["errors found by the review"] = dict(counts)
+
+
+def _add_errors(item: Item, errors: list[dict[str, Any]], judge: str, turn_of: Mapping[str, Mapping[int, int]]) -> None:
+    by_target: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for error in errors:
+        criterion = "user_error" if error.get("source") == "user" else "agent_error"
+        by_target[_find_target(error, turn_of), criterion].append(error)
+    for (target, criterion), found in by_target.items():
+        if target == ITEM and any(v.criterion == criterion and v.by == judge for v in item.verdicts):
+            criterion = f"{criterion}_without_turn"
+        kinds = list(dict.fromkeys(str(each.get("error_type") or "error") for each in found))
+        rationale = "\n".join(map(_describe_error, found))
+        item.verdicts.append(Verdict("judge", True, target, criterion, " + ".join(kinds), rationale, judge))
+
+
+def _find_target(error: dict[str, Any], turn_of: Mapping[str, Mapping[int, int]]) -> str:
+    for name, turns in turn_of.items():
+        at = error.get(name)
+        if isinstance(at, int) and at in turns:
+            return turn_address(turns[at])
+    return ITEM
+
+
+def _describe_error(error: dict[str, Any]) -> str:
+    parts = [f"fault: {FAULT_OF_SOURCE.get(str(error.get('source')), 'unknown')}"]
+    if tags := as_list(error.get("error_tags")):
+        parts.append(", ".join(map(str, tags)))
+    for name, label in (("severity", ""), ("reasoning", ""), ("correct_behavior", "correct: ")):
+        if isinstance(error.get(name), str) and error[name]:
+            parts.append(label + error[name])
+    return " · ".join(parts)
+
+
+def read_notes(paths: Sequence[Path], issues: list[ImportIssue]) -> dict[str, list[RecordedReview]]:
+    """Return the notes in the files as `{simulation id: reviews sorted by time}`.
+
+    Source: `SimulationNote` in `data_model/simulation.py` of tau2-bench 1.0.1.
+    """
+    found: defaultdict[str, list[RecordedReview]] = defaultdict(list)
+    for path in paths:
+        document = read_document(path)
+        issues += document.issues
+        fields = document.fields
+        notes = list_objects(fields["notes"]) if "notes" in fields else [fields] if fields else []
+        for note in notes + list_objects([record.value for record in document.records]):
+            simulation = note.get("simulation_id")
+            if not isinstance(simulation, str) or not isinstance(note.get("note"), str):
+                issues.append(
+                    ImportIssue(str(path), None, "a note has no simulation_id or no text, and is not imported")
+                )
+            else:
+                found[simulation].append(_note_to_review(note))
+    for reviews in found.values():
+        reviews.sort(key=lambda review: review.time or "")
+    return dict(found)
+
+
+def _note_to_review(note: Mapping[str, Any]) -> RecordedReview:
+    own = as_object(note.get(OWN_FIELD))
+    target, fault, events = own.get("target"), own.get("fault"), own.get("events")
+    source, kind, identifier = note.get("error_source"), note.get("error_type"), note.get("id")
+    texts = [own["note"] if isinstance(own.get("note"), str) else str(note["note"]) if not own else ""]
+    if source == "system":
+        texts.append("error of the system")
+    tags = own.get("tags") if own else [kind.replace("_", " ")] if isinstance(kind, str) else []
+    author = own.get("annotator") or note.get("author_email")
+    return RecordedReview(
+        "tau2",
+        author if isinstance(author, str) else "unknown",
+        own.get("verdict"),
+        target if isinstance(target, str) and is_address(target) else ITEM,
+        own["criterion"] if isinstance(own.get("criterion"), str) else CORRECT,
+        " · ".join(filter(None, texts)) or None,
+        _read_time(note.get("created_at")),
+        [str(event) for event in (events if isinstance(events, list) else [identifier]) if event],
+        fault if own and fault in FAULTS else FAULT_OF_SOURCE.get(str(source)) if not own else None,
+        [tag for tag in as_list(tags) if isinstance(tag, str)],
+    )
+
+
+def _read_time(value: Any) -> str | None:
+    try:
+        datetime.fromisoformat(value)
+        return str(value)
+    except (TypeError, ValueError):
+        return None

@@ -28,19 +28,27 @@ from fcreview.importers.common.records import (
     list_objects,
     read_tools,
 )
+from fcreview.importers.tau.checker import (
+    OWN_FIELD,
+    Parts,
+    find_texts,
+    is_success,
+    read_number,
+    read_part_value,
+    record_reward,
+)
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
+    GoldenAction,
     ToolCall,
     add_conversation,
     add_instruction,
     add_unreadable_issue,
     content_text,
+    pair_actions,
     read_role,
 )
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
-from fcreview.importers.tau.notes import OWN_FIELD
-from fcreview.importers.tau.pairing import GoldenAction, pair_actions
-from fcreview.importers.tau.reward import Parts, is_success, read_number, read_part_value, record_reward
 from fcreview.model.item import ImportIssue, Item, Message
 from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
@@ -97,8 +105,7 @@ def _read_action(content: str) -> ConversationMessage:
         return ConversationMessage("assistant", thought, [ToolCall(name, None, text, "arguments are not an object")])
     if name != REPLY_ACTION:
         return ConversationMessage("assistant", thought, [ToolCall(name, arguments)])
-    reply = arguments.get("content")
-    reply = reply if isinstance(reply, str) else ""
+    reply = str(arguments["content"]) if isinstance(arguments.get("content"), str) else ""
     return ConversationMessage("assistant", f"{thought}\n\n{reply}".strip(), reply=reply)
 
 
@@ -113,9 +120,8 @@ def read_action_name(content: Any) -> str | None:
 ENVIRONMENT_TOOLS = {
     "airline": {
         "book_reservation", "cancel_reservation", "get_reservation_details", "list_all_airports",
-        "search_direct_flight",
-        "search_onestop_flight", "send_certificate", "update_reservation_baggages", "update_reservation_flights",
-        "update_reservation_passengers",
+        "search_direct_flight", "search_onestop_flight", "send_certificate", "update_reservation_baggages",
+        "update_reservation_flights", "update_reservation_passengers",
     },
     "retail": {
         "cancel_pending_order", "exchange_delivered_order_items", "find_user_id_by_email", "find_user_id_by_name_zip",
@@ -258,12 +264,11 @@ def _add_verdicts(
         item.rule_note = "the checks are missing or unreadable"
         add_issue(item, item.rule_note)
         return
-    if "error" in info or not isinstance(reward_info, dict):
-        if "error" in info:
-            record_reward(item, reward, None, "error", "ended with an exception, which counts as a failure")
-        else:
-            reason = "did not end within the step limit; nothing was checked"
-            record_reward(item, reward, None, "not_ended", reason)
+    if "error" in info:
+        record_reward(item, reward, None, "error", "ended with an exception, which counts as a failure")
+        return
+    if not isinstance(reward_info, dict):
+        record_reward(item, reward, None, "not_ended", "did not end within the step limit; nothing was checked")
         return
     recorded = as_object(reward_info.get("info"))
     outputs = _read_outputs(item, task.get("outputs"), recorded)
@@ -297,10 +302,6 @@ def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[st
 
 
 def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
-    """Return {output: whether the agent said it}. As officially, commas are removed from the replies only."""
-    replies = [
-        (message.content if message.reply is None else message.reply).lower().replace(",", "")
-        for message in messages
-        if message.role == "assistant" and not message.calls
-    ]
-    return {output: any(output.lower() in reply for reply in replies) for output in outputs}
+    """Return `{output: whether the agent said it}`."""
+    replies = [each for each in messages if each.role == "assistant" and not each.calls]
+    return find_texts(outputs, [each.content if each.reply is None else each.reply for each in replies])

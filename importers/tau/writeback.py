@@ -15,11 +15,9 @@ from typing import Any
 
 from fcreview.importers.common.records import as_object, list_objects
 from fcreview.importers.common.writeback import CriterionKey, find_unrepresentable
-from fcreview.importers.tau.checks import INFRASTRUCTURE_ERROR
+from fcreview.importers.tau.checker import INFRASTRUCTURE_ERROR, OWN_FIELD, PARTS
 from fcreview.importers.tau.leaderboard import get_reward
-from fcreview.importers.tau.notes import OWN_FIELD
 from fcreview.importers.tau.read import read_items
-from fcreview.importers.tau.reward import PARTS
 from fcreview.model.address import ITEM
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem

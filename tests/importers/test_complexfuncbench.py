@@ -10,17 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.complexfuncbench.calls import (
-    derive_call_verdicts,
-    read_golden_path,
-    read_predicted_path,
-    sample_domain,
-)
 from fcreview.importers.complexfuncbench.checker import (
     check_exact_parameters,
+    derive_call_verdicts,
     find_call_error,
     find_format_error,
     is_rule_match,
+    read_golden_path,
+    read_predicted_path,
+    sample_domain,
 )
 from fcreview.importers.complexfuncbench.leaderboard import compute_metrics
 from fcreview.importers.complexfuncbench.log import parse_log

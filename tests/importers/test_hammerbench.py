@@ -13,15 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fcreview.importers.hammerbench.checker import check_arguments, check_snapshot, compute_rouge_l
-from fcreview.importers.hammerbench.dialogue import (
-    QUOTED_MESSAGE_NAME,
+from fcreview.importers.hammerbench.checker import (
+    check_arguments,
+    check_snapshot,
     choose_parser,
+    compute_rouge_l,
     parse_prediction,
-    parse_user_message,
 )
 from fcreview.importers.hammerbench.discovery import split_item_id
 from fcreview.importers.hammerbench.leaderboard import compute_metrics
+from fcreview.importers.hammerbench.read import QUOTED_MESSAGE_NAME, parse_user_message
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import Item
 from fcreview.model.metric import ScoredItem

@@ -17,7 +17,7 @@ from fcreview.importers.bfcl.decoders.base import DecoderContext
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model, early_v1_decoder
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.complexfuncbench import log
-from fcreview.importers.hammerbench import dialogue as hammerbench
+from fcreview.importers.hammerbench import checker as hammerbench
 from tests.faults.hostile.bombs import BOMBS
 
 MODELS = [

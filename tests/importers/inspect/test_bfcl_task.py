@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.bfcl_task import (
+from fcreview.importers.inspect.tasks import (
     CAUSES,
     DEFAULT_VALUE,
     NAME_SPELLING,

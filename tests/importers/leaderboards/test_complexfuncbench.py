@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.importers.complexfuncbench.calls import classify_parameter
+from fcreview.importers.complexfuncbench.checker import classify_parameter
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from tests.importers.leaderboards.overriding import ReviewedRun, open_reviewed_run

@@ -1,8 +1,13 @@
-"""Fill the items of the task `bfcl`: golden calls, and the verdict by BFCL's official rules beside the task's verdict.
+"""Fill the items of the tasks `bfcl` and tau2-bench: golden calls, recomputed verdicts and error types.
 
-The sample's metadata contains the golden answer and function docs. In these docs, the task replaced the types of Java
-and JavaScript parameters by `string` and moved the types to the descriptions. If the dataset is found and has the same
-question and golden answer, the dataset's docs are used. Otherwise the types are restored from the descriptions.
+Task `bfcl`: the sample's metadata contains the golden answer and function docs. In these docs, the task replaced the
+types of Java and JavaScript parameters by `string` and moved the types to the descriptions. If the dataset is found and
+has the same question and golden answer, the dataset's docs are used. Otherwise the types are restored from the
+descriptions.
+
+Tasks of tau2-bench: the sample's `messages` are the simulated user's side. The agent's own conversation, with the calls
+of both, is in the store under `StoredAgentState:AGENT:trajectory`. The golden actions are one way to solve the task.
+They count only if `ACTION` is part of the reward.
 """
 
 from __future__ import annotations
@@ -26,12 +31,22 @@ from fcreview.importers.bfcl.dataset import DatasetFiles, DatasetItem, load_data
 from fcreview.importers.bfcl.decoders.base import NameSpelling
 from fcreview.importers.bfcl.items import set_first_difference
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
-from fcreview.importers.common.records import as_list, as_object, list_objects
+from fcreview.importers.common.records import as_list, as_object, list_objects, shorten_question
 from fcreview.importers.inspect.log import LogSample
-from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text
+from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text, read_call, text_with_error
+from fcreview.importers.tau.checker import DEFAULT_BASIS, read_actions
+from fcreview.importers.tau.conversation import (
+    ConversationMessage,
+    ToolCall,
+    add_conversation,
+    add_instruction,
+    pair_actions,
+)
+from fcreview.importers.tau.read import describe_scenario
 from fcreview.matching.align import align_turns
 from fcreview.model.address import turn_address
 from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Item, StateDifference, Verdict
+from fcreview.model.json_value import answer_hash, to_plain_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,3 +345,87 @@ def categories_of(sample_ids: Any) -> list[str]:
     """Return the categories in the ids of samples, such as `simple_java` for `simple_java_14`."""
     names = dict.fromkeys(filenames.split_item_id(each)[0] for each in as_list(sample_ids) if isinstance(each, str))
     return [name for name in names if rule_for_category(name, False)[0] != "unscored" or name.startswith(MULTI_TURN)]
+
+
+_REWARD_PARTS = {
+    "database": "DB",
+    "communicat": "COMMUNICATE",
+    "environment assertion": "ENV_ASSERTION",
+    "action": "ACTION",
+}
+"""Word of the scorer's explanation -> part of the reward that failed."""
+TAU2_NOTE = "the verdict is imported, not recomputed: it needs the simulated environment"
+
+
+def is_tau2_sample(value: dict[str, Any]) -> bool:
+    """Whether a sample has a task of tau2-bench in its metadata."""
+    task = as_object(as_object(value.get("metadata")).get("task"))
+    return "evaluation_criteria" in task and "user_scenario" in task
+
+
+def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
+    """Fill in the conversation, the golden actions and their pairs. Returns the conversation."""
+    task: dict[str, Any] = value["metadata"]["task"]
+    messages = _read_trajectory(value.get("store")) or _read_user_side(value.get("messages"))
+    add_conversation(item, messages)
+    question, instruction = describe_scenario(task)
+    add_instruction(item, instruction)
+    item.question = shorten_question(question) or item.question
+    criteria = as_object(task.get("evaluation_criteria"))
+    basis = criteria.get("reward_basis")
+    basis = [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
+    pair_actions(item, read_actions(criteria))
+    item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
+    checks = {name: criteria[name] for name in ("communicate_info", "env_assertions") if criteria.get(name)}
+    item.extra.metadata["metadata"] = {"reward_basis": basis, **to_plain_json(checks)}
+    item.golden_hash = answer_hash(to_plain_json(task))
+    item.prediction_hash = answer_hash(
+        [[each.role, each.content, [[call.name, call.arguments] for call in each.calls]] for each in messages]
+    )
+    item.rule_note = TAU2_NOTE
+    return Conversation(item.messages, item.predicted, item.n_turns, item.n_steps)
+
+
+def finish_tau2_item(item: Item, explanation: str | None) -> None:
+    """Set the error type to the failed part, and the first difference to the explanation, not to a golden action."""
+    if item.official is not False:
+        return
+    text = (explanation or "").lower()
+    part = next((name for word, name in _REWARD_PARTS.items() if word in text), None)
+    if part is not None:
+        item.error_type = part
+        for verdict in item.verdicts:
+            if verdict.source == "official" and verdict.criterion == "correct":
+                verdict.error_type = part
+    item.first_difference = " ".join((explanation or "")[:600].split())[:300] or item.first_difference
+
+
+def _read_trajectory(store: Any) -> list[ConversationMessage]:
+    """Return the messages of both sides in order. Empty if the store has no trajectory."""
+    trajectories = (
+        value
+        for name, value in as_object(store).items()
+        if name.startswith("StoredAgentState:") and name.endswith(":trajectory")
+    )
+    return [
+        _convert(entry["message"], str(entry.get("role")))
+        for entry in list_objects(next(trajectories, None))
+        if isinstance(entry.get("message"), dict)
+    ]
+
+
+def _read_user_side(messages: Any) -> list[ConversationMessage]:
+    """Return the simulated user's side with the roles exchanged, for a sample without the agent's trajectory."""
+    return [
+        _convert(message, "user" if message["role"] == "assistant" else "assistant")
+        for message in list_objects(messages)
+        if message.get("role") in ("user", "assistant", "tool")
+    ]
+
+
+def _convert(message: dict[str, Any], side: str) -> ConversationMessage:
+    text = text_with_error(message)
+    if message.get("role") == "tool":
+        return ConversationMessage("tool", text, name=str(message.get("function") or "") or None)
+    calls = [ToolCall(*read_call(call)) for call in message.get("tool_calls") or () if isinstance(call, dict)]
+    return ConversationMessage("user" if side == "user" else "assistant", text, calls)

@@ -196,7 +196,8 @@ class QueueColumns:
         names = {"official", "rule", "judge"} - omitted - widths.constant if not hides_verdicts else set()
         model = min(max(widths.model, MIN_COLUMN_CELLS), (16, 24, 30)[size]) if widths.model else 0
         least_model = min(MIN_COLUMN_CELLS if cells >= NARROW_CELLS else MIN_MODEL_CELLS, model)
-        least_id = min(max(widths.item, 4), (18, 30, 34)[size])
+        least_id = 22 if cells < NARROW_CELLS and not model else (18, 30, 34)[size]
+        least_id = min(max(widths.item, 4), least_id)
         preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
         score = SCORE_CELLS + 1 if widths.has_score else 0
         for name in ("", "rule", "judge", "official"):
@@ -326,7 +327,7 @@ def short_run_names(names: Sequence[str], cells: int) -> dict[str, str]:
     for name in labels:
         text = sanitize(name)
         cuts, last = _find_word_ends(text), last_words[text]
-        heads = [text[:at] for at in reversed(cuts)]
+        heads = [text[:at].rstrip(f" {symbols().separator}") for at in reversed(cuts)]
         forms = [head + symbols().ellipsis for head in heads if _is_unique_prefix(texts, head)]
         forms += [head + last for head in (*heads, text[: max(cells - display_width(last), 1)])]
         fitting = (form for form in forms if display_width(form) <= cells and form not in used)

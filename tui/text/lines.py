@@ -94,11 +94,15 @@ def _head_of_rows(text: str, cells: int, limit: int) -> str:
     return text[: (limit + 1) * (cells + 1) * (1 if text.isascii() else 1 + MAX_MARKS)]
 
 
+WORD_SIGNS = "._/-,:"
+"""Signs after which a row may end inside a word."""
+
+
 def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
     """Split visible text into rows of at most `cells` cells. The joined rows are the text.
 
-    A row ends after a blank if there is one in its second half or if the next word fits on a row, otherwise inside the
-    word. With `limit`, at most that many rows are made, and the cost does not depend on the rest of the text.
+    A row ends after a blank if there is one in its second half or if the next word fits on a row. Otherwise it ends
+    inside the word, after a sign such as `.` or `_` if there is one in the second half of the row. With `limit`, at most that many rows are made, and the cost does not depend on the rest of the text.
     """
     cells = max(cells, 1)
     if limit is not None:
@@ -109,8 +113,11 @@ def wrap_visible(text: str, cells: int, limit: int | None = None) -> list[str]:
         end = min(start + cells, size) if is_ascii else _row_end(text, start, cells)
         if end < size:
             blank = text.rfind(" ", start + 1, end)
-            if blank > start + (end - start) // 2 or (blank > 0 and _word_fits(text, blank + 1, cells)):
+            half = start + (end - start) // 2
+            if blank > half or (blank > 0 and _word_fits(text, blank + 1, cells)):
                 end = blank + 1
+            else:
+                end = max(text.rfind(sign, half, end) + 1 for sign in WORD_SIGNS) or end
         rows.append(text[start:end])
         start = end
     return rows or [""]

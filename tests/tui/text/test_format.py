@@ -36,6 +36,7 @@ from fcreview.tui.text.lines import (
     truncate_difference,
     truncate_error_type,
     truncate_middle,
+    wrap_visible,
 )
 
 ROW = QueueRow(
@@ -485,3 +486,11 @@ def test_keys_accept_full_ids_and_unambiguous_names():
 )
 def test_dotted_names_in_a_difference_keep_their_last_part(text: str, cells: int, shown: str) -> None:
     assert truncate_difference(text, cells) == shown
+
+
+def test_names_that_are_too_long_break_after_a_sign():
+    assert wrap_visible("Navigation.TrafficViolations.queryViolation", 31) == [
+        "Navigation.TrafficViolations.", "queryViolation",
+    ]  # fmt: skip
+    assert wrap_visible("HRTimeOff_time_off_balance", 20) == ["HRTimeOff_time_off_", "balance"]
+    assert wrap_visible("abcdefghijklmnop", 10) == ["abcdefghij", "klmnop"]

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from dataclasses import fields
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Any
 
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 
 from fcreview.model.sanitize import display_width
+from fcreview.tui.cell_writer import ATTRIBUTES, RESET, VISIBLE_ON_BLANKS, Cell, CellWriter, ChangedRow, GraphicState
 from fcreview.tui.text.theme import UNICODE_SYMBOLS
 
 _CONTROL = re.compile(r"\x1b\[([0-9;]*)([A-Za-z])")
@@ -27,20 +29,10 @@ _NARROW = re.compile(f"{_NARROW_CHARACTER}*")
 _WIDE_CHARACTER = "[\u3001-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff60]"
 _CERTAIN = re.compile(f"{_NARROW_CHARACTER}|{_WIDE_CHARACTER}|")
 """Content of a cell whose width all terminals agree about."""
-_VISIBLE_ON_BLANKS = frozenset("4579")
-"""Attributes that change how a blank looks: underline, blink, reverse and strike."""
 MAX_CELLS = 1 << 16
 """Largest number of columns and rows of a terminal."""
-MAX_RESENT_CELLS = 5
-"""Maximum number of unchanged cells between two changes to send again. Moving the cursor would take more bytes."""
-_OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
-"""Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
 _COLOUR_LENGTHS = {"5": 3, "2": 5}
 """Number of SGR parameters of a colour, by its second parameter: 3 in `38;5;N` and 5 in `38;2;R;G;B`."""
-
-GraphicState = tuple[str, str, frozenset[str]]
-"""(foreground, background, attributes) as SGR parameters. An empty colour is the terminal's default colour."""
-_RESET: GraphicState = ("", "", frozenset())
 
 
 @lru_cache(4096)
@@ -55,8 +47,8 @@ def _apply(state: GraphicState, parameters: str) -> GraphicState | None:
         if not length:
             return None
         if not number:
-            foreground, background, attributes = _RESET
-        elif number in _OFF_CODES:
+            foreground, background, attributes = RESET
+        elif number in ATTRIBUTES:
             attributes |= {number}
         elif number == "38" or re.fullmatch("3[0-7]|9[0-7]", number):
             foreground = colour
@@ -68,23 +60,6 @@ def _apply(state: GraphicState, parameters: str) -> GraphicState | None:
     return foreground, background, attributes
 
 
-def _transition(before: GraphicState | None, after: GraphicState) -> str:
-    """Return the sequence that changes one state to another. `before` is None if the terminal's state is unknown."""
-    if before == after:
-        return ""
-    start = ""
-    if before is None or after == _RESET:
-        start, before = "\x1b[0m", _RESET
-    off = {_OFF_CODES[each] for each in before[2] - after[2]}
-    kept = {each for each in before[2] if _OFF_CODES[each] not in off}
-    numbers = [*sorted(off), *sorted(after[2] - kept)]
-    numbers += [after[0] or "39"] if before[0] != after[0] else []
-    numbers += [after[1] or "49"] if before[1] != after[1] else []
-    return start + (f"\x1b[{';'.join(numbers)}m" if numbers else "")
-
-
-Cell = tuple[str, GraphicState]
-"""(character, look) of a cell. The character is empty in the second cell of a wide character."""
 Span = tuple[int, int, list[Cell], bool]
 """(row, column, cells, is_narrow). `is_narrow` is True if every terminal draws one cell for each character."""
 
@@ -92,7 +67,9 @@ Span = tuple[int, int, list[Cell], bool]
 class ScreenDiff:
     """Model of the terminal's cells. It reduces a frame to the cells that differ from the model."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, erases: bool = False) -> None:
+        self.erases = erases
+        """Whether the terminal erases cells with the selected background (ECH and EL, terminfo's `bce`)."""
         self._rows: dict[int, list[Cell | None]] = {}
         """Cells of each row as last sent. None for a cell whose content is unknown."""
         self._shifting_rows: set[int] = set()
@@ -117,22 +94,23 @@ class ScreenDiff:
             self.clear()
             return text
         spans, cursor = parsed
-        parts: list[str] = []
-        sent: GraphicState | None = None
-        last_row = 0
-        for span in spans:
-            for row, column, cells in self._changes(span):
-                parts.append(f"\x1b[{column}G" if row == last_row else f"\x1b[{row};{column}H")
-                last_row = row
-                for char, look in cells:
-                    if sent != look:
-                        wanted = look if sent is None else _cheapest_look(char, sent, look)
-                        parts.append(_transition(sent, wanted))
-                        sent = wanted
-                    parts.append(char)
-        if sent is None:
-            return ""
-        return "".join([*parts, _transition(sent, _RESET), cursor])
+        writer = CellWriter(self.size[0] if self.size else None, erases=self.erases)
+        before = {row: list(self._rows.get(row, ())) for row, *_ in spans}
+        in_order = self._shifting_rows & before.keys()
+        in_order |= {span[0] for span in spans if not self._store(span)}
+        for row, column, cells, _ in spans:
+            if row in in_order:
+                writer.write_span(row, column - 1, cells)
+        changed_rows: list[ChangedRow] = []
+        for number, old in before.items():
+            if number not in in_order:
+                new = self._rows[number]
+                wide, narrow = _split_changes(old, new)
+                for first, end in wide:
+                    writer.write_span(number, first, [cell for cell in new[first:end] if cell is not None])
+                changed_rows.append((number, new, narrow))
+        writer.write_changes(changed_rows)
+        return writer.finish(cursor)
 
     def _is_outside(self, spans: list[Span]) -> bool:
         """Whether a frame is larger than the terminal. Textual draws such a frame after the terminal has shrunk."""
@@ -146,7 +124,7 @@ class ScreenDiff:
             return None
         spans: list[Span] = []
         row = column = 0
-        look, cursor = _RESET, ""
+        look, cursor = RESET, ""
         for parameters, letter, raw in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
             if letter == "H":
                 row, column = _read_position(parameters)
@@ -168,7 +146,7 @@ class ScreenDiff:
 
     def _cells(self, text: str, look: GraphicState) -> tuple[list[Cell], bool]:
         """Return (cells, is_narrow) of a text. See `Span`."""
-        blank: Cell = (" ", look if look[2] & _VISIBLE_ON_BLANKS else ("", look[1], _RESET[2]))
+        blank: Cell = (" ", look if look[2] & VISIBLE_ON_BLANKS else ("", look[1], RESET[2]))
         if _NARROW.fullmatch(text):
             return [blank if char == " " else (char, look) for char in text], True
         cells: list[Cell] = []
@@ -182,45 +160,57 @@ class ScreenDiff:
                 cells += [("", look)] * (width - 1)
         return cells, False
 
-    def _changes(self, span: Span) -> list[tuple[int, int, list[Cell]]]:
-        """Store a span and return its pieces to send: (row, column, cells)."""
+    def _store(self, span: Span) -> bool:
+        """Store a span in the model. Return whether its row looks the same in all terminals and in any order."""
         number, column, cells, is_narrow = span
         row = self._rows.setdefault(number, [])
         start, end = column - 1, column - 1 + len(cells)
         row.extend([None] * (end - len(row)))
-        before = row[start:end]
+        cuts = [at for at, half in ((start - 1, start), (end, end)) if _is_second_half(row, half)]
         row[start:end] = cells
+        for at in cuts:
+            row[at] = None
         if not is_narrow and not all(_CERTAIN.fullmatch(cell[0]) for cell in cells):
             self._shifting_rows.add(number)
-        elif start == 0 and end == len(row):
+            return False
+        if start == 0 and end == len(row):
             self._shifting_rows.discard(number)
-        if number in self._shifting_rows:
-            return [(number, column, cells)]
-        if before == cells:
-            return []
-        replaced = "".join(cell[0] or "\x00" for cell in before if cell is not None)
-        if not (is_narrow and _NARROW.fullmatch(replaced)):
-            return [(number, column, cells)]  # terminals disagree about the widths of some characters
-        changed = [at for at, (old, new) in enumerate(zip(before, cells, strict=True)) if old != new]
-        pieces: list[tuple[int, int]] = []
-        for at in changed:
-            if pieces and at - pieces[-1][1] <= MAX_RESENT_CELLS:
-                pieces[-1] = (pieces[-1][0], at + 1)
-            else:
-                pieces.append((at, at + 1))
-        return [(number, column + first, cells[first:last]) for first, last in pieces]
+        return not cuts
+
+
+def _is_second_half(row: list[Cell | None], at: int) -> bool:
+    """Whether a cell is the second cell of a wide character."""
+    cell = row[at] if at < len(row) else None
+    return cell is not None and not cell[0]
+
+
+def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Return the ranges of changed cells with wide characters before or after, and the indexes of other changed cells.
+
+    Both cells of a wide character change together. Terminals differ in what they do to one cell when the other is
+    overwritten, so that these ranges are written from left to right.
+    """
+    if before == after:
+        return [], []
+    changed: list[int] = []
+    wide: set[int] = set()
+    for at, (old, new) in enumerate(zip_longest(before, after)):
+        is_second = new is not None and not new[0]
+        if old != new or (is_second and changed and changed[-1] == at - 1):
+            changed.append(at)
+            if is_second or (old is not None and not old[0]):
+                wide.add(at)
+    if not wide:
+        return [], changed
+    starts = [at for at in changed if at - 1 not in (members := set(changed))]
+    ends = [at + 1 for at in changed if at + 1 not in members]
+    ranges = [each for each in zip(starts, ends, strict=True) if not wide.isdisjoint(range(*each))]
+    return ranges, [at for at in changed if not any(first <= at < end for first, end in ranges)]
 
 
 def _read_position(parameters: str) -> tuple[int, int]:
     row, _, column = parameters.partition(";")
     return int(row or 1), int(column or 1)
-
-
-def _cheapest_look(char: str, sent: GraphicState, look: GraphicState) -> GraphicState:
-    """Return a state close to `sent` that draws the character as `look` does. A blank needs no foreground colour."""
-    if char != " " or look[2] & _VISIBLE_ON_BLANKS:
-        return look
-    return sent[0], look[1], sent[2] - _VISIBLE_ON_BLANKS
 
 
 class ScreenDiffDriver(Driver):
@@ -242,3 +232,20 @@ class ScreenDiffDriver(Driver):
 
 class CompactDriver(ScreenDiffDriver, LinuxDriver):
     """Textual's driver for terminals with a `ScreenDiff`."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._screen_diff.erases = has_background_erase()
+
+
+def has_background_erase() -> bool:
+    """Whether the terminal erases cells (ECH) with the selected background, by its terminfo entry."""
+    try:
+        import curses
+    except ImportError:
+        return False
+    try:
+        curses.setupterm(fd=1)
+    except curses.error:
+        return False
+    return curses.tigetflag("bce") > 0 and curses.tigetstr("ech") == b"\x1b[%p1%dX"

@@ -28,7 +28,7 @@ def visible_cell(char: pyte.screens.Char) -> tuple[object, ...]:
 
 
 CODES = ["1", "2", "3", "4", "7", "31", "44", "97", "38;5;114", "48;5;20", "38;2;1;2;3", "48;2;200;100;50", "0", ""]
-TEXTS = ["x", "  ", "abc", "é▸─", "a b c", "東京", "e\u0301", "✓ pass"]
+TEXTS = ["x", "  ", "abc", "é▸─", "a b c", "東京", "都 東x", "e\u0301", "✓ pass"]
 
 
 def random_frame(seed: int) -> str:
@@ -48,7 +48,8 @@ def random_frame(seed: int) -> str:
 @pytest.mark.parametrize("seed", range(0, 2000, 20))
 def test_reduced_frames_draw_the_same_screen(seed: int) -> None:
     frames = [random_frame(seed + at) for at in range(6)]
-    diff = ScreenDiff()
+    diff = ScreenDiff(erases=seed % 40 == 0)
+    diff.size = (COLUMNS, ROWS)
     assert draw_screen(*map(diff.reduce, frames)) == draw_screen(*frames)
 
 
@@ -56,19 +57,51 @@ def test_only_changed_cells_and_colours_are_sent() -> None:
     diff = ScreenDiff()
     style = "38;2;1;2;3;48;2;4;5;6"
     text = f"\x1b[2;3H\x1b[{style}mone \x1b[0m\x1b[1;{style}mtwo\x1b[0m\x1b[1;1H"
-    assert diff.reduce(text) == f"\x1b[2;3H\x1b[0m\x1b[{style}mone \x1b[1mtwo\x1b[0m\x1b[1;1H"
+    assert diff.reduce(text) == f"\x1b[2;3H\x1b[0;{style}mone \x1b[1mtwo\x1b[0m\x1b[1;1H"
     assert diff.reduce(text) == "", "the same frame again"
-    assert diff.reduce(text.replace("two", "twi")) == f"\x1b[2;9H\x1b[0m\x1b[1;{style}mi\x1b[0m\x1b[1;1H"
+    assert diff.reduce(text.replace("two", "twi")) == f"\x1b[2;9H\x1b[0;1;{style}mi\x1b[0m\x1b[1;1H"
     diff.clear()
     assert "one" in diff.reduce(text), "the complete frame after other changes of the screen"
 
 
-def test_line_with_wide_characters_is_sent_completely() -> None:
-    """Terminals disagree about the width of these characters."""
+def test_each_look_is_selected_once_in_a_frame() -> None:
+    diff = ScreenDiff()
+    one, two = "\x1b[38;2;1;2;3mone \x1b[0m", "\x1b[38;2;4;5;6mtwo \x1b[0m"
+    output = diff.reduce("".join(f"\x1b[{row};1H{one}{two}{one}{two}" for row in range(1, ROWS)) + "\x1b[1;1H")
+    assert (output.count("38;2;1;2;3m"), output.count("38;2;4;5;6m")) == (1, 1)
+
+
+@pytest.mark.parametrize(("erases", "sent"), [(True, "\x1b[1;6H\x1b[0;48;5;20m\x1b[K"), (False, " " * 30)])
+def test_blanks_are_erased_if_the_terminal_gives_them_the_background(erases: bool, sent: str) -> None:
+    diff = ScreenDiff(erases=erases)
+    diff.size = (COLUMNS, ROWS)
+    diff.reduce(f"\x1b[1;1H\x1b[48;5;20m{'text ' * 8}\x1b[0m\x1b[1;1H")
+    assert sent in diff.reduce(f"\x1b[1;1H\x1b[48;5;20m{'text':{COLUMNS}}\x1b[0m\x1b[1;1H")
+
+
+def test_only_changed_wide_characters_are_sent() -> None:
     diff = ScreenDiff()
     diff.reduce("\x1b[1;1H東京 one\x1b[1;1H")
-    assert "東京 two" in diff.reduce("\x1b[1;1H東京 two\x1b[1;1H")
-    assert "tokyo two" in diff.reduce("\x1b[1;1Htokyo two\x1b[1;1H")
+    assert "\x1b[1;6H\x1b[0mtwo" in diff.reduce("\x1b[1;1H東京 two\x1b[1;1H")
+    assert "都" in (output := diff.reduce("\x1b[1;1H東都 two\x1b[1;1H"))
+    assert "東" not in output
+
+
+@pytest.mark.parametrize("erases", [True, False])
+def test_wide_characters_over_others_draw_the_same_screen(erases: bool) -> None:
+    """The second cells of all wide characters look the same."""
+    draw = random.Random(1)
+    for _ in range(40):
+        frames = [f"\x1b[1;1H{''.join(draw.choices('東京a ', k=18)):18}\x1b[1;1H" for _ in range(4)]
+        diff = ScreenDiff(erases=erases)
+        assert draw_screen(*map(diff.reduce, frames)) == draw_screen(*frames)
+
+
+def test_half_covered_wide_character_is_sent_again() -> None:
+    diff = ScreenDiff()
+    diff.reduce("\x1b[1;1H東京 one\x1b[1;1H")
+    assert "x" in diff.reduce("\x1b[1;4Hx\x1b[1;1H")
+    assert "京" in diff.reduce("\x1b[1;1H東京 one\x1b[1;1H")
 
 
 def test_row_with_characters_of_doubtful_width_is_sent_completely() -> None:

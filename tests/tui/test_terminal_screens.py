@@ -44,6 +44,7 @@ class RecordingDriver(CompactDriver):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self._screen_diff.erases = True
         self.plain: list[str] = []
         self.sent: list[str] = []
         self._writer_thread: Any = SimpleNamespace(write=self.sent.append)

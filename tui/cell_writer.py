@@ -1,0 +1,211 @@
+"""Write changed cells to a terminal with few bytes: each look is selected once per frame, and the cursor jumps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+GraphicState = tuple[str, str, frozenset[str]]
+"""(foreground, background, attributes) as SGR parameters. An empty colour is the terminal's default colour."""
+RESET: GraphicState = ("", "", frozenset())
+VISIBLE_ON_BLANKS = frozenset("4579")
+"""Attributes that change how a blank looks: underline, blink, reverse and strike."""
+_OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "8": "28", "9": "29"}
+"""Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
+ATTRIBUTES = frozenset(_OFF_CODES)
+_BLANKS = re.compile("\x00+")
+_MAX_ROWS_DOWN = 4
+"""Maximum number of rows to move down with one byte a row."""
+
+Cell = tuple[str, GraphicState]
+"""(character, look) of a cell. The character is empty in the second cell of a wide character.
+
+A blank has no foreground colour and no attributes, unless its attributes are visible.
+"""
+Row = Sequence[Cell | None]
+ChangedRow = tuple[int, Row, Sequence[int]]
+"""(number from 1, all cells, indexes of the changed cells) of a row."""
+
+
+def transition(before: GraphicState | None, after: GraphicState) -> str:
+    """Return the sequence that changes one state to another. `before` is None if the terminal's state is unknown."""
+    if before == after:
+        return ""
+    if after == RESET:
+        return "\x1b[0m"
+    numbers = ["0"] if before is None else []
+    before = before or RESET
+    off = {_OFF_CODES[each] for each in before[2] - after[2]}
+    kept = {each for each in before[2] if _OFF_CODES[each] not in off}
+    numbers += [*sorted(off), *sorted(after[2] - kept)]
+    numbers += [after[0] or "39"] if before[0] != after[0] else []
+    numbers += [after[1] or "49"] if before[1] != after[1] else []
+    return f"\x1b[{';'.join(numbers)}m"
+
+
+def _is_blank(cell: Cell | None) -> bool:
+    return cell is not None and cell[0] == " " and not cell[1][2]
+
+
+def _is_drawn_by(look: GraphicState, cell: Cell | None) -> bool:
+    """Whether the character of a cell, written with `look`, draws the cell."""
+    if cell is None or cell[1] == look:
+        return cell is not None
+    return _is_blank(cell) and cell[1][1] == look[1] and not look[2] & VISIBLE_ON_BLANKS
+
+
+@dataclass
+class _Run:
+    """Neighbouring cells of a row that one look draws."""
+
+    number: int
+    first: int
+    end: int
+    look: GraphicState
+    has_text: bool = False
+
+    def add(self, at: int, cell: Cell) -> bool:
+        """Add a cell. Return whether it belongs to the run."""
+        if at != self.end:
+            return False
+        if not _is_drawn_by(self.look, cell):
+            if self.has_text or not _is_drawn_by(cell[1], (" ", self.look)):
+                return False
+            self.look = cell[1]
+        self.end = at + 1
+        self.has_text = self.has_text or not _is_blank(cell)
+        return True
+
+
+def _split(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
+    """Return the runs of the changed cells of a row."""
+    runs: list[_Run] = []
+    for at in changed:
+        cell = row[at]
+        if cell is not None and not (runs and runs[-1].add(at, cell)):
+            runs.append(_Run(number, at, at + 1, cell[1], not _is_blank(cell)))
+    return runs
+
+
+class CellWriter:
+    """Collect the output of one frame."""
+
+    def __init__(self, columns: int | None, *, erases: bool) -> None:
+        self.parts: list[str] = []
+        self._columns = columns
+        self._erases = erases
+        self._look: GraphicState | None = None
+        self._row = 0
+        self._column: int | None = None
+        """Column of the cursor from 0. None if unknown."""
+
+    def finish(self, cursor: str) -> str:
+        """Return the output, followed by `cursor`. Return an empty text if nothing was written."""
+        if self._look is None:
+            return ""
+        return "".join([*self.parts, transition(self._look, RESET), cursor])
+
+    def write_span(self, row: int, column: int, cells: Sequence[Cell]) -> None:
+        """Write cells in their order. Their widths may differ between terminals."""
+        self._move(row, column)
+        for cell in cells:
+            if self._look is None or not _is_drawn_by(self._look, cell):
+                self._select(cell[1])
+            self.parts.append(cell[0])
+        self._column = None
+
+    def write_changes(self, changed_rows: Sequence[ChangedRow]) -> None:
+        """Write the changed cells of rows in any order. They hold narrow characters only, before and after."""
+        rows = {number: row for number, row, _ in changed_rows}
+        groups: dict[GraphicState, list[_Run]] = {}
+        blanks: list[_Run] = []
+        for number, row, changed in changed_rows:
+            for run in _split(number, row, changed):
+                (groups.setdefault(run.look, []) if run.has_text else blanks).append(run)
+        for run in blanks:
+            fitting = (look for look in groups if look[1] == run.look[1] and not look[2] & VISIBLE_ON_BLANKS)
+            groups.setdefault(max(fitting, key=lambda look: len(groups[look]), default=run.look), []).append(run)
+        while groups:
+            look = min(groups, key=self._distance)
+            runs = groups.pop(look)
+            for number, first, end in self._join(look, runs, rows):
+                self._move(number, first)
+                self._select(look)
+                self._write_run(rows[number], first, end)
+
+    def _distance(self, look: GraphicState) -> tuple[bool, int, str, list[str]]:
+        """Return a key that orders looks by the cost to select them next."""
+        background = (self._look or RESET)[1]
+        return look[1] != background, len(transition(self._look, look)), look[0], sorted(look[2])
+
+    def _join(self, look: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
+        """Return (row, first, end) of runs, joined if the cells between them take no more bytes than a jump."""
+        joined: list[tuple[int, int, int]] = []
+        for run in sorted(runs, key=lambda run: (run.number, run.first)):
+            first = run.first
+            if joined and joined[-1][0] == run.number:
+                row, (_, before, end) = rows[run.number], joined[-1]
+                if self._is_cheap(look, row, end, first):
+                    joined.pop()
+                    first = before
+            joined.append((run.number, first, run.end))
+        return joined
+
+    def _is_cheap(self, look: GraphicState, row: Row, first: int, end: int) -> bool:
+        cells = [cell for cell in row[first:end] if cell is not None and _is_drawn_by(look, cell)]
+        if len(cells) < end - first:
+            return False
+        if self._erases and all(map(_is_blank, cells)) and (_is_blank(row[first - 1]) or _is_blank(row[end])):
+            return True
+        return len("".join(cell[0] for cell in cells).encode()) <= len(f"\x1b[{end - first}C")
+
+    def _select(self, look: GraphicState) -> None:
+        self.parts.append(transition(self._look, look))
+        self._look = look
+
+    def _move(self, row: int, column: int) -> None:
+        """Move the cursor. VT moves it down one row, as LF does, but the terminal driver adds no CR to it."""
+        ways = [f"\x1b[{row};{column + 1}H"]
+        down = row - self._row
+        if self._row == row:
+            ways.append(f"\x1b[{column + 1}G")
+        if self._column is not None and 0 <= down <= _MAX_ROWS_DOWN:
+            by = column - self._column
+            right = f"\x1b[{by}C" if by > 1 else "\x1b[C"
+            left = min("\b" * -by, f"\x1b[{-by}D", key=len)
+            ways.append("\v" * down + ("" if by == 0 else right if by > 0 else left))
+        self.parts.append(min(ways, key=len))
+        self._row, self._column = row, column
+
+    def _write_run(self, row: Row, first: int, end: int) -> None:
+        """Write cells that the selected look draws. ECH and EL draw blanks and leave the cursor where it is."""
+        text = "".join("\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None)
+        self._column = end if end < len(row) else None
+        if not self._erases or (self._look or RESET)[2] & VISIBLE_ON_BLANKS:
+            self.parts.append(text.replace("\x00", " "))
+            return
+        at = 0
+        for match in _BLANKS.finditer(text):
+            n_blanks = len(match[0])
+            self.parts.append(text[at : match.start()])
+            at = match.end()
+            is_last = at == len(text)
+            erasure = f"\x1b[{n_blanks}X" if is_last else f"\x1b[{n_blanks}X\x1b[{n_blanks}C"
+            if (
+                is_last
+                and len(row) == self._columns
+                and all(_is_drawn_by(self._blank_look, each) for each in row[end:])
+            ):
+                erasure = "\x1b[K"
+            if len(erasure) >= n_blanks:
+                self.parts.append(" " * n_blanks)
+                continue
+            self.parts.append(erasure)
+            if is_last:
+                self._column = end - n_blanks
+        self.parts.append(text[at:])
+
+    @property
+    def _blank_look(self) -> GraphicState:
+        return "", (self._look or RESET)[1], frozenset()

@@ -10,16 +10,18 @@ import subprocess
 import time
 from pathlib import Path
 
+import pyte
 import pytest
 
 from fcreview.store.reviews.journal_reader import check_journals, read_journals
 from fcreview.store.workspace import find_workspace
 from tests.commands import PROGRAM, run_in_this_process
 from tests.faults.processes import times
-from tests.faults.pty_program import TerminalApp
+from tests.faults.pty_program import TerminalApp, screen_text
 
 SAVED = re.compile(r"saved: (pass|fail)[^·]* · (?!queue complete)(\S+)")
-CODES = re.compile(rb"\x1b(\[[0-9;?<>=$]*[a-zA-Z]|\].*?(\x07|\x1b\\)|[()].)")
+FRAME = re.compile(rb".*?\x1b\[0m\x1b\[\d+;\d+H", re.DOTALL)
+"""Output up to the end of a complete frame."""
 
 
 def events(place: Path) -> list[tuple[str, bool | None]]:
@@ -32,9 +34,13 @@ def events(place: Path) -> list[tuple[str, bool | None]]:
 
 
 def confirmed(written: bytes) -> list[tuple[str, bool]]:
-    """Return the reviews that the screen confirmed as saved, each once."""
-    text = CODES.sub(b"", written).decode(errors="replace")
-    found = [(name, word == "pass") for word, name in SAVED.findall(text)]
+    """Return the reviews that a complete frame confirmed as saved, each once."""
+    screen = pyte.Screen(80, 24)
+    stream = pyte.ByteStream(screen)
+    found: list[tuple[str, bool]] = []
+    for frame in FRAME.findall(written):
+        stream.feed(frame)
+        found += [(name, word == "pass") for word, name in SAVED.findall(screen_text(screen))]
     return [each for at, each in enumerate(found) if at == 0 or found[at - 1] != each]
 
 
@@ -152,8 +158,9 @@ def kill_at_random(words: list[str], environ: dict[str, str], usual: float) -> b
     return program.wait(30) == -signal.SIGKILL
 
 
-def test_confirmed_finds_messages_on_the_screen() -> None:
-    assert confirmed(b"\x1b[1m saved: pass \xc2\xb7 a_1   \x1b[0m saved: fail, model \xc2\xb7 b_2 ") == [
-        ("a_1", True),
-        ("b_2", False),
-    ]
+def test_confirmed_finds_messages_of_complete_frames() -> None:
+    end = b"\x1b[0m\x1b[1;1H"
+    first = b"\x1b[1;1H\x1b[1m saved: pass \xc2\xb7 a_1   " + end
+    assert confirmed(first) == [("a_1", True)]
+    assert confirmed(first + b"\x1b[1;9Hfail, model \xc2\xb7 b_2" + end) == [("a_1", True), ("b_2", False)]
+    assert confirmed(first + b"\x1b[1;9Hfail") == [("a_1", True)]

@@ -126,8 +126,6 @@ def _make_call(call: Call, call_id: str) -> JsonObject:
 
 
 def _add_result(message: ChatMessage, steps: list[JsonObject], step_of_call: dict[str, JsonObject]) -> None:
-    """Add a tool message to the step with its call. Without such a step, add it to the preceding step of the agent if
-    that has no calls, else to a system step."""
     step = step_of_call.get(message.call_id or "")
     result: JsonObject = {"content": message.content}
     if step is not None:

@@ -214,11 +214,8 @@ def export(
     benchmarks: BenchmarkServices | None = None,
 ) -> dict[str, int]:
     """Write the items of a view to a file or folder, or to standard output for `-`. Returns noun -> number of rows:
-    {"label": 5}.
-
-    Raises ExportError if the target is protected, cannot be written or does not suit the format, FilterError for an
-    invalid filter, and StoreError if the store cannot be read, for example in blind mode.
-    """
+    {"label": 5}. Raises ExportError if the target is protected, cannot be written or does not suit the format,
+    FilterError for an invalid filter, and StoreError if the store cannot be read, for example in blind mode."""
     from fcreview.store.label_reader import ALL_LABELS
     from fcreview.store.rows import View
 

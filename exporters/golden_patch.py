@@ -35,8 +35,8 @@ MAX_NAMED_MODELS = 12
 
 
 def format_issue_report(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
-    """Return a Markdown report for the benchmark's maintainers. `patch` is true if a patch of the dataset accompanies
-    the report."""
+    """Return a Markdown report for the benchmark's maintainers. `patch` states whether a patch accompanies the
+    report."""
     categories: dict[tuple[str, str], list[ErrataEntry]] = {}
     for entry in entries:
         categories.setdefault((entry.title or entry.benchmark, entry.category), []).append(entry)
@@ -297,8 +297,7 @@ def _find_changes(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Change
 
 
 def _find_sync(old: Sequence[bytes], new: Sequence[bytes], at: int, there: int) -> tuple[int, int]:
-    """Return the positions (old, new) where both files continue with equal lines. Files with equally many lines are
-    compared line by line."""
+    """Return the positions (old, new) where both files continue with equal lines."""
     if len(old) == len(new) and at == there:
         end = at
         while end < len(old) and old[end] != new[end]:

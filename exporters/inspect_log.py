@@ -25,8 +25,7 @@ CHECK_TOLERANCE = 1e-9
 
 
 def write(source: ExportSource, folder: Path) -> None:
-    """Write the logs of the source's Inspect runs to the folder. Raises ExportError if no run comes from an Inspect
-    log."""
+    """Write the reviewed logs. Raises ExportError if no run comes from an Inspect log."""
     edit = source.benchmarks.write_reviewed_logs
     runs = [run for run in source.runs if run.info.benchmark == BENCHMARK]
     if not runs or edit is None:

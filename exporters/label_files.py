@@ -1,21 +1,12 @@
 """Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read JSON Lines. All formats have the fields
 of `fcreview.store.label_fields`.
 
-* JSON Lines: one label per line. `official`, `rule`, `judge`, `human` and `effective` are values of the criterion's
-  scale (true, false, 0 to 2, a list of labels) or null; `human` may also be "disputed" or "unsure". `tags`, `notes` and
-  `annotators` are lists of strings. `automatic` is a list of `{"source", "value", "by", "error_type", "rationale"}`,
-  and `opinions` a list of `{"annotator", "act", "value", "fault", "tags", "note", "golden_fix", "time", "blind",
-  "bulk", "stale"}`.
+* JSON Lines: one label per line, with JSON types.
 * CSV (RFC 4180, UTF-8, CRLF), safe to open in a spreadsheet: text that a spreadsheet would read as a formula gets a
-  leading apostrophe. Booleans are `true` and `false`, null is empty, and lists are joined with `; `. Verdicts and
-  opinions are text, such as `judge gpt-4o fail: why` and `alice pass, golden, tags a b: note`. Calls, messages and
-  golden fixes are JSON.
-* Parquet: typed columns for DuckDB, pyarrow and pandas. `automatic` and `opinions` are lists of structures. Verdicts,
-  which may be booleans, numbers or lists, are JSON text, as are golden fixes, arguments and function docs.
-* Hugging Face dataset: a folder with a Parquet file and a dataset card, which `datasets.load_dataset` reads offline. In
-  the front matter of the card (`README.md`), `configs` contains the path of the data, and `dataset_info` describes the
-  features in the notation of the `datasets` library.
-"""
+  leading apostrophe. Lists are joined with `; `. Verdicts and opinions are text, such as `judge gpt-4o fail: why` and
+  `alice pass, golden, tags a b: note`. Calls, messages and golden fixes are JSON.
+* Parquet: typed columns. Verdicts, golden fixes, arguments and function docs are JSON text.
+* Hugging Face dataset: a folder with a Parquet file and a dataset card, which `datasets.load_dataset` reads offline."""
 
 from __future__ import annotations
 

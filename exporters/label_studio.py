@@ -1,14 +1,10 @@
 """Export labels as a JSON list of Label Studio tasks, and import tasks that were exported from Label Studio.
 
-Each task has one label. A task is `{"data": {...}, "predictions": [...], "annotations": [...]}`; see "Task format" in
-Label Studio's guide. `data` has the label's fields, `text` (the displayed text), `choices` (the values of the scale)
-and `labels`. Predictions are automatic verdicts. Annotations are annotators' opinions; an adjudication has
-`ground_truth`. Each result is the value of one control of the labeling interface: `verdict` and `fault` (choices),
-`labels` (choices, for lists of labels), `tags`, `note` and `golden_fix` (text areas).
+Each task has one label. `data` has the label's fields, `text` (the displayed text), `choices` (the values of the scale)
+and `labels`. Predictions are automatic verdicts. Annotations are opinions; an adjudication has `ground_truth`.
 
 Label Studio has its own users, so the `meta` of each result stores annotator and time with a digest of the opinion. If
-the digest does not match on import, someone changed the annotation in Label Studio, and `completed_by` is the author.
-"""
+the digest does not match on import, someone changed the annotation in Label Studio, and `completed_by` is the author."""
 
 from __future__ import annotations
 

@@ -1,17 +1,11 @@
 """Export training rows from reviewed items: conversations (`sft`) and pairs of replies (`preference`), one JSON object
-per line.
-
-The rows have TRL's conversational format. Tools are JSON text, because lists of different schemas cannot have the same
+per line, in TRL's conversational format. Tools are JSON text, because lists of different schemas cannot have the same
 Arrow type. With the flavour `openai`, arguments are JSON text too.
 
-A preference pair ends at the first reply that differs. Pairs are built from, in this order, the same question in two
-runs, a wrong reply and the golden calls, and two trials of the same task.
-
-If people corrected the golden answer, by an applied erratum or a golden fix in a review, it replaces the reply of a
-conversation that has only one reply. A golden answer belongs to a question, so a fix that an annotator gave on one run
-counts for the same question in other runs. A fix counts if an adjudicator gave it, or if it is the only fix and
-annotators do not disagree on the item.
-"""
+A preference pair ends at the first reply that differs. If people corrected the golden answer, by an applied erratum or
+a golden fix, it replaces the reply of a conversation that has only one reply. A golden fix on one run counts for the
+same question in other runs. It counts if an adjudicator gave it, or if it is the only fix and annotators do not
+disagree on the item."""
 
 from __future__ import annotations
 

@@ -53,8 +53,7 @@ class MemberReader:
 
 
 def read_record(file: BinaryIO, offset: int) -> bytes:
-    """Return the decompressed content of the member at `offset`, in bytes from the start of the archive. Raises
-    ArchiveError."""
+    """Return the decompressed member at `offset`, in bytes from the start of the archive. Raises ArchiveError."""
     archive = open_archive(file)
     member = next((each for each in archive.infolist() if each.header_offset == offset), None)
     if member is None:
@@ -101,8 +100,7 @@ def _decompress(data: bytes, method: int, limit: int) -> bytes | None:
 
 
 def zip_library() -> Any:
-    """Return a `zipfile` module that can read Zstandard. The module of the standard library can do this from Python
-    3.14 on."""
+    """Return a `zipfile` module that can read Zstandard, as the standard library can from Python 3.14 on."""
     if sys.version_info >= (3, 14):
         import zipfile
     else:

@@ -42,8 +42,7 @@ class ErrataError(FcreviewError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EquivalenceRule:
-    """Equivalence rule. Two rules are equal if their texts are equal, so `accept 1 for 0` differs from `accept 1.0 for
-    0`."""
+    """Two rules are equal if their texts are equal, so `accept 1 for 0` differs from `accept 1.0 for 0`."""
 
     kind: str
     benchmark: str = ""
@@ -71,8 +70,7 @@ class EquivalenceRule:
         return self.kind + values + "".join(f" {word} {_format_value(name)}" for word, name in scope if name)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields {rule, benchmark, function, argument, who, date}, and for an `accept` rule also {given,
-        wanted}."""
+        """Return {rule, benchmark, function, argument, who, date}, and for an `accept` rule also {given, wanted}."""
         values = asdict(self)
         values["rule"] = values.pop("kind")
         if self.kind != "accept":
@@ -132,8 +130,7 @@ def _parse_value(rest: str, rule_text: str) -> tuple[Any, str]:
 
 
 def _format_value(value: Any) -> str:
-    """Format a value so that `_parse_value` can parse it: as a word without quotation marks if possible, else as
-    JSON."""
+    """Format a value for `_parse_value`: as a word without quotation marks if possible, else as JSON."""
     text = json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str) or not value or not value.isprintable() or any(char in value for char in ' "\\'):
         return text
@@ -173,8 +170,7 @@ def is_equivalent(rules: Sequence[EquivalenceRule], wanted: Any, given: Any, dep
 
 
 def can_be_omitted(rules: Sequence[EquivalenceRule], parameter: Parameter, accepted: Sequence[Any]) -> bool:
-    """Whether the rules allow omitting an argument: one of them is `default-omittable`, and the documented default is
-    an accepted value."""
+    """Whether a `default-omittable` rule applies and the documented default is an accepted value."""
     if parameter.default is NO_DEFAULT or not any(rule.kind == "default-omittable" for rule in rules):
         return False
     default_text = str(parameter.default).casefold()

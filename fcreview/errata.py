@@ -73,8 +73,7 @@ class ErrataEntry:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], line: int) -> ErrataEntry:
-        """Build an entry from the result of `as_json`. Raises ErrataError if a required field is missing or not a
-        string."""
+        """Build an entry from `as_json`. Raises ErrataError if a required field is missing or not a string."""
         texts = {name: raw[name] for name in _STRING_FIELDS if isinstance(raw.get(name), str)}
         missing = [name for name in _REQUIRED_FIELDS if name not in (texts if name in _STRING_FIELDS else raw)]
         if missing:
@@ -186,8 +185,8 @@ def serialize_rules(rules: Sequence[EquivalenceRule]) -> bytes:
 
 
 def parse_rules(raw: bytes, name: str) -> list[EquivalenceRule]:
-    """Parse the result of `serialize_rules`. Raises ErrataError if a line is not a rule. `name` is the name of the file
-    in the message."""
+    """Parse the result of `serialize_rules`. Raises ErrataError, with the `name` of the file, if a line is not a
+    rule."""
     rules = []
     for number, record in _parse_lines(raw, name, 1):
         try:
@@ -248,8 +247,7 @@ class MergedErrataFile:
 
 
 def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
-    """Combine two sets of errata. If `own` and `other` are swapped, only the order and the entries of conflicting items
-    change."""
+    """Combine two sets of errata. The order matters only for the order of entries and for conflicting items."""
     entries = dict(own.entries)
     n_new, n_known, conflicts = 0, 0, []
     for key, entry in other.entries.items():

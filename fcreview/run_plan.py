@@ -39,8 +39,8 @@ class RunPlan:
 
     @property
     def import_fingerprint(self) -> int:
-        """Number below 2^31 that depends on the importer version, the decoder and the errata. If it changes, the run is
-        imported again."""
+        """Number below 2^31 that depends on importer version, decoder and errata. If it changes, the run is
+        re-imported."""
         options = self.decoder + (f" {self.errata.digest}" if self.errata else "")
         return self.version + 1000 * (crc32(options.encode()) & 0xFFFFF if options else 0)
 
@@ -49,8 +49,7 @@ class RunPlan:
 
     @property
     def files(self) -> list[Path]:
-        """Files from which the items are read. If the size or modification time of a file changes, the run is imported
-        again."""
+        """Files from which the items are read. If the size or time of a file changes, the run is re-imported."""
         return [*self.results, *self.scores, *self.data, *self.logs]
 
 
@@ -95,8 +94,7 @@ class AppliedGoldenFix:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedVerdict:
-    """Verdict of the annotators on an item or a part of it. It is used for benchmarks whose files record who decided
-    and why."""
+    """Verdict of the annotators on an item or a part of it, for benchmarks whose files record who decided and why."""
 
     item_id: str
     target: str

@@ -3,10 +3,8 @@
 `open_file` and `read_file` read only regular files, because reading a pipe or device could block or never end.
 
 `WorkspaceFiles` reads and writes the files of a workspace, which may come from another person. It follows no links
-below the workspace folder, so that no path leads to a file outside the folder. New files and folders get the
-permissions of the folder that contains them, and the umask is ignored. Therefore, a whole group can import and review
-in a folder that it shares, and a private folder stays private.
-"""
+below the workspace folder. New files and folders get the permissions of the folder that contains them, without the
+umask, so that a group can import and review in a shared folder, and a private folder stays private."""
 
 from __future__ import annotations
 
@@ -36,8 +34,7 @@ _SECOND_LINK_SECONDS = 0.02
 
 
 class UnsafeFileError(OSError):
-    """Raised for a link, a file with several links, or a file that is not regular. `strerror` states its name and what
-    to do."""
+    """Raised for a link, a file with several links, or a file that is not regular. `strerror` states what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +116,7 @@ class WorkspaceFiles:
         self.write(path, orjson.dumps(value, option=orjson.OPT_INDENT_2))
 
     def replace(self, source: Path, target: Path) -> None:
-        """Rename a complete file to `target`. First, its content is synced, and it gets the permissions of a new file
-        in the target folder."""
+        """Rename a complete file to `target`, after syncing it and setting the permissions of a new file."""
         with self._open_folder(source.parent) as source_folder, self._open_folder(target.parent) as folder:
             descriptor = os.open(source.name, os.O_RDWR | _FILE_FLAGS, dir_fd=source_folder)
             try:
@@ -131,8 +127,7 @@ class WorkspaceFiles:
             os.replace(source.name, target.name, src_dir_fd=source_folder, dst_dir_fd=folder)
 
     def remove(self, path: Path) -> None:
-        """Delete a file, or a folder with its content. If the path is a link, only the link is deleted. Errors are
-        ignored."""
+        """Delete a file, a link, or a folder with its content. Errors are ignored."""
         with contextlib.suppress(OSError), self._open_folder(path.parent) as folder:
             try:
                 os.unlink(path.name, dir_fd=folder)
@@ -235,8 +230,7 @@ def _sync_folder(descriptor: int) -> None:
 
 
 def open_file(path: Path, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError if the file is not regular, because a pipe would wait for a
-    writer, and a device might never end."""
+    """Open a regular file for reading. Raises OSError for a pipe or device, which could block or never end."""
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)

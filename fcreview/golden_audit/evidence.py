@@ -112,8 +112,7 @@ def _is_close(one: float, other: float) -> bool:
 
 
 def parse_number(value: Any) -> float | None:
-    """Convert a number or a numeric string to a float: `5`, `"1,000"`, `"$5"`, `"5%"` (0.05). Returns None for any
-    other value."""
+    """Convert `5`, `"1,000"`, `"$5"` or `"5%"` (0.05) to a float. Returns None for any other value."""
     if isinstance(value, bool):
         return None
     try:
@@ -145,8 +144,7 @@ def _canonical_number(text: str) -> str | None:
 
 
 def normalize_formula(text: str) -> str | None:
-    """Return a formula in one notation, which is equal for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`. Returns None if
-    the text is not a formula."""
+    """Return the same text for `3x^2 + 2x` and `lambda x: 3*x**2 + 2*x`. Returns None if the text is not a formula."""
     if not any(mark in text for mark in "^*+-/=") or not re.search(r"[\dxyzt]", text):
         return None
     body = _FUNCTION_PREFIX.sub("", text.lower())
@@ -200,8 +198,7 @@ _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 
 
 def is_short_for(short: str, long: str) -> bool:
-    """Whether a text is a part of another text or consists of its initials: `CA` of `San Francisco, CA`, `NYC` of `New
-    York City`."""
+    """Whether a text is a part or the initials of another: `CA` of `San Francisco, CA`, `NYC` of `New York City`."""
     few, many = re.findall(r"\w+", short.lower()), re.findall(r"\w+", long.lower())
     if not few or len(few) > len(many) or normalize_text(short) == normalize_text(long):
         return False
@@ -257,10 +254,7 @@ def _merge_equal_differences(
         for difference in found:
             first.setdefault(difference.match_key, difference)
             runs[difference.match_key].update(answer.runs)
-    return [
-        SharedDifference(difference, tuple(run for run in sorted(runs[key]) if run in bits))
-        for key, difference in first.items()
-    ]
+    return [SharedDifference(one, tuple(run for run in sorted(runs[key]) if run in bits)) for key, one in first.items()]
 
 
 ABSENT_RUN_BITS = 3.0
@@ -321,8 +315,7 @@ def compute_failure_bits(pass_rate: float) -> float:
 
 
 def smooth_rate(passed: int, known: int) -> float:
-    """Return the pass rate, computed with one additional passing item and one additional failing item. This moves the
-    rate towards 1/2."""
+    """Return the pass rate with one additional passing and one additional failing item."""
     return (passed + 1) / (known + 2)
 
 
@@ -367,8 +360,8 @@ class QuestionEvidence:
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:
-        """Build the alternative answer that these runs gave. If several golden calls have the same function, the text
-        contains the number of the call."""
+        """Build the alternative answer of these runs. It has the number of the call if several golden calls have the
+        same function."""
         runs = tuple(runs)
         several = sum(call.name == difference.function for call in self.question.golden) > 1 and bool(difference.path)
         text = f"call {difference.golden_index + 1}, {difference.label}" if several else difference.label
@@ -392,18 +385,13 @@ def collect_evidence(
             differences.append((answer, remaining[at]))
     shared = _merge_equal_differences(differences, weights.bits)
     schemas = [read_schema(raw) for raw in question.functions]
-    arguments = _list_golden_arguments(question.golden, schemas)
+    arguments = [
+        GoldenArgument(call, name, accept, schema, schema.parameters.get(name))
+        for call in question.golden
+        if (schema := find_schema(call.name, schemas)) and schema.lists_parameters
+        for name, accept in (call.arguments or {}).items()
+    ]
     return QuestionEvidence(question, weights, schemas, differences, shared, passing, arguments)
-
-
-def _list_golden_arguments(golden: Sequence[Call], schemas: Sequence[FunctionSchema]) -> list[GoldenArgument]:
-    arguments = []
-    for call in golden:
-        schema = find_schema(call.name, schemas)
-        if schema is not None and schema.lists_parameters:
-            for name, accept in (call.arguments or {}).items():
-                arguments.append(GoldenArgument(call, name, accept, schema, schema.parameters.get(name)))
-    return arguments
 
 
 def create_schema_reader() -> Callable[[dict[str, Any]], FunctionSchema]:

@@ -228,8 +228,7 @@ MAJORITY = 0.75
 
 @dataclass(slots=True)
 class ArgumentUsage:
-    """How golden answers use one argument of one function. Each counter counts an item at most once for each of its
-    keys."""
+    """How golden answers use one argument of one function. A counter counts an item at most once for each key."""
 
     optional: Counter[bool] = field(default_factory=Counter)
     """Whether the argument may be omitted -> number of items."""
@@ -307,8 +306,7 @@ class GoldenAnswerIndex:
 
 
 def find_deviations_from_other_items(evidence: QuestionEvidence, index: GoldenAnswerIndex) -> list[Reason]:
-    """Find arguments that the golden answers of other items use differently, and items with the same question but a
-    different golden answer."""
+    """Find arguments that other golden answers use differently, and other golden answers to the same question."""
     reasons: list[Reason] = []
     for call in evidence.question.golden:
         for name, accept in (call.arguments or {}).items():
@@ -443,8 +441,7 @@ class TextContent:
         self.stems = {word[:STEM_LENGTH] for word in _WORD.findall(self.text)}
 
     def has_number(self, value: float) -> bool:
-        """Whether the text contains the number. The sign is ignored, and the number may be in another unit
-        (`UNIT_SCALES`)."""
+        """Whether the text contains the number without its sign, possibly in another unit (`UNIT_SCALES`)."""
         return f"{abs(value):.9g}" in self.scaled
 
     def has_words(self, text: str) -> bool:
@@ -505,8 +502,8 @@ def _mentions(text: TextContent, leaf: Any) -> bool:
 
 
 def _iter_leaves(value: Any) -> Iterable[Any]:
-    """Yield the numbers and strings that a value contains, up to 8 levels deep. If a nested value has several accepted
-    values, only the first is used."""
+    """Yield the numbers and strings of a value, up to 8 levels deep. Of several accepted values, only the first is
+    used."""
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo:
         one, depth = todo.pop()

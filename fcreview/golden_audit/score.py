@@ -73,8 +73,8 @@ def _find_failures(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because several model families have the same difference. Of several such differences, the
-    one with the largest weight is used."""
+    """Suspect the question because several model families have the same difference. The one with the largest weight is
+    used."""
     weights = evidence.run_weights
     several = [each for each in evidence.shared_differences if len(weights.families_of(each.runs)) >= MIN_FAMILIES]
     if not several:
@@ -118,9 +118,8 @@ def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:
 
 
 def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, float]]) -> float:
-    """Return the total weight of all pairs (one, other) in which `one` has the higher rate. Each run is given as (rate,
-    weight). The weight of a pair is the product of the weights of both runs. A pair with equal rates has half this
-    weight."""
+    """Return the total weight of all pairs (one, other) in which `one` has the higher rate. Each run is (rate, weight).
+    The weight of a pair is the product of both weights, or half of it for equal rates."""
     ordered = sorted(others)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
@@ -132,8 +131,7 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
 
 
 def _find_verdict_conflicts(evidence: QuestionEvidence) -> list[Reason]:
-    """Suspect the question because official and recomputed verdicts differ. Runs in which they often differ are
-    ignored."""
+    """Suspect the question because official and recomputed verdicts differ, in runs where they rarely differ."""
     runs = [run for answer in evidence.question.answers if answer.has_verdict_conflict for run in answer.runs]
     profiles = evidence.run_weights.run_profiles
     rare = [run for run in runs if run in profiles and profiles[run].conflict_rate <= MAX_CONFLICT_RATE]
@@ -177,10 +175,9 @@ def _explain_all(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
     """Explain each difference. The list is empty if a difference has no explanation."""
-    explanations = []
+    explanations: list[str] = []
     for difference in differences:
-        explanation = explain_difference(evidence, index, difference)
-        if explanation is None:
+        if (explanation := explain_difference(evidence, index, difference)) is None:
             return []
         explanations.append(explanation)
     return explanations
@@ -189,8 +186,8 @@ def _explain_all(
 def explain_difference(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, difference: AnswerDifference
 ) -> str | None:
-    """Explain why a difference may not matter. The text continues the label of the difference. Returns None if there is
-    no explanation."""
+    """Explain why a difference may not matter, in words that continue its label. Returns None without an
+    explanation."""
     if not difference.path:
         return None
     name, *inside = split_path(difference.path)
@@ -281,8 +278,7 @@ class Suspect:
 
     @property
     def alternative(self) -> AlternativeAnswer | None:
-        """Alternative answer from the strongest reason that has one; None if no reason has one. Answers that models
-        gave take precedence."""
+        """Alternative answer from the strongest reason that has one. Answers that models gave take precedence."""
         alternatives = [reason.alternative for reason in self.reasons if reason.alternative]
         return next((each for each in alternatives if each.models), alternatives[0] if alternatives else None)
 
@@ -292,9 +288,8 @@ def rank_suspects(
     run_profiles: Mapping[int, RunProfile],
     report: Callable[[int, int], object] = lambda *_: None,
 ) -> list[Suspect]:
-    """Score all questions and sort them by score, highest first. Questions with equal scores keep their order. Before
-    each question, `report` is called with the number of checked questions and the number of all questions. It may raise
-    an exception to cancel."""
+    """Score all questions and sort them by score, highest first. Before each question, `report` is called with the
+    numbers of checked questions and of all questions. It may raise an exception to cancel."""
     datasets: dict[tuple[str, str, str], list[AuditedQuestion]] = {}
     for question in questions:
         datasets.setdefault(question.key[:3], []).append(question)
@@ -342,9 +337,8 @@ def _weaken_conventions(found: QuestionReasons) -> QuestionReasons:
 
 
 def build_suspect(question: AuditedQuestion, reasons: Iterable[Reason], chances: Mapping[str, float]) -> Suspect:
-    """Compute the score of a question: 1 minus the probability that all reasons are wrong. Only the strongest reason of
-    each kind is used. If annotators decided on a fault, the score is moved halfway to 1 (fault of the benchmark) or to
-    0 (fault of the model)."""
+    """Compute the score: 1 minus the probability that the strongest reasons of all kinds are wrong. If annotators
+    decided on a fault, the score is moved halfway to 1 (fault of the benchmark) or to 0 (fault of the model)."""
     ordered = sorted(reasons, key=lambda reason: -chances[reason.kind] * reason.strength)
     strongest: dict[str, float] = {}
     for reason in ordered:

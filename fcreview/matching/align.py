@@ -67,9 +67,8 @@ def align_turns(
 def align(
     golden: Sequence[Call], predicted: Sequence[Call], rules: ComparisonRules = EXACT_RULES, *, ordered: bool = False
 ) -> list[CallPair]:
-    """Pair the golden and predicted calls of one turn and compare their arguments. Returns the pairs in golden order,
-    then the extra predicted calls. If `ordered`, pairs do not cross: the calls of the pairs are in the same order on
-    both sides."""
+    """Pair and compare the golden and predicted calls of one turn. Returns the pairs in golden order, then the extra
+    predicted calls. If `ordered`, the calls of the pairs are in the same order on both sides."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
             return [_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
@@ -111,8 +110,7 @@ def _can_replace(
 
 
 def _has_similar_name(first: str, second: str) -> bool:
-    """Whether two names differ only in spelling or qualifier: `get_wether` and `get_weather`, `Maps.find` and
-    `find`."""
+    """Whether two names differ only in spelling or qualifier: `get_wether`, `get_weather`; `Maps.find`, `find`."""
     first, second = first[:MAX_NAME_LENGTH].casefold(), second[:MAX_NAME_LENGTH].casefold()
     if not first or not second or first.rpartition(".")[2] == second.rpartition(".")[2]:
         return True
@@ -219,11 +217,9 @@ def _assign_in_any_order(costs: list[list[float]]) -> IndexPairs:
 
 
 def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
-    """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows.
-
-    The Hungarian method adds one row at a time and reassigns earlier rows along the cheapest path to a free column.
-    `row_price` and `column_price` are the dual variables. `owner` contains the row to which each column is assigned.
-    """
+    """Assign a column to each row so that the total cost is lowest. There must be at least as many columns as rows. The
+    Hungarian method adds one row at a time and reassigns earlier rows along the cheapest path to a free column.
+    `row_price` and `column_price` are the dual variables, and `owner` the row of each column."""
     rows, columns = len(costs), len(costs[0])
     row_price, column_price = [0.0] * rows, [0.0] * columns
     owner: list[int | None] = [None] * columns
@@ -258,8 +254,7 @@ def _hungarian_assignment(costs: list[list[float]]) -> IndexPairs:
 
 
 def _assign_in_order(costs: list[list[float]]) -> IndexPairs:
-    """Return the pairs with the lowest total cost. Pairs may not cross. A call without a partner costs
-    `UNPAIRED_COST`."""
+    """Return the pairs with the lowest total cost that do not cross."""
     rows, columns = len(costs), len(costs[0])
     best = [[UNPAIRED_COST * (rows - i + columns - j) for j in range(columns + 1)] for i in range(rows + 1)]
     for i in reversed(range(rows)):

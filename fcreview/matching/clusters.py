@@ -70,8 +70,7 @@ class Cluster:
 
     @property
     def description(self) -> str:
-        """Reason for the decisive step of the cluster's first item. If the cluster is not grouped by decisive step, the
-        first difference of this item."""
+        """Reason for the decisive step of the cluster's first item, else the first difference of this item."""
         return self.step_reason or self.difference
 
     @property
@@ -102,8 +101,7 @@ class ClusterGroup:
 
 
 def group_clusters(clusters: Iterable[Cluster], grouping: int) -> list[ClusterGroup]:
-    """Group clusters by name and sort the groups by number of items, largest first. In the grouping by value, the group
-    without a name comes last."""
+    """Group clusters by name, largest group first. In the grouping by value, the group without a name comes last."""
     groups: dict[tuple[str, str | None], ClusterGroup] = {}
     for cluster in clusters:
         key = cluster.terms[grouping], cluster.names[grouping]
@@ -126,8 +124,7 @@ def describe_cluster(cluster: Cluster, grouping: int, separator: str = "·") -> 
 
 
 def group_by_shared_name(clusters: Iterable[Cluster], grouping: int) -> dict[str, list[Cluster]]:
-    """Group clusters by name. Only names that several clusters share are returned, such as an argument that several
-    functions have."""
+    """Group clusters by a name that several of them share, such as an argument of several functions."""
     return {name: found for name, found in _group_by_name(clusters, grouping).items() if name and len(found) > 1}
 
 
@@ -158,9 +155,8 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
 
 
 def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:
-    """Count the items of clusters that have the same name in `grouping`. Returns the count and a text. The text
-    contains this name, followed by the clusters' only name in the grouping `other`, or by the number of names in that
-    grouping."""
+    """Return the number of items in clusters with the same name in `grouping`, and a text: the name, then the clusters'
+    only name or the number of names in the grouping `other`."""
     name = clusters[0].names[grouping]
     others = {cluster.names[other] for cluster in clusters}
     parts = [sanitize(name) if name else ""]
@@ -172,8 +168,7 @@ def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separ
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:
-    """Draw the share `number / total` as a bar of up to `cells` terminal cells, rounded to eighths of a cell. The bar
-    is empty only if the share is 0."""
+    """Draw `number / total` as a bar of up to `cells` cells, in eighths of a cell. It is empty only for 0."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
@@ -184,9 +179,9 @@ def has_decisive_steps(clusters: Iterable[Cluster]) -> bool:
 
 
 def explain_error_type(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> str:
-    """Explain the most frequent error type of a group: `value_error:string: string is not an accepted value`. The text
-    begins with `mostly` if the group has several error types. In the grouping by decisive step, explain the step.
-    Returns an empty text if there is no explanation."""
+    """Explain the most frequent error type of a group, or its decisive step: `value_error:string: string is not an
+    accepted value`. The text begins with `mostly` if there are several error types. It is empty without an
+    explanation."""
     if grouping == BY_DECISIVE_STEP:
         return f"{group.name}: {describe_error_type(group.name)}" if group.name else ""
     by_error_type = group_clusters(group.clusters, BY_ERROR_TYPE)

@@ -26,9 +26,8 @@ _Position = tuple[int, int, int]
 
 
 def parse_quoted_calls(text: str) -> list[Call]:
-    """Parse the calls in a message named `GOLDEN_CALL`. The text contains `{"name": "f", "arguments": {}}`, `{"f": {}}`
-    or a list of these objects. Returns an empty list for any other text. The arguments are plain JSON values, as in a
-    predicted call."""
+    """Parse the calls in a message named `GOLDEN_CALL`: `{"name": "f", "arguments": {}}`, `{"f": {}}` or a list of
+    these objects. Returns an empty list for any other text. The arguments are plain JSON values."""
     try:
         value = json.loads(text) if len(text) <= MAX_TEXT else None
     except (ValueError, RecursionError):
@@ -53,8 +52,7 @@ def _parse_entry(entry: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def is_same_call(first: Call, second: Call) -> bool:
-    """Whether two calls have exactly equal functions and arguments. A call that cannot be decoded is never equal to
-    another call."""
+    """Whether two calls have exactly equal functions and arguments. A call that cannot be decoded equals no other."""
     if first.arguments is None or second.arguments is None:
         return False
     return first.name == second.name and is_same_value(first.arguments, second.arguments)
@@ -74,8 +72,8 @@ class RepeatedCalls:
                 self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
-        """Return the position of the latest earlier call that is equal, such as `turn 1 step 2`, or None. Predicted
-        calls take precedence over quoted calls."""
+        """Return the position of the latest earlier equal call, such as `turn 1 step 2`, of a quoted call only if there
+        is no other."""
         key, position = _content_key(call), _call_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
@@ -127,8 +125,7 @@ class ChatMessage:
 
 
 def build_chat_messages(item: Item) -> list[ChatMessage]:
-    """Return the messages of an item as a conversation. The instruction to a simulated user is omitted, because the
-    model does not see it."""
+    """Return the messages of an item as a conversation, without the instruction to a simulated user."""
     user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
     messages: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
     calls: defaultdict[tuple[int, int], list[Call]] = defaultdict(list)
@@ -213,11 +210,9 @@ def _with_schema_types(value: Any) -> Any:
         return [_with_schema_types(each) for each in value]
     if not isinstance(value, dict):
         return value
-    converted = {name: _with_schema_types(each) for name, each in value.items()}
     kind = value.get("type")
-    if isinstance(kind, str) and kind in _SCHEMA_TYPES:
-        converted["type"] = _SCHEMA_TYPES[kind]
-    return converted
+    changed = {"type": _SCHEMA_TYPES[kind]} if isinstance(kind, str) and kind in _SCHEMA_TYPES else {}
+    return {name: _with_schema_types(each) for name, each in value.items()} | changed
 
 
 MAX_RESULT_LENGTH = 1_000_000
@@ -231,14 +226,12 @@ _WORD = re.compile(r"[a-z0-9]+")
 
 
 def is_refused(result: str) -> bool:
-    """Whether a tool result reports that the call was refused. tau-bench writes `Error: ...`, BFCL `{"error": ...}`,
-    ACEBench `status: False`."""
+    """Whether a tool result reports a refused call: `Error: ...`, `{"error": ...}` or `status: False`."""
     return _REFUSAL.match(result) is not None
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text in lower case. The s at the end of longer words is removed, because it may be a
-    plural."""
+    """Return the words of a text in lower case, without the s of plurals."""
     return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())}
 
 
@@ -282,15 +275,13 @@ class Descriptions:
 
     def is_known(self, identifier: str) -> bool:
         """Whether a tool result contains the name or the options of the object with this id."""
-        known = self.by_id.get(identifier)
-        return known is not None and bool(known.name or known.options)
+        known = self.by_id.get(identifier, Description())
+        return bool(known.name or known.options)
 
     def is_named(self, identifier: str, user_words: set[str]) -> bool:
         """Whether the words of a text include a word of the object's name, or the words of all its options."""
-        known = self.by_id.get(identifier)
-        if known is None:
-            return False
-        if known.name and words(known.name) & user_words:
+        known = self.by_id.get(identifier, Description())
+        if words(known.name) & user_words:
             return True
         return bool(known.options) and all(words(option) <= user_words for option in known.options)
 

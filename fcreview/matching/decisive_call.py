@@ -1,19 +1,9 @@
 """Guess the decisive step of items whose golden calls are paired with the model's calls: BFCL, ACEBench and
-ComplexFuncBench.
+ComplexFuncBench. docs/decisive-step.md lists the kinds of steps.
 
-| kind | fact | message |
-|---|---|---|
-| `wrong_call` | a call differs from its golden call | the call |
-| `refused_call` | a call was refused, and no golden call of the same function was made | the call |
-| `wrong_write` | an unexpected call changes something, and was not refused | the call |
-| `undecodable_call` | a reply names the golden function, and no call could be decoded | the reply |
-| `repeated_call` | the conversation ends with the same call, made several times in a row | the first repetition |
-| `missing_call` | a golden call was never made | the last reply before the turn or conversation ends |
-
-fcreview checks the kinds in the order of the table and uses the first kind that it finds. Of `wrong_call` and
-`refused_call`, it uses the one in the earlier message. Within a kind, the earliest message is decisive. If the
-benchmark compares only the effect of calls, calls that only read data are considered after all other kinds.
-"""
+fcreview uses the first kind that it finds. Of `wrong_call` and `refused_call`, it uses the one in the earlier message.
+Within a kind, the earliest message is decisive. If the benchmark compares only the effect of calls, calls that only
+read data are considered after all other kinds."""
 
 from __future__ import annotations
 
@@ -86,9 +76,9 @@ class _Paired:
 
 
 def add_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool) -> None:
-    """Guess the decisive step of a failed item and add it as a recomputed verdict. The item must have verdicts and call
-    pairs. `turn` is the failed turn, from 0, or None if it is unknown. If the benchmark compares only the effect of
-    calls, `only_effect` must be true. Calls that change nothing are then considered last."""
+    """Guess the decisive step of a failed item and add it as a recomputed verdict. `turn` is the failed turn, from 0,
+    if it is known. With `only_effect`, the benchmark compares only the effect of calls. Calls that change nothing are
+    then considered last."""
     if item.official is False or (item.official is None and item.rule is False):
         add_step(item, find_decisive_call(item, turn, only_effect=only_effect))
 
@@ -108,8 +98,7 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
 
 
 def find_loop(item: Item) -> DecisiveStep | None:
-    """Return the step at which the model began to repeat the last call of the conversation. Returns None if there are
-    fewer than `MIN_REPEATS` equal calls."""
+    """Return the step at which the model began to repeat the last call, at least `MIN_REPEATS` times, or None."""
     calls = [
         (n, call) for n, each in enumerate(build_chat_messages(item), 1) if not each.is_given for call in each.calls
     ]
@@ -129,8 +118,7 @@ def _changes_state(call: Call) -> bool:
 
 
 def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
-    """Yield a step for each call that differs from its golden call, and for each refused call of a function whose
-    golden call was never made."""
+    """Yield a step for each wrong call, and for each refused call of a function whose golden call was never made."""
     verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
     missing = {pair.name for pair in paired.missing}
     for each in paired.calls:

@@ -2,34 +2,17 @@
 
 fcreview guesses the step from facts: the golden actions and their order, unexpected calls that change something,
 refused calls, expected texts, and the messages of the user. No LLM judges the step. An annotator can confirm or change
-the guess.
+the guess. docs/decisive-step.md lists the kinds of steps.
 
-| kind | fact | message |
-|---|---|---|
-| `wrong_write` | a writing call equals no golden action | the call |
-| `wrong_order` | a golden call was refused after a later golden action on the same object | the later golden action |
-| `wrong_calculation` | a calculation differs from a golden calculation in some numbers | the call |
-| `wrong_answer` | no reply contains an expected text, and a reply has another value of the same form | that reply |
-| `unseen_answer` | an expected text is only in a message that also makes a call | that message |
-| `missing_answer` | no reply contains an expected text | the last reply |
-| `user_choice` | the user stated the arguments that make a writing call wrong | the user's message |
-| `user_retraction` | the user withdrew a value that a golden action needs | the user's message |
-| `refused_request` | a golden action was never made, and the model declined the request | the reply |
-| `early_end` | a golden action was never made, and the model called a human agent without a request | the call |
-| `user_omission` | a golden action was never made, and the user never stated its values | the user's last message |
-| `missing_action` | a golden action was never made | the reply after the user stated its values, else the last reply |
-
-The user does not see messages that make a call. A refused writing call is wrong only if no other writing call is wrong.
-
-A wrong or missing action fails the item even if all expected texts are in the replies. fcreview therefore checks the
-expected texts only if no action or calculation is wrong. If several messages qualify, the earliest one is decisive.
-"""
+A refused writing call is wrong only if no other writing call is wrong. A wrong or missing action fails the item even if
+all expected texts are in the replies. fcreview therefore checks the expected texts only if no action or calculation is
+wrong. If several messages qualify, the earliest one is decisive."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -155,8 +138,8 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def describe_ids(self, before: int | None = None) -> Descriptions:
-        """Collect the names and options of objects from the tool results before the message with this number (from 1),
-        or from all tool results."""
+        """Collect names and options of objects from the tool results, if given only before the message with this
+        number."""
         found = Descriptions()
         found.add_results(text for number, text in self._numbered_results if before is None or number < before)
         return found
@@ -179,10 +162,8 @@ class _Facts:
         self.wrong = accepted or [write for write in self.wrong if not self._was_repaired(write)]
 
     def _was_repaired(self, write: _Write) -> bool:
-        return any(
-            self.golden[index].name == write.call.name and later.message > write.message
-            for index, later in self.done.items()
-        )
+        later = (self.golden[index].name for index, each in self.done.items() if each.message > write.message)
+        return write.call.name in later
 
     def wrong_writes(self) -> Iterator[DecisiveStep]:
         """Yield a step for each wrong writing call, and for each golden call that was made before an earlier golden
@@ -216,8 +197,8 @@ class _Facts:
         return f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has {abbreviate(golden)}."
 
     def _most_similar(self, call: Call) -> Call | None:
-        """Return the golden action of the same function that has the most equal arguments. Golden actions that were not
-        made take precedence."""
+        """Return the golden action of the same function with the most equal arguments, preferably one that was not
+        made."""
         given = call.arguments or {}
 
         def similarity(index: int) -> tuple[bool, int]:
@@ -230,8 +211,8 @@ class _Facts:
         return self.golden[max(same_function, key=similarity)] if same_function else None
 
     def _blame_user(self, write: _Write) -> DecisiveStep | None:
-        """Return a step at the user's message that led to a wrong writing call, if the user withdrew, chose or omitted
-        values."""
+        """Return a step at the message in which the user withdrew, chose or omitted the values of a wrong writing
+        call."""
         similar = self._most_similar(write.call)
         wanted_arguments = _first_accepted_values(similar) if similar else {}
         given, wanted = _identifiers(write.call.arguments or {}), _identifiers(wanted_arguments)
@@ -254,27 +235,20 @@ class _Facts:
                     continue
                 numbers = _numbers(call.arguments)
                 golden = [_numbers(_first_accepted_values(each)) for each in self.golden_calculations]
-                if numbers in golden:
-                    continue
-                if any(_is_near(numbers, each) for each in golden):
+                if numbers not in golden and any(_is_near(numbers, each) for each in golden):
                     reason = "The numbers differ from those of the golden calculation."
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
     def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
         """Yield a step for each expected text that no reply contains. The step is at the first message that contains
         the text but also makes a call, else at the first reply with another value of the same form, else at the last
-        reply.
-
-        Whole numbers have the same form if they have the same number of digits. Numbers with decimals have the same
-        form only if no tool result contains the stated number, because replies quote many prices.
-        """
+        reply. Whole numbers have the same form if they have as many digits. Numbers with decimals have the same form
+        only if no tool result contains the stated number, because replies quote many prices."""
         replies = [(n, message) for n, message in enumerate(self.messages, 1) if message.role == "assistant"]
         for text in missing_texts:
             wanted = text.lower().replace(",", "")
             beside_call = [n for n, each in replies if each.calls and wanted in each.content.lower().replace(",", "")]
-            others = [
-                n for n, each in replies if any(self._has_form(wanted, stated) for stated in _stated(each.content))
-            ]
+            others = [n for n, each in replies if any(self._has_form(wanted, one) for one in _stated(each.content))]
             if beside_call:
                 reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
                 yield DecisiveStep(beside_call[0], "unseen_answer", reason)
@@ -292,8 +266,8 @@ class _Facts:
         return len(stated) == len(expected) >= MIN_DIGITS
 
     def missing_actions(self) -> Iterator[DecisiveStep]:
-        """Yield one step that explains why golden actions were never made: the model declined the request, handed the
-        conversation over, or forgot the action."""
+        """Yield one step at which the model declined the request, handed the conversation over, or forgot the
+        action."""
         name = self.golden[self.missing[0]].name
         topics = [_topic(self.golden[index]) for index in self.missing]
         for number in range(len(self.messages), 0, -1):
@@ -339,19 +313,17 @@ class _Facts:
 
 class _UserTurns:
     def __init__(self, messages: Sequence[ChatMessage], before: int, descriptions: Descriptions) -> None:
-        self.turns = [
-            (n, m.content) for n, m in enumerate(messages, 1) if m.role == "user" and n < before and m.content
-        ]
-        self.turns.reverse()
+        texts = [(n, m.content) for n, m in enumerate(messages, 1) if m.role == "user" and n < before and m.content]
+        self.turns = texts[::-1]
+        """(number, text) of the user's messages before a message, last one first."""
         self.descriptions = descriptions
 
     def find_mentions(self, value: str) -> list[int]:
-        """Return the numbers of the user's messages that contain a value or name the object with this id, last message
-        first."""
-        return [number for number, text in self.turns if self._mentions(value, text)]
-
-    def _mentions(self, value: str, text: str) -> bool:
-        return value.lower() in text.lower() or self.descriptions.is_named(value, words(text))
+        """Return the numbers of the user's messages that contain a value or name the object with this id."""
+        return [
+            number for number, text in self.turns
+            if value.lower() in text.lower() or self.descriptions.is_named(value, words(text))
+        ]  # fmt: skip
 
     def find_retraction(self, omitted: Sequence[str]) -> DecisiveStep | None:
         for number, text in self.turns:
@@ -378,8 +350,8 @@ class _UserTurns:
         return None
 
     def find_omission(self, given: Sequence[str], omitted: Sequence[str]) -> DecisiveStep | None:
-        """Return a step at the last message that names all objects of the call, if the user never names the omitted
-        objects."""
+        """Return a step at the last message that names all known objects of the call, if the user never names the
+        omitted ones."""
         named = [each for each in given if self.descriptions.is_known(each)]
         if not omitted or not named or any(self.find_mentions(each) for each in omitted):
             return None
@@ -401,10 +373,9 @@ def _topic(call: Call) -> set[str]:
 
 
 def _first_accepted_values(call: Call) -> Mapping[str, Any]:
-    arguments = call.arguments or {}
     return {
         name: value.any_of[0] if isinstance(value, AcceptedValues) and value.any_of else value
-        for name, value in arguments.items()
+        for name, value in (call.arguments or {}).items()
     }
 
 
@@ -428,8 +399,8 @@ def _is_same(first: Any, second: Any) -> bool:
 
 
 def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
-    """Return (path, given value, wanted value) of the first nested difference. For lists of different lengths, the
-    values are the two lengths."""
+    """Return (path, given, wanted value) of the first nested difference, or the lengths of lists of different
+    lengths."""
     inner: list[tuple[str, Any, Any]] = []
     if isinstance(given, dict) and isinstance(wanted, dict) and given.keys() == wanted.keys():
         inner = [(f"{path}.{name}", each, wanted[name]) for name, each in given.items()]
@@ -441,8 +412,8 @@ def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
 
 
 def _identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the values that identify objects: values with a digit, except the ids of users and payment methods. The id
-    of the user is in all actions, and users name a payment method in words ("my card")."""
+    """Return the values with a digit, which identify objects. The id of the user is in all actions, and users name a
+    payment method in words ("my card"), so both are omitted."""
     return [
         value
         for name, each in arguments.items()
@@ -466,8 +437,7 @@ def _texts_with_digit(value: Any) -> Iterator[str]:
 
 
 def _numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
-    texts: Iterable[str] = (str(each) for each in (arguments or {}).values())
-    return Counter(number for text in texts for number in _NUMBER.findall(text))
+    return Counter(number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each)))
 
 
 def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:

@@ -183,8 +183,7 @@ def difference_weight(differences: Iterable[ArgumentDiff]) -> float:
 
 
 def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRules = EXACT_RULES) -> Any:
-    """Return the accepted value that has the smallest differences from a value. Returns None if there is no accepted
-    value."""
+    """Return the accepted value with the smallest differences, or None if there is no accepted value."""
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
@@ -208,8 +207,7 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences between a value and the closest accepted value. The list is empty if the value is
-    accepted."""
+    """Return the differences between a value and the closest accepted value, none if the value is accepted."""
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:
@@ -307,8 +305,7 @@ def _diff_lists(expected: Any, value: Any, path: str, depth: int, budget: Compar
 
 
 def _limit_differences(path: str, differences: list[ArgumentDiff]) -> list[ArgumentDiff]:
-    """Return at most `MAX_DIFFERENCES` nested differences. If there are more, a difference that states their number
-    comes first."""
+    """Return at most `MAX_DIFFERENCES` nested differences, after one that states their number if there are more."""
     if len(differences) <= MAX_DIFFERENCES:
         return differences
     own = [difference for difference in differences[:1] if difference.path == path]

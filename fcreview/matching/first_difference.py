@@ -31,18 +31,16 @@ _TABLE = str.maketrans(_LETTERS | _MARKS)
 
 
 def make_confusable_skeleton(text: str) -> str:
-    """Convert a text to one script and to one kind of quotation mark, dash and blank, so that texts that look equal
-    become equal."""
+    """Convert a text to one script and one kind of quotation mark, dash and blank, so that equal-looking texts become
+    equal."""
     plain = unicodedata.normalize("NFKC", text.translate(_TABLE))
     drawn = "".join(char for char in plain if unicodedata.category(char) not in ("Cf", "Mn"))
     return _BLANKS_AROUND_QUOTES.sub(r"\1", " ".join(drawn.split()))
 
 
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
-    """Describe the first difference between two strings that look equal. Returns None if they do not look equal.
-
-    Example: `texts look alike: U+0430 CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`.
-    """
+    """Describe the first difference between two strings that look equal, else return None: `texts look alike: U+0430
+    CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`."""
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
     if make_confusable_skeleton(golden) != make_confusable_skeleton(predicted):
@@ -93,10 +91,9 @@ class ArgumentRow:
 def build_argument_rows(
     golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: ComparisonRules = EXACT_RULES
 ) -> list[ArgumentRow]:
-    """Build the rows of the argument table of a call pair. `diff` is `CallPair.diff`. The rows are in golden order,
-    and each argument is followed by its nested values that differ. Unexpected arguments come last. If one of the
-    calls is missing, all rows have the state `-` or `+`. An omitted optional argument has the state `=` and no
-    predicted value."""
+    """Build the rows of the argument table of a call pair from `CallPair.diff`, in golden order. Each argument is
+    followed by its nested values that differ. Unexpected arguments come last. If one of the calls is missing, all rows
+    have the state `-` or `+`. An omitted optional argument has the state `=` and no predicted value."""
     wanted: dict[str, AcceptedValues] = (golden.arguments if golden else None) or {}
     given: dict[str, Any] = (predicted.arguments if predicted else None) or {}
     by_argument: defaultdict[str, list[ArgumentDiff]] = defaultdict(list)

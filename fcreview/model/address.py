@@ -21,8 +21,7 @@ _PART = re.compile(r"turn:([1-9]\d{0,8})(?:/call:([1-9]\d{0,8})(?:/arg:(.+))?)?"
 
 @dataclass(frozen=True, slots=True)
 class PartAddress:
-    """Address of a turn, a call pair or an argument. `turn` and `call` are from 0. `str()` returns the address as
-    text."""
+    """Address of a turn, a call pair or an argument, as text with `str()`. `turn` and `call` are from 0."""
 
     turn: int
     call: int | None = None
@@ -65,8 +64,7 @@ def is_address(text: str) -> bool:
 
 
 def enclosing_call(address: str) -> str | None:
-    """Return the address of the call that contains a part: `turn:2/call:1` for `turn:2/call:1/arg:city`. Returns None
-    if the part is not in a call."""
+    """Return `turn:2/call:1` for `turn:2/call:1/arg:city`, or None for a part that is not in a call."""
     part = parse_address(address)
     return None if part is None or part.call is None else call_address(part.turn, part.call)
 

@@ -1,15 +1,11 @@
 """Combine the reviews of all annotators into decisions on an item.
 
-* `fold_events` combines the events of a journal into opinions. An opinion is an annotator's current review of one
-  target and criterion.
-* `decide` combines the opinions of all annotators into decisions. A decision is the adjudicated verdict, else the
-  unanimous verdict, else the majority verdict if the policy allows it, else "disputed". An "unsure" opinion never
-  decides.
-* `find_disagreements` lists the targets that an adjudicator has to resolve. On such a target, annotators have different
-  current verdicts, or all annotators pass it with different faults, because "pass" and "pass, the golden answer is
-  wrong" are different labels. An adjudication becomes stale when the prediction or the golden answer changes. The
-  disagreement is then open again.
-"""
+* `fold_events` combines journal events into opinions: an annotator's current reviews of one target and criterion.
+* `decide` combines opinions into decisions: the adjudicated verdict, else the unanimous verdict, else the majority
+  verdict if the policy allows it, else "disputed". An "unsure" opinion never decides.
+* `find_disagreements` lists the targets that an adjudicator has to resolve: annotators have different current verdicts,
+  or pass the target with different faults. An adjudication becomes stale when the prediction or the golden answer
+  changes. The disagreement is then open again."""
 
 from __future__ import annotations
 
@@ -57,12 +53,9 @@ class VerdictsByAnnotator:
 
 
 def collect_verdicts(opinions: Sequence[Opinion], context: RollUpContext) -> dict[TargetCriterion, VerdictsByAnnotator]:
-    """Collect the current verdicts on an item and its parts. The verdicts on `item`/`correct` come first.
-
-    Missing verdicts are added where they follow from other verdicts of the annotator: a verdict on the item from
-    verdicts on parts, and a verdict on a reviewed criterion from verdicts on other criteria. A verdict is also missing
-    if the annotator is unsure.
-    """
+    """Collect the current verdicts on an item and its parts, those on `item`/`correct` first. Where an annotator has no
+    verdict or is unsure, verdicts are added that follow from the annotator's others: on the item from parts, and on a
+    reviewed criterion from other criteria."""
     by_target = _group_by_target(opinions)
     by_target = {ITEM_CORRECT: by_target.pop(ITEM_CORRECT, []), **by_target}
     collected = {}
@@ -90,10 +83,9 @@ def _is_current(opinion: Opinion) -> bool:
 
 
 def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion], context: RollUpContext) -> None:
-    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. If
-    an annotator only confirms the benchmark's verdicts on parts, no item verdict follows. There is one exception:
-    if another annotator overrides one of the confirmed verdicts, the annotator gets the benchmark's verdict on the
-    item."""
+    """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. If an
+    annotator only confirms the benchmark's verdicts on parts, none follows, unless another annotator overrides one of
+    them. The annotator then gets the benchmark's verdict on the item."""
     adjudicated = _verdicts_on_parts([o for o in parts if o.is_adjudication])
     if on_item.adjudication is None:
         on_item.adjudication = roll_up_parts(adjudicated, context)
@@ -114,10 +106,8 @@ def _complete_from_criteria(
     collected: dict[TargetCriterion, VerdictsByAnnotator], opinions: Iterable[Opinion], context: RollUpContext
 ) -> None:
     """Add the verdicts that follow from verdicts on other criteria, so that they can be compared with given verdicts.
-
-    If no annotator gave a verdict on a target and criterion, it is added only if derived verdicts of different
-    annotators differ. Verdicts on which annotators disagree are not used for this derivation.
-    """
+    On a target and criterion without a given verdict, they are added only if they differ. Verdicts on which annotators
+    disagree are not used."""
     given: dict[str, dict[TargetCriterion, Any]] = {}
     adjudicated: dict[TargetCriterion, Any] = {}
     for opinion in sorted(opinions, key=lambda o: o.time):
@@ -148,9 +138,8 @@ def _complete_from_criteria(
 def _derive_by_annotator(
     question: TargetCriterion, verdicts: Mapping[str, Mapping[TargetCriterion, Any]], context: RollUpContext
 ) -> dict[str, Any]:
-    """Return annotator -> verdict on the target and criterion `question`, derived from the annotator's other verdicts.
-    If an annotator overrides no verdict but confirms one that another annotator overrides, the derived verdict is the
-    automatic verdict on `question`."""
+    """Return annotator -> verdict on `question`, derived from the annotator's other verdicts. An annotator who
+    overrides no verdict but confirms one that another annotator overrides gets the automatic verdict."""
     given = {source: None for own in verdicts.values() for source in own}
     sources = find_sources(context.benchmark, question, given)
     overriding = {
@@ -233,8 +222,7 @@ def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollU
 
 
 def shuffle_opinions(key: ItemKey, opinions: Iterable[Opinion]) -> list[Opinion]:
-    """Sort opinions by a hash of item, target, criterion and annotator, so that the order seems random but is the same
-    on every machine."""
+    """Sort opinions by a hash, so that their order seems random but is the same on every machine."""
 
     def digest(opinion: Opinion) -> bytes:
         text = "\0".join([*key, opinion.target, opinion.criterion, opinion.annotator])
@@ -316,8 +304,7 @@ def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:
 
 
 def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tuple[str, str]]) -> Event | None:
-    """Return the annotator's latest event that is not retracted. Retractions are not considered. Returns None if there
-    is no event."""
+    """Return the annotator's latest event that is neither retracted nor a retraction, or None."""
     for event in reversed(events):
         is_own = event.annotator == annotator and event.act != "retract"
         if is_own and (event.event, annotator) not in retracted:
@@ -339,13 +326,11 @@ def fold_events(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> list[Opinion]:
-    """Combine the events of one item into opinions, in the order of the first event on each target.
-
-    An event changes only the fields that it contains. An event with a verdict also clears the earlier fault (see
-    `fcreview.model.review`). An annotator's stale opinion on a target is dropped once the annotator has reviewed the
-    current answer. `retracted` is the result of `find_retracted_events`. An empty hash means that the answer is
-    unknown. Only events of the given presentation are used: 1 for normal reviews, 2 for reviews of a hidden duplicate.
-    """
+    """Combine the events of one item into opinions, in the order of the first event on each target. An event changes
+    only the fields that it contains. A verdict also clears the earlier fault (see `fcreview.model.review`). An
+    annotator's stale opinion on a target is dropped once the annotator has reviewed the current answer. An empty hash
+    means that the answer is unknown. Only events of the given presentation are used: 1 for normal reviews, 2 for hidden
+    duplicates."""
     opinions: dict[tuple[str, str, str, str], Opinion] = {}
     for event in events:
         if event.act == "retract" or (event.event, event.annotator) in retracted:
@@ -385,12 +370,10 @@ def has_seen_other_verdicts(
     golden_hash: str = "",
     presentation: int = 1,
 ) -> bool:
-    """Whether an annotator can see other verdicts on an item, in the given presentation (1 or 2) of the item.
-
-    Other verdicts become visible when the annotator submits a verdict that decides the item. They stay visible if the
-    annotator retracts it, and they are always visible after an event that was not recorded blind. In presentation 2
-    (the hidden duplicate), they are hidden again. `events` contains all events of the item, sorted by time.
-    """
+    """Whether an annotator can see other verdicts on an item in a presentation (1, or 2 for the hidden duplicate). They
+    become visible when the annotator submits a verdict that decides the item, and stay visible if the annotator
+    retracts it. They are always visible after an event that was not recorded blind. `events` contains all events of the
+    item, sorted by time."""
     decided = {1: False, 2: False}
     for number, event in enumerate(events, 1):
         if event.annotator != annotator or is_stale(event, prediction_hash, golden_hash):

@@ -144,8 +144,7 @@ _NOT_A_DEFAULT = re.compile(r"(?:none|null|is|to|value|the|an?|any|not|no|empty|
 
 
 def parse_default(description: str) -> Any:
-    """Return the default value that a description states: `km` for `Default is 'km'.` Returns `NO_DEFAULT` if it states
-    none."""
+    """Return the default that a description states, such as `km` for `Default is 'km'.`, or `NO_DEFAULT`."""
     match = _DEFAULT.search(description)
     if not match:
         return NO_DEFAULT
@@ -157,9 +156,9 @@ _NUMBER_SUFFIX = re.compile(r"[ _]\d+$")
 
 
 def find_schema(name: str, schemas: Sequence[FunctionSchema]) -> FunctionSchema | None:
-    """Return the schema of a called function, or None if no schema has its name. Dots and underscores are treated as
-    equal, because the interfaces of some models do not allow dots. A number after the name is ignored, because early
-    BFCL data numbers several calls of one function (`play 2`)."""
+    """Return the schema of a called function, or None. Dots and underscores are equal, because some models do not allow
+    dots. A number after the name is ignored, because early BFCL data numbers several calls of one function (`play
+    2`)."""
     for each in (name, _NUMBER_SUFFIX.sub("", name)):
         plain = each.replace(".", "_")
         for schema in schemas:

@@ -15,8 +15,7 @@ from typing import Any, Literal, TypeVar
 
 @dataclass(slots=True)
 class RecordLocation:
-    """Location of a raw record in a file. `line` is from 1, or 0 if it is unknown. `offset` and `length` are in
-    bytes."""
+    """Location of a raw record. `line` is from 1, or 0 if unknown. `offset` and `length` are in bytes."""
 
     file: str
     line: int = 0
@@ -30,8 +29,7 @@ ABSENT = "(not there)"
 
 @dataclass(slots=True)
 class StateDifference:
-    """Different values of an environment attribute: after the golden calls and after the predicted calls. Values are
-    JSON."""
+    """JSON values of an environment attribute after the golden calls and after the predicted calls."""
 
     golden: Any
     predicted: Any
@@ -93,8 +91,7 @@ _OMITTED_IF_EMPTY = ("metadata", "recorded_reviews")
 
 @dataclass(slots=True)
 class Extra:
-    """Optional data of an item, stored as one JSON object. An importer sets only the fields for which its benchmark has
-    data."""
+    """Optional data of an item, stored as one JSON object. Importers set the fields for which they have data."""
 
     failing_turn: int | None = None
     """Turn, from 0, at which the checker stopped. The item screen opens at this turn, marks it and unfolds it."""

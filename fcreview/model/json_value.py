@@ -49,8 +49,7 @@ def abbreviate(value: Any, limit: int = 60) -> str:
 
 
 def abbreviate_golden(value: Any, limit: int = 60) -> str:
-    """Format a golden value with `abbreviate`. If it has several accepted values, only the first is shown: `"km" or 2
-    more`."""
+    """Format a golden value with `abbreviate`, only the first of several accepted values: `"km" or 2 more`."""
     if not isinstance(value, AcceptedValues) or not value.any_of:
         return abbreviate(value, limit)
     more = len(value.any_of) - 1

@@ -1,12 +1,10 @@
 """Define reviews: the fields of an annotation, the journal event that records it, and an annotator's current opinion.
 
-`Annotation` declares the fields of a review in one place. The journal reads, checks and writes these fields, the store
-has a column for each of them, and `fcreview.model.decision` combines the fields of several events.
+`Annotation` declares the fields of a review for the journal, the store and `fcreview.model.decision`.
 
-An event with a verdict replaces the fault of the annotator's opinion by its own fault, which may be None. For example,
-after "pass, the golden answer is wrong" and then "fail", the opinion is "fail" without a fault. Tags, notes and golden
-fixes do not change until an event contains new ones. An event with a fault but without a verdict only sets the fault.
-"""
+An event with a verdict replaces the fault of the annotator's opinion by its own fault, which may be None: after "pass,
+the golden answer is wrong" and then "fail", the opinion is "fail" without a fault. Tags, notes and golden fixes do not
+change until an event contains new ones. An event with a fault but without a verdict only sets the fault."""
 
 from __future__ import annotations
 

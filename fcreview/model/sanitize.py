@@ -125,8 +125,7 @@ def sanitize_lines(text: str) -> list[str]:
 
 
 def display_width(text: str) -> int:
-    """Return the width of sanitized text in cells. East Asian wide characters have 2 cells, marks 0, and all others
-    1."""
+    """Return the width of sanitized text in cells: 2 for East Asian wide characters, 0 for marks, 1 for all others."""
     if text.isascii():
         return len(text)
     return sum(map(_widths.__getitem__, text))
@@ -149,8 +148,8 @@ def clip(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int, *, right: bool = False) -> str:
-    """Shorten sanitized text or fill it with spaces, so that it has exactly `cells` terminal cells. `right` aligns it
-    to the right."""
+    """Shorten sanitized text or fill it with spaces to exactly `cells` terminal cells. `right` aligns it to the
+    right."""
     text = clip(text, cells)
     blanks = " " * (cells - display_width(text))
     return blanks + text if right else text + blanks

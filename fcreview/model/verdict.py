@@ -52,8 +52,7 @@ class Scale:
         )
 
     def parse_typed_answer(self, text: str) -> Any:
-        """Return the verdict for a typed answer. Raises ValueError with the allowed answers if the answer is not
-        allowed."""
+        """Return the verdict for a typed answer. Raises ValueError with the allowed answers."""
         if text in self.words:
             return self.words[text]
         if self.labels:
@@ -107,13 +106,10 @@ PASS_FAIL_CRITERIA = tuple(name for name, scale in SCALES.items() if scale.words
 
 
 def find_scale(criterion: str, benchmark_values: Iterable[Any] = ()) -> Scale | None:
-    """Return the scale of a criterion, or None if the criterion is unknown and there are no values.
-
-    If the benchmark's values are lists, the scale has labels: HammerBench lists the hallucinated arguments of an item,
-    whereas CONFETTI answers yes or no for each argument. The values also determine the scale of an unknown criterion.
-    For numbers, the range is 0 to 1 if all are from 0 to 1 and some are floats. Otherwise any number is allowed,
-    because the bounds of the scale are unknown.
-    """
+    """Return the scale of a criterion, or None if the criterion is unknown and there are no values. If the benchmark's
+    values are lists, the scale has labels: HammerBench lists the hallucinated arguments of an item, whereas CONFETTI
+    answers yes or no for each argument. The values also determine the scale of an unknown criterion: numbers from 0 to
+    1 if some are floats, else any number, because the bounds are unknown."""
     values = [value for value in benchmark_values if value is not None]
     if any(isinstance(value, list) for value in values):
         return Scale(labels=True)
@@ -194,9 +190,9 @@ class RollUpContext:
 
 
 def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool | None:
-    """Return the item verdict that follows from an annotator's verdicts on parts, or None if none follows. `verdicts`
-    maps addresses to verdicts. Verdicts that confirm the benchmark's verdict on a part are ignored, because the
-    benchmark's verdict on the item already includes them. Parts without a review keep the benchmark's verdict."""
+    """Return the item verdict that follows from an annotator's verdicts on parts (address -> verdict), or None.
+    Verdicts that confirm the benchmark's verdict on a part are ignored, because the benchmark's verdict on the item
+    already includes them. Parts without a review keep the benchmark's verdict."""
     benchmark = context.benchmark_parts
     overriding = {
         address: verdict for address, verdict in verdicts.items() if not same_verdict(verdict, benchmark.get(address))
@@ -215,8 +211,7 @@ def roll_up_parts(verdicts: Mapping[str, Any], context: RollUpContext) -> bool |
 
 
 def roll_up_benchmark(context: RollUpContext) -> bool | None:
-    """Return the benchmark's verdict on the item. If there is none, determine it from the benchmark's verdicts on the
-    parts."""
+    """Return the benchmark's verdict on the item, else the verdict that follows from its verdicts on the parts."""
     if context.benchmark_item is not None:
         return context.benchmark_item
     if context.needs is None:
@@ -225,9 +220,8 @@ def roll_up_benchmark(context: RollUpContext) -> bool | None:
 
 
 def contradicts(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Whether verdicts on parts (address -> verdict) of two annotators contradict each other. They contradict each
-    other if they differ on one part, or if one annotator fails a part of a call or turn that the other annotator
-    passes."""
+    """Whether verdicts on parts (address -> verdict) of two annotators differ on one part, or one annotator fails a
+    part of a call or turn that the other annotator passes."""
     return any(
         (first_address == second_address and not same_verdict(first_verdict, second_verdict))
         or _contains_failure(first_address, first_verdict, second_address, second_verdict)
@@ -258,14 +252,11 @@ def _part_passes(address: str, verdicts: Mapping[str, Any], benchmark: Mapping[s
 
 
 def roll_up_by_common_rule(verdicts: Mapping[str, Any], n_pairs: Mapping[int, int]) -> bool | None:
-    """Return the item verdict by the rule that most benchmarks share: all calls of all turns must pass.
-
-    A failed part fails the item, unless a call or turn that contains the part has a verdict. The item passes only if
-    every turn passes. A turn passes if it has a passing verdict or if all its call pairs pass. An item without call
-    pairs, such as a question that is answered in words, passes if the response passes. Returns None if the verdicts do
-    not determine the item's verdict. `verdicts` maps addresses to verdicts, and `n_pairs` maps turns (from 0) to
-    numbers of call pairs.
-    """
+    """Return the item verdict by the rule that most benchmarks share: all calls of all turns must pass. A failed part
+    fails the item, unless a call or turn that contains the part has a verdict. A turn passes if it has a passing
+    verdict or if all its call pairs pass. An item without call pairs, such as a question that is answered in words,
+    passes if the response passes. Returns None if the verdicts do not determine the item's verdict. `verdicts` maps
+    addresses to verdicts, and `n_pairs` maps turns (from 0) to numbers of call pairs."""
     turns: dict[int, dict[int | None, list[tuple[str | None, Any]]]] = {turn: {} for turn in n_pairs}
     for address, verdict in verdicts.items():
         part = parse_address(address)
@@ -417,8 +408,7 @@ def find_sources(
     benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
     """Return the targets and criteria from which the verdict on `question` can be derived, in order of precedence.
-    `given` contains the reviewed targets and criteria. It is needed for tau-bench, where items have different
-    checks."""
+    `given` are the reviewed targets and criteria, because items of tau-bench have different checks."""
     if benchmark != _PRODUCT_BENCHMARK:
         return [source for source, _ in _find_rules(benchmark, question)]
     if question not in (_REWARD, _ITEM_VERDICT):
@@ -455,8 +445,7 @@ def _derive_from_reward(
 def derive_reward_part(
     part: str, value: Any, checks: Any, verdicts: Mapping[TargetCriterion, Any]
 ) -> tuple[float | None, bool]:
-    """Return the value of a part of the reward, and whether a verdict overrides it. The value is None if it is
-    unknown."""
+    """Return the value of a part of the reward, if it is known, and whether a verdict overrides it."""
     own = verdicts.get((ITEM, part.lower()))
     if isinstance(own, (bool, int, float)):
         return float(own), True
@@ -489,8 +478,7 @@ def _find_rules(benchmark: str, question: TargetCriterion) -> list[Rule]:
 
 
 def find_derived_targets(benchmark: str, reviewed: Iterable[TargetCriterion]) -> list[TargetCriterion]:
-    """Return the targets and criteria outside `reviewed` whose verdict can be derived from at least two targets and
-    criteria in `reviewed`."""
+    """Return the targets and criteria that are not reviewed but follow from at least two that are."""
     given = set(reviewed)
     return [
         each

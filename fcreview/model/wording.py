@@ -17,14 +17,12 @@ if TYPE_CHECKING:
 
 
 def get_scale_words(criterion: str) -> dict[str, Any]:
-    """Return word -> verdict for the words of a criterion's scale. If the criterion has no scale, the words are pass,
-    fail and unsure."""
+    """Return word -> verdict for the words of a criterion's scale: pass, fail and unsure if it has no scale."""
     return dict(SCALES.get(criterion, Scale(PASS_FAIL)).words)
 
 
 def format_answer(criterion: str, value: Any) -> str:
-    """Return the word for a verdict, such as `pass` or `2`. If the scale has no word for it, return the verdict as JSON
-    text."""
+    """Return the word for a verdict, such as `pass` or `2`, or JSON text if the scale has no word for it."""
     for word, verdict in get_scale_words(criterion).items():
         if type(verdict) is type(value) and verdict == value:
             return word
@@ -66,9 +64,9 @@ def compute_column_widths(
     cells: int | None = None,
     least: Sequence[int] = (),
 ) -> list[int]:
-    """Compute the width of each column, in cells, so that its title and its texts fit. `widest` is the maximum width of
-    every column except the last. If the table is wider than `cells`, the last column is made narrower first, then the
-    widest column. No column becomes narrower than its title or its entry in `least`. Texts must be sanitized."""
+    """Compute the width of each column, in cells, so that its title and its sanitized texts fit. `widest` limits every
+    column except the last. If the table is wider than `cells`, the last column is made narrower first, then the widest
+    column, but no column narrower than its title or its entry in `least`."""
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
     if widest is not None:
@@ -194,8 +192,8 @@ _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for 
 
 def describe_error_type(error_type: str) -> str:
     """Describe one error type, or several joined by ` + `: `value_error:string` gives `string is not an accepted
-    value`. Returns an empty text if a type is unknown. A type is looked up by its whole name, then by the last part of
-    the name, then by the first part."""
+    value`. A type is looked up by its whole name, its last part or its first part. Returns an empty text for an unknown
+    type."""
     types = error_type.split(" + ")
     if len(types) > 1:
         meanings = [describe_error_type(each) for each in types]
@@ -232,12 +230,9 @@ class HeaderAccuracy:
 
 
 def read_header_accuracy(header: Any, n_items: int, passed: int) -> HeaderAccuracy | None:
-    """Read the accuracy of a category from the header of its score file, if the result file is missing.
-
-    Score files list only failed items. Without results, the pass rate of the known items would therefore be 0. The
-    header is `{"correct_count": 344, "total_count": 400, ...}`. Returns None if a known item passed, or if there are
-    more known items (`n_items`) than the header has failures.
-    """
+    """Read the accuracy of a category from the header of its score file, `{"correct_count": 344, "total_count": 400}`,
+    if the result file is missing. Score files list only failed items, so the pass rate of the known items would be 0.
+    Returns None if a known item passed, or if the header has fewer failures than known items (`n_items`)."""
     correct, total = (header.get("correct_count"), header.get("total_count")) if isinstance(header, dict) else (0, 0)
     if not isinstance(correct, int) or not isinstance(total, int) or passed:
         return None
@@ -249,8 +244,7 @@ NO_DATASET_MESSAGE = "no dataset, so questions and golden answers are missing. P
 
 
 def source_label(source: str) -> str:
-    """Return the name of a source on screens and in tables: `recomputed` for the key `rule`, otherwise the key
-    itself."""
+    """Return the name of a source on screens and in tables: `recomputed` for the key `rule`."""
     return "recomputed" if source == "rule" else source
 
 
@@ -265,8 +259,7 @@ def format_dataset_name(benchmark: str, generation: str, language: str) -> str:
 
 
 def format_rate(passed: int, known: int) -> str:
-    """Format the pass rate of items with a verdict: `71.3 %`, or `–` without verdicts. `known` is the number of
-    verdicts."""
+    """Format a pass rate: `71.3 %`, or `–` without verdicts. `known` is the number of verdicts."""
     return f"{100 * passed / known:.1f} %" if known else NO_VALUE
 
 
@@ -276,22 +269,19 @@ def format_rate_of_known(passed: int, known: int, n_items: int) -> str:
 
 
 def format_corrected_rate(passed: int, known: int, n_items: int, disputed: int) -> str:
-    """Format the corrected pass rate, with the number of open disagreements if there are any: `35.9 % · 13 open
-    disagreements`."""
+    """Format the corrected pass rate and the open disagreements, if any: `35.9 % · 13 open disagreements`."""
     rate = format_rate_of_known(passed, known, n_items)
     return f"{rate} · {format_count(disputed, 'open disagreement')}" if disputed else rate
 
 
 def format_recomputed_rate(passed: int, known: int, n_items: int, unknown: str = NO_VALUE) -> str:
-    """Format the pass rate of recomputed verdicts. If some items have no verdict, only the number of verdicts is shown:
-    `– (61 of 1,000)`. The pass rate of only these items would mislead, because without a dataset only failed items can
-    be recomputed."""
+    """Format the pass rate of recomputed verdicts, or their number if some items have none: `– (61 of 1,000)`. Without
+    a dataset, only failed items can be recomputed, so their pass rate would mislead."""
     return format_rate(passed, known) if known in (0, n_items) else f"{unknown} ({known:,} of {n_items:,})"
 
 
 def format_official_rate(passed: int, known: int, n_items: int, *, stated_pass: int = 0, stated_of: int = 0) -> str:
-    """Format the official pass rate: `71.3 % of 998`. Without results, use the rate that the headers of the score files
-    state: `86.0 % stated`."""
+    """Format the official pass rate: `71.3 % of 998`, or, from the headers of the score files, `86.0 % stated`."""
     if known or not stated_of:
         return format_rate_of_known(passed, known, n_items)
     return f"{format_rate(stated_pass, stated_of)} stated"

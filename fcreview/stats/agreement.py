@@ -1,17 +1,13 @@
 """Compute the agreement of annotators: all coefficients, with intervals, for each group of ratings.
 
-Units with the same labels form one pattern. A `Statistic` is a function that computes one coefficient for several
-samples at once. Its argument, `weights`, has the shape (samples, patterns) and contains the number of units of each
-pattern in each sample. It returns one value per sample, which is NaN if the coefficient is undefined. One formula
-therefore computes the coefficient of the data and of all resamples, with a few matrix products.
-
-The argument `counts` of most coefficients has the shape (patterns, categories) and contains numbers of labels. The
-argument `labels` of `cohen_kappa` has the shape (patterns, 2) and contains the categories that the two annotators
-chose.
+Units with the same labels form one pattern. A `Statistic` computes one coefficient for several samples at once. Its
+argument `weights`, of shape (samples, patterns), contains the number of units of each pattern in each sample. It
+returns one value per sample, NaN if the coefficient is undefined. One formula therefore computes the coefficient of the
+data and of all resamples, with a few matrix products. `counts`, of shape (patterns, categories), contains numbers of
+labels.
 
 The bootstrap resamples units with replacement (Efron 1979). An interval contains the middle 95 % of the resampled
-values (percentile method; Efron and Tibshirani 1993, chapter 13).
-"""
+values (percentile method; Efron and Tibshirani 1993, chapter 13)."""
 
 from __future__ import annotations
 
@@ -47,16 +43,15 @@ _ZERO_TOLERANCE = 1e-12
 
 
 def compute_pairwise_agreement(counts: FloatArray) -> FloatArray:
-    """Return, for each pattern, the share of equal pairs among all pairs of its labels. It is 0 for a pattern with
-    fewer than two labels."""
+    """Return the share of equal pairs of labels in each pattern. It is 0 for a pattern with fewer than two labels."""
     n_labels = counts.sum(1)
     share: FloatArray = (counts * (counts - 1)).sum(1) / np.maximum(n_labels * (n_labels - 1), 1)
     return share
 
 
 def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
-    """Percent agreement: the mean of `agreement` over all units. `agreement` contains the share of equal pairs of
-    labels in each pattern."""
+    """Percent agreement: the mean of `agreement`, the share of equal pairs of labels in each pattern, over all
+    units."""
 
     def statistic(weights: FloatArray) -> FloatArray:
         return _divide_or_nan(weights @ agreement, weights.sum(1))
@@ -65,8 +60,7 @@ def percent_agreement(agreement: NDArray[np.float64 | np.bool_]) -> Statistic:
 
 
 def cohen_kappa(labels: NDArray[np.int64]) -> Statistic:
-    """Unweighted kappa of two annotators (Cohen 1960). `labels` has one row for each pattern, with the category of each
-    annotator."""
+    """Unweighted kappa (Cohen 1960). `labels` has the category of both annotators for each pattern."""
     one_hot = np.eye(int(labels.max(initial=0)) + 1)[labels]
     first, second = one_hot[:, 0], one_hot[:, 1]
     equal = (labels[:, 0] == labels[:, 1]).astype(np.float64)
@@ -181,8 +175,7 @@ class BootstrapEstimate(NamedTuple):
     high: float | None = None
 
     def for_units(self, n_units: int) -> BootstrapEstimate:
-        """Return the estimate, without its interval if there is only one unit, because all resamples of one unit are
-        equal."""
+        """Return the estimate, without its interval if there is only one unit, because all its resamples are equal."""
         return self if n_units > 1 else BootstrapEstimate(self.value)
 
 
@@ -227,8 +220,7 @@ NO_LABEL = -1
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """Labels of all units by all annotators. Units with the same labels are stored as one row, which is called a
-    pattern."""
+    """Labels of all units by all annotators. Units with the same labels are one row, called a pattern."""
 
     annotators: tuple[str, ...]
     label_keys: tuple[LabelKey, ...]
@@ -246,8 +238,8 @@ class RatingTable:
 
 
 def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable:
-    """Build the table of ratings. There must be at least one rating. If an annotator labelled a unit more than once,
-    the last label is used."""
+    """Build the table of at least one rating. If an annotator labelled a unit more than once, the last label is
+    used."""
     annotators = sorted({rating.annotator for rating in ratings})
     values = [rating.value for rating in ratings]
     label_keys = list_label_keys(criterion, values)
@@ -264,8 +256,7 @@ def build_rating_table(criterion: str, ratings: Sequence[Rating]) -> RatingTable
 def compute_agreement(
     ratings: Iterable[Rating], scopes: Iterable[AgreementScope], given: BlindStatus
 ) -> Iterator[AgreementCoefficient]:
-    """Compute the coefficients of all groups. In each group, the coefficients of all annotators come first, followed by
-    the coefficients of each pair."""
+    """Compute the coefficients of all groups, in each group first of all annotators, then of each pair."""
     for group in build_rating_groups(ratings, scopes, given):
         yield from compute_coefficients(group)
 
@@ -333,8 +324,7 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
-    """Return a statistic that takes the weights of all patterns and applies `statistic` to the weights of `patterns`
-    only."""
+    """Return a statistic that applies `statistic` to the weights of `patterns` only."""
     return lambda weights: statistic(weights[:, patterns])
 
 
@@ -371,8 +361,7 @@ class SelfAgreement:
 
 
 def compute_self_agreement(repeats: Iterable[RepeatedRating]) -> Iterator[SelfAgreement]:
-    """Compute self-agreement on each criterion: for each annotator and, if there are several annotators, for all
-    together."""
+    """Compute self-agreement on each criterion, for each annotator and then for all annotators together."""
     by_criterion: dict[str, dict[str, list[RepeatedRating]]] = {}
     for each in repeats:
         if decides(each.first) and decides(each.second):

@@ -35,8 +35,7 @@ def list_automatic_verdicts(item: Item, disagreement: Disagreement) -> list[Verd
 
 
 def list_verdicts_for_adjudication(item: Item, disagreement: Disagreement) -> list[Verdict]:
-    """List the automatic verdicts on the target and criterion of a disagreement, then the judge verdicts on other
-    criteria of the same target."""
+    """List the automatic verdicts on a disagreement, then the judge verdicts on other criteria of its target."""
     others = [v for v in item.verdicts if (v.source, v.target) == ("judge", disagreement.target)]
     same = list_automatic_verdicts(item, disagreement)
     return [*same, *(verdict for verdict in others if verdict.criterion != disagreement.criterion)]
@@ -160,9 +159,9 @@ def split_by_blind_status(ratings: Iterable[Rating]) -> dict[BlindStatus, list[R
 
 
 def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
-    """Return the ratings without "unsure". If an annotator passes a target and records a fault, also add every rating
-    on this criterion under the name `<criterion>+fault`, with a value such as `pass:golden`. Passes with different
-    faults then count as disagreement."""
+    """Return the ratings without "unsure". If an annotator passes a target with a fault, also add all ratings on this
+    criterion as `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
+    disagreement."""
     labels = [rating for rating in ratings if decides(rating.value)]
     with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
     return labels + [
@@ -212,8 +211,7 @@ def infer_measurement_level(values: Iterable[Any]) -> MeasurementLevel:
 
 
 def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
-    """List the keys of all labels of the criterion's scale, then of all other labels in `values`. If all labels are
-    numbers, they are sorted."""
+    """List the keys of all labels of the criterion's scale, then of all others in `values`. Numbers are sorted."""
     words = SCALES[criterion].words if criterion in SCALES else {}
     labels = [*(value for value in words.values() if decides(value)), *values]
     if infer_measurement_level(labels) == "ordinal":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from fcreview.model.metric import MetricUnit
@@ -106,8 +107,7 @@ class ConfusionCell:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Confusion matrix and measures of one source on one criterion in one group. `fcreview calibrate --json` prints
-    these fields."""
+    """Confusion matrix and measures of one group. `fcreview calibrate --json` prints these fields."""
 
     scope: CalibrationScope
     name: str | None
@@ -125,8 +125,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class ErrorGroup:
-    """Verdict pairs with the same wrong verdict of a source, on items with the same category, error type or
-    function."""
+    """Verdict pairs with the same wrong verdict, on items with the same category, error type or function."""
 
     source: str
     judge: str | None
@@ -143,9 +142,8 @@ class ErrorGroup:
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Yield the groups of verdict pairs for each scope, sorted by source, judge, criterion and name. Pairs without the
-    property of the scope, such as an error type, are omitted. Numbers become floats, so that 1 and 1.0 are the same
-    label."""
+    """Yield the groups of each scope, sorted by source, judge, criterion and name. Pairs without the property of the
+    scope, such as an error type, are omitted. Numbers become floats, so that 1 and 1.0 are the same label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":
@@ -241,8 +239,7 @@ def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
 
 
 def compute_multiclass_measures(labels: Sequence[tuple[int, int]]) -> list[CalibrationMeasure]:
-    """Compute agreement and kappa of verdicts with any labels. `labels` contains pairs of label numbers (automatic,
-    human)."""
+    """Compute agreement and kappa from pairs of label numbers (automatic, human)."""
     import numpy as np
 
     from fcreview.stats.agreement import cohen_kappa
@@ -261,9 +258,9 @@ def _share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
 def _f1(weights: FloatArray) -> FloatArray:
     import numpy as np
 
-    tp, wrong = weights[:, 0], weights[:, 1] + weights[:, 2]
+    tp, fp, fn, _ = weights.T
     with np.errstate(invalid="ignore"):
-        value: FloatArray = 2 * tp / (2 * tp + wrong)
+        value: FloatArray = 2 * tp / (2 * tp + (fp + fn))
     return value
 
 
@@ -283,20 +280,11 @@ def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[Calibrat
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
-    cells = _confusion_cells(group.pairs)
+    cells, n_random = _confusion_cells(group.pairs), sum(pair.is_random for pair in group.pairs)
     return Calibration(
-        scope=group.scope,
-        name=group.name,
-        source=group.source,
-        judge=group.judge,
-        criterion=group.criterion,
-        binary=group.is_binary,
-        chosen=group.selection,
-        n=len(group.pairs),
-        n_random=sum(pair.is_random for pair in group.pairs),
-        cells=cells,
-        rates=tuple(_compute_measures(group, cells)),
-    )
+        group.scope, group.name, group.source, group.judge, group.criterion, group.is_binary, group.selection,
+        len(group.pairs), n_random, cells, tuple(_compute_measures(group, cells)),
+    )  # fmt: skip
 
 
 def find_error_groups(pairs: Iterable[VerdictPair]) -> Iterator[ErrorGroup]:
@@ -349,9 +337,6 @@ def _compute_measures(group: VerdictPairGroup, cells: tuple[ConfusionCell, ...])
         counts = {(cell.automatic, cell.human): cell.n for cell in cells}
         order = ((True, True), (True, False), (False, True), (False, False))
         return compute_binary_measures([counts.get(verdicts, 0) for verdicts in order])
-    numbers: dict[Any, int] = {}
-
-    def number_of(value: Any) -> int:
-        return numbers.setdefault(to_label_key(value), len(numbers))
-
-    return compute_multiclass_measures([(number_of(pair.automatic), number_of(pair.human)) for pair in group.pairs])
+    keys = [(to_label_key(pair.automatic), to_label_key(pair.human)) for pair in group.pairs]
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(chain.from_iterable(keys)))}
+    return compute_multiclass_measures([(numbers[automatic], numbers[human]) for automatic, human in keys])

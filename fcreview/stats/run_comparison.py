@@ -40,7 +40,7 @@ class QuestionKey(NamedTuple):
 
 
 class ItemOutcome(NamedTuple):
-    """An item with the verdict of one source. The class is a tuple, because a comparison of hundreds of runs has many
+    """An item with the verdict of one source. It is a tuple, because comparisons have hundreds of thousands of
     outcomes."""
 
     item: int
@@ -204,8 +204,7 @@ class PairedCounts:
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval. All fields are None if there are
-    no items."""
+    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval. All None without items."""
 
     value: float | None
     low: float | None
@@ -229,8 +228,7 @@ def compute_difference(counts: PairedCounts) -> RateDifference:
 
 
 def mcnemar_p_value(only_a: int, only_b: int) -> float:
-    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1. Integer
-    arithmetic avoids rounding errors."""
+    """Compute the exact two-sided p-value of McNemar's test: twice the smaller binomial tail, at most 1."""
     flips, fewer = only_a + only_b, min(only_a, only_b)
     term = tail = 1
     for at in range(fewer):
@@ -240,15 +238,13 @@ def mcnemar_p_value(only_a: int, only_b: int) -> float:
 
 
 def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
-    """Compute the 95 % interval (low, high) of the difference. It contains the differences that the score test does not
-    reject. `n` must not be 0."""
+    """Compute the 95 % interval (low, high): the differences that the score test does not reject. `n` must not be 0."""
     value = (only_a - only_b) / n
     return _interval_end(only_a, only_b, n, value, -1.0), _interval_end(only_a, only_b, n, value, 1.0)
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Compute Tango's score statistic for the difference `delta`, where -1 < delta < 1. It is standard normal if
-    `delta` is the true difference."""
+    """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
     variance = n * (2 * _constrained_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
@@ -257,8 +253,8 @@ def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
 
 
 def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
-    """Return the maximum likelihood estimate of the share of items that only B passes, given the difference (Tango
-    1998, equation 7)."""
+    """Estimate the share of items that only B passes by maximum likelihood, given the difference (Tango 1998, eq.
+    7)."""
     a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
     c = -only_b * delta * (1 - delta)
     return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
@@ -329,24 +325,17 @@ def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunCompa
 
 
 def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> ComparisonGroup:
-    verdicts = ([outcome.verdict if outcome else None for outcome in pair.outcomes] for pair in pairs)
+    verdicts = [[outcome.verdict if outcome else None for outcome in pair.outcomes] for pair in pairs]
     counts = count_verdict_pairs((a, b) for a, b in verdicts if a is not None and b is not None)
-    n_verdicts = (_count_verdicts(pairs, 0), _count_verdicts(pairs, 1))
+    n_verdicts = sum(a is not None for a, _ in verdicts), sum(b is not None for _, b in verdicts)
     return ComparisonGroup(category, counts, compute_difference(counts), len(pairs), n_verdicts)
-
-
-def _count_verdicts(items: Sequence[AlignedItem], run: int) -> int:
-    return sum((outcome := item.outcomes[run]) is not None and outcome.verdict is not None for item in items)
 
 
 def has_grouped_items(aligned: AlignedRuns) -> bool:
     """Whether at least two items belong to the same group, such as a conversation."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for item in aligned.items:
-        name = next((outcome.group for outcome in item.outcomes if outcome is not None), None)
-        if name is not None:
-            counts[item.question_key.category, name] += 1
-    return any(n > 1 for n in counts.values())
+    first = ((item, next((outcome for outcome in item.outcomes if outcome), None)) for item in aligned.items)
+    groups = [(item.question_key.category, one.group) for item, one in first if one and one.group is not None]
+    return len(set(groups)) < len(groups)
 
 
 INTERVAL_DESCRIPTION = f"{100 * CONFIDENCE_LEVEL:.0f} % score interval for paired proportions (Tango 1998)"
@@ -378,22 +367,18 @@ COMPLETE_CATEGORIES = "complete categories"
 def combine_complete_categories(
     comparison: RunComparison, a: VerdictSource, b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the categories whose pass rates can be compared. Returns None if all categories can be compared, or none
-    can."""
+    """Combine the categories whose pass rates can be compared. Returns None if there are none, or no others."""
     groups = [group for group in comparison.categories if group.is_comparable(a, b)]
     if not groups or len(groups) == len(comparison.categories):
         return None
-    counts = PairedCounts(
-        *(sum(getattr(group.counts, field.name) for group in groups) for field in fields(PairedCounts))
-    )
+    counts = PairedCounts(*(sum(getattr(group.counts, each.name) for group in groups) for each in fields(PairedCounts)))
     n_a, n_b = (sum(group.n_verdicts[side] for group in groups) for side in (0, 1))
     n_pairs = sum(group.n_pairs for group in groups)
     return ComparisonGroup(COMPLETE_CATEGORIES, counts, compute_difference(counts), n_pairs, (n_a, n_b))
 
 
 def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
-    """List the rows of the table: all items, then the comparable categories combined (if some categories are not
-    comparable), then each category."""
+    """List the rows of the table: all items, the comparable categories combined if others are not, each category."""
     complete = combine_complete_categories(comparison, a, b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
@@ -489,8 +474,7 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate. Runs with the same pass rate keep their order. `verdicts` has a row for each item, with
-    the verdict of each run."""
+    """Rank runs by pass rate, equal rates in given order. `verdicts` has the verdict of each run for each item."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])
@@ -508,10 +492,9 @@ def _build_item(item: AlignedItem, verdicts: Sequence[bool | None], strength: di
 
 
 def compute_upset_score(passing: Sequence[float], failing: Sequence[float]) -> float:
-    """Compute how much stronger the failing runs of an item are than its passing runs. `passing` contains the sorted
-    pass rates of the passing runs, and `failing` the pass rates of the failing runs. The score is the Mann-Whitney U
-    statistic as a standard score (Mann and Whitney 1947), without correction for ties. It is 0 if all runs pass or all
-    runs fail."""
+    """Compute how much stronger the failing runs of an item are than its passing runs: the Mann-Whitney U statistic of
+    their pass rates as a standard score (Mann and Whitney 1947), without correction for ties. `passing` is sorted. The
+    score is 0 if all runs pass or all runs fail."""
     n, m = len(passing), len(failing)
     if not n or not m:
         return 0.0

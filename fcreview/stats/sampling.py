@@ -19,8 +19,7 @@ T = TypeVar("T")
 
 
 def compute_random_rank(seed: int, purpose: str, content: str) -> bytes:
-    """Return a pseudorandom sort key for the content of an item. Keys for different purposes are independent of each
-    other."""
+    """Return a pseudorandom sort key for the content of an item, independent for each purpose."""
     return blake2b(f"{seed}\0{purpose}\0{content}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -43,8 +42,7 @@ class Stratum:
 
     @property
     def probability(self) -> float:
-        """Probability, from 0 to 1, that a simple random sample without replacement contains a particular item of the
-        stratum."""
+        """Probability, from 0 to 1, that the sample contains a particular item of the stratum."""
         return self.drawn / self.size
 
 
@@ -128,8 +126,8 @@ class ShareOptions:
 
 
 def draw_overlap(contents: Sequence[str], options: ShareOptions) -> set[int]:
-    """Draw the items that all annotators review. Returns their indexes in `contents`. Raises SamplingError if the
-    sample is smaller than the overlap."""
+    """Draw the items that all annotators review, as indexes in `contents`. Raises SamplingError if there are too
+    few."""
     if not 0 <= options.overlap <= len(contents):
         raise SamplingError(f"the overlap, {options.overlap:,}, exceeds the sample size, {len(contents):,}")
     return set(_shuffle(contents, range(len(contents)), options.seed, "overlap")[: options.overlap])

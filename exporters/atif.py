@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fcreview.exporters.base import ExportSource
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, tool_definitions
 from fcreview.model.json_value import to_plain_json
+from fcreview.model.verdict import SCORING_ORDER
 
 if TYPE_CHECKING:
     from fcreview.model.item import Call
@@ -78,9 +79,7 @@ def _describe_item(detail: ItemDetail) -> JsonObject:
     item, row = detail.item, detail.row
     return {
         "item": detail.key._asdict() | {"category": item.category, "group": item.group},
-        "official": item.official,
-        "rule": item.rule,
-        "judge": item.judge,
+        **{source: getattr(item, source) for source in SCORING_ORDER},
         "decisions": {"human": row.human, "effective": row.effective},
         "labels": [asdict(opinion) for opinion in detail.opinions],
         "golden": [{"name": call.name, "arguments": call.arguments, "turn": call.turn} for call in item.golden],

@@ -83,9 +83,7 @@ def new_file(path: Path, rules: OverwriteRules) -> Iterator[BinaryIO]:
         return
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
-    descriptor, name = tempfile.mkstemp(
-        prefix=_temporary_prefix(target, os.getpid()), suffix=TEMPORARY_SUFFIX, dir=target.parent
-    )
+    descriptor, name = tempfile.mkstemp(TEMPORARY_SUFFIX, _temporary_prefix(target, os.getpid()), target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -119,9 +117,7 @@ def new_folder(path: Path, rules: OverwriteRules) -> Iterator[Path]:
     rules.check(path)
     target = Path(os.path.realpath(path))
     _remove_leftovers(target)
-    folder = Path(
-        tempfile.mkdtemp(prefix=_temporary_prefix(target, os.getpid()), suffix=TEMPORARY_SUFFIX, dir=target.parent)
-    )
+    folder = Path(tempfile.mkdtemp(TEMPORARY_SUFFIX, _temporary_prefix(target, os.getpid()), target.parent))
     try:
         yield folder
         for file in folder.rglob("*"):

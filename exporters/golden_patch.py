@@ -105,35 +105,21 @@ class ResolvedFix:
 
     def to_errata_entry(self) -> ErrataEntry:
         messages = self.detail.item.messages
+        failed = tuple(row.model for row in self.rows if _benchmark_verdict(row) is False)
         return ErrataEntry(
-            **self._key,
-            question_hash=hash_question(messages),
-            old=self.applied.old,
-            new=self.applied.new,
+            **self._key, question_hash=hash_question(messages), old=self.applied.old, new=self.applied.new,
             question=join_user_messages(messages) or self.detail.item.question,
-            reasons=tuple(opinion_notes(self.label)),
-            settled_by=tuple(fix_authors(self.label)),
-            decided_by=self.label["decided_by"],
-            file=self.applied.path.name,
-            title=self.detail.run.full_title,
-            evidence=Evidence(
-                len(self.rows),
-                self._n_passed,
-                tuple(row.model for row in self.rows if _benchmark_verdict(row) is False),
-            ),
-        )
+            reasons=tuple(opinion_notes(self.label)), settled_by=tuple(fix_authors(self.label)),
+            decided_by=self.label["decided_by"], file=self.applied.path.name, title=self.detail.run.full_title,
+            evidence=Evidence(len(self.rows), self._n_passed, failed),
+        )  # fmt: skip
 
     def as_json(self, root: Path) -> dict[str, Any]:
         return self._key | {
-            "file": self.applied.path.relative_to(root).as_posix(),
-            "old": self.applied.old,
-            "new": self.applied.new,
-            "decided_by": self.label["decided_by"],
-            "settled_by": fix_authors(self.label),
-            "reasons": opinion_notes(self.label),
-            "runs": len(self.rows),
-            "runs_passed": self._n_passed,
-        }
+            "file": self.applied.path.relative_to(root).as_posix(), "old": self.applied.old, "new": self.applied.new,
+            "decided_by": self.label["decided_by"], "settled_by": fix_authors(self.label),
+            "reasons": opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passed,
+        }  # fmt: skip
 
 
 def _benchmark_verdict(row: QueueRow) -> bool | None:

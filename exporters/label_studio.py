@@ -4,7 +4,7 @@ Each task has one label. `data` has the label's fields, `text` (the displayed te
 and `labels`. Predictions are automatic verdicts. Annotations are opinions; an adjudication has `ground_truth`.
 
 Label Studio has its own users, so the `meta` of each result stores annotator and time with a digest of the opinion. If
-the digest does not match on import, someone changed the annotation in Label Studio, and `completed_by` is the author."""
+the digest does not match on import, someone changed the annotation there, and `completed_by` is the author."""
 
 from __future__ import annotations
 

@@ -81,15 +81,9 @@ class ErrataEntry:
         stored = raw.get("evidence")
         proof = stored if isinstance(stored, Mapping) else {}
         runs, passed = (n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed"))
-        return cls(
-            **texts,
-            old=raw["old"],
-            new=raw["new"],
-            reasons=_select_strings(raw.get("reasons")),
-            settled_by=_select_strings(raw.get("settled_by")),
-            evidence=Evidence(runs, passed, _select_strings(proof.get("failed"))),
-            line=line,
-        )
+        lists = {name: _select_strings(raw.get(name)) for name in ("reasons", "settled_by")}
+        evidence = Evidence(runs, passed, _select_strings(proof.get("failed")))
+        return cls(**texts, **lists, old=raw["old"], new=raw["new"], evidence=evidence, line=line)
 
 
 _STRING_FIELDS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")
@@ -262,19 +256,17 @@ def combine_errata(own: Errata, other: Errata) -> MergedErrataFile:
             conflicts.append(key)
     rules = tuple(dict.fromkeys([*own.rules, *other.rules]))
     n_new_rules = len(rules) - len(own.rules)
-    is_unchanged = list(map(_entry_json, entries.values())) == list(map(_entry_json, own.entries.values()))
+    old, new = ([canonical_json(entry.as_json()) for entry in each.values()] for each in (own.entries, entries))
     content = None
-    if not is_unchanged or n_new_rules:
+    if old != new or n_new_rules:
         who = ", ".join(_remove_duplicates(*own.who.split(", "), *other.who.split(", ")))
         content = serialize_errata([*entries.values()], rules, max(own.date, other.date), who)
     return MergedErrataFile(content, n_new, n_known, n_new_rules, tuple(conflicts))
 
 
 def _is_same_correction(first: ErrataEntry, second: ErrataEntry) -> bool:
-    return all(
-        canonical_json(getattr(first, name)) == canonical_json(getattr(second, name))
-        for name in ("question_hash", "old", "new")
-    )
+    contents = ([entry.question_hash, entry.old, entry.new] for entry in (first, second))
+    return len(set(map(canonical_json, contents))) == 1
 
 
 def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
@@ -288,7 +280,3 @@ def _combine_entries(first: ErrataEntry, second: ErrataEntry) -> ErrataEntry:
 
 def _remove_duplicates(*texts: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, texts)))
-
-
-def _entry_json(entry: ErrataEntry) -> bytes:
-    return canonical_json(entry.as_json())

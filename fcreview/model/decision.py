@@ -212,12 +212,10 @@ def find_disagreements(key: ItemKey, opinions: Sequence[Opinion], context: RollU
     for (target, criterion), collected in collect_verdicts(opinions, context).items():
         about = current.get((target, criterion), [])
         if _is_disputed(about, collected, criterion):
-            answers = [
-                _opinion_with_verdict(name, about, target, criterion, verdict)
-                for name, verdict in collected.verdicts.items()
-            ]
-            majority = majority_verdict(collected.verdicts.values())
-            found.append(Disagreement(target, criterion, shuffle_opinions(key, answers), majority))
+            given = collected.verdicts
+            answers = [_opinion_with_verdict(name, about, target, criterion, given[name]) for name in given]
+            answers = shuffle_opinions(key, answers)
+            found.append(Disagreement(target, criterion, answers, majority_verdict(given.values())))
     return found
 
 
@@ -305,11 +303,8 @@ def find_retracted_events(events: Iterable[Event]) -> set[tuple[str, str]]:
 
 def find_last_event(events: Reversible[Event], annotator: str, retracted: set[tuple[str, str]]) -> Event | None:
     """Return the annotator's latest event that is neither retracted nor a retraction, or None."""
-    for event in reversed(events):
-        is_own = event.annotator == annotator and event.act != "retract"
-        if is_own and (event.event, annotator) not in retracted:
-            return event
-    return None
+    own = (event for event in reversed(events) if event.annotator == annotator and event.act != "retract")
+    return next((event for event in own if (event.event, annotator) not in retracted), None)
 
 
 def is_stale(event: Event, prediction_hash: str, golden_hash: str) -> bool:
@@ -421,19 +416,11 @@ def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(
-        *ITEM_CORRECT,
-        human=verdict,
-        decided_by=decided_by,
-        individual=verdict,
-        individual_by=decided_by,
-        mine=verdict if opinion.annotator == annotator else None,
-        fault=opinion.fault,
-        golden_fix=opinion.golden_fix,
-        tags=list(dict.fromkeys(opinion.tags or ())),
-        notes=[opinion.note] if opinion.note else [],
-        annotators=[opinion.annotator],
-        n_verdicts=int(verdict is not None),
-    )
+        *ITEM_CORRECT, human=verdict, decided_by=decided_by, individual=verdict, individual_by=decided_by,
+        mine=verdict if opinion.annotator == annotator else None, fault=opinion.fault, golden_fix=opinion.golden_fix,
+        tags=list(dict.fromkeys(opinion.tags or ())), notes=[opinion.note] if opinion.note else [],
+        annotators=[opinion.annotator], n_verdicts=int(verdict is not None),
+    )  # fmt: skip
 
 
 def _decide_item(
@@ -450,12 +437,10 @@ def _decide_item(
     decision.annotators = sorted({*decision.annotators, *from_parts})
     decision.n_verdicts = decision.n_verdicts or int(collected.adjudication is not None)
     decision.stale = any(o.stale for o in opinions)
-    on_parts = [
-        o for o in opinions if not o.stale and o.verdict is not None and (o.target, o.criterion) != ITEM_CORRECT
-    ]
-    mine = [o for o in on_parts if o.annotator == annotator and not o.is_adjudication]
-    decision.n_part_verdicts = len({(o.target, o.criterion) for o in on_parts})
-    decision.n_my_part_verdicts = len({(o.target, o.criterion) for o in mine})
+    current = [o for o in opinions if not o.stale and o.verdict is not None]
+    mine = [o for o in current if o.annotator == annotator and not o.is_adjudication]
+    decision.n_part_verdicts = len({(o.target, o.criterion) for o in current} - {ITEM_CORRECT})
+    decision.n_my_part_verdicts = len({(o.target, o.criterion) for o in mine} - {ITEM_CORRECT})
     decision.mine_stale = any(o.stale for o in opinions if o.annotator == annotator)
     return decision
 

@@ -314,14 +314,10 @@ def compare_runs(a: Sequence[ItemOutcome], b: Sequence[ItemOutcome]) -> RunCompa
     for pair in pairs:
         categories.setdefault(pair.question_key.category, []).append(pair)
     return RunComparison(
-        overall=_compare_pairs(None, pairs),
-        categories=[_compare_pairs(name, group) for name, group in categories.items()],
-        flips=find_flips(pairs),
-        n_unmatched=(aligned.count_unmatched(0), aligned.count_unmatched(1)),
-        n_other_question=aligned.n_other_question,
-        generations=aligned.generations,
-        has_grouped_items=has_grouped_items(aligned),
-    )
+        _compare_pairs(None, pairs), [_compare_pairs(name, group) for name, group in categories.items()],
+        find_flips(pairs), (aligned.count_unmatched(0), aligned.count_unmatched(1)), aligned.n_other_question,
+        aligned.generations, has_grouped_items(aligned),
+    )  # fmt: skip
 
 
 def _compare_pairs(category: str | None, pairs: Sequence[AlignedItem]) -> ComparisonGroup:

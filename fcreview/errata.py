@@ -81,9 +81,17 @@ class ErrataEntry:
         stored = raw.get("evidence")
         proof = stored if isinstance(stored, Mapping) else {}
         runs, passed = (n if type(n := proof.get(name)) is int else 0 for name in ("runs", "passed"))
-        lists = {name: _select_strings(raw.get(name)) for name in ("reasons", "settled_by")}
+        reasons, settled_by = (_select_strings(raw.get(name)) for name in ("reasons", "settled_by"))
         evidence = Evidence(runs, passed, _select_strings(proof.get("failed")))
-        return cls(**texts, **lists, old=raw["old"], new=raw["new"], evidence=evidence, line=line)
+        return cls(
+            **texts,
+            old=raw["old"],
+            new=raw["new"],
+            reasons=reasons,
+            settled_by=settled_by,
+            evidence=evidence,
+            line=line,
+        )
 
 
 _STRING_FIELDS = tuple(one.name for one in fields(ErrataEntry) if one.type == "str")

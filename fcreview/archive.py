@@ -46,10 +46,9 @@ class MemberReader:
     def read(self, size: int) -> bytes:
         """Return up to `size` bytes. At the end of the member, return no bytes."""
         try:
-            data: bytes = self._stream.read(size)
+            return bytes(self._stream.read(size))
         except Exception as error:
             raise ArchiveError(f"{getattr(self._stream, 'name', 'member')} cannot be decompressed: {error}") from error
-        return data
 
 
 def read_record(file: BinaryIO, offset: int) -> bytes:

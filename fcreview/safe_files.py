@@ -234,11 +234,9 @@ def open_file(path: Path, buffering: int = -1) -> BinaryIO:
 
     def open_without_blocking(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NONBLOCK)
-        try:
-            check_regular_file(descriptor, name)
-        except OSError:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise
+            raise OSError(errno.EINVAL, "not a regular file", name)
         return descriptor
 
     return open(path, "rb", buffering, opener=open_without_blocking)
@@ -250,11 +248,6 @@ def read_file(path: Path, limit: int | None = None) -> bytes:
         if limit is not None:
             check_file_size(file.fileno(), str(path), limit)
         return file.read()
-
-
-def check_regular_file(descriptor: int, name: str) -> None:
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise OSError(errno.EINVAL, "not a regular file", name)
 
 
 def check_file_size(descriptor: int, name: str, limit: int) -> None:

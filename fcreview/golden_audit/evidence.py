@@ -285,20 +285,19 @@ class RunWeights:
 class RunWeigher:
     def __init__(self, run_profiles: Mapping[int, RunProfile]) -> None:
         self._run_profiles = run_profiles
-        self._families = {run: profile.family for run, profile in run_profiles.items()}
         self._failure_bits: dict[str, dict[int, float]] = {}
         """Category -> number of a run -> information content of a failure, in bits."""
 
     def compute_weights(self, question: AuditedQuestion) -> RunWeights:
         """Compute the weights of the runs that have a verdict and, if they fail, a readable answer."""
-        families, failure_bits = self._families, self._compute_failure_bits(question.key.category)
-        runs: list[int] = []
-        for answer in question.answers:
-            if answer.passed or (answer.passed is False and answer.is_readable):
-                runs += [run for run in answer.runs if run in families]
-        sizes = Counter([families[run] for run in runs])
-        bits = {run: failure_bits[run] / sizes[families[run]] for run in runs}
-        return RunWeights(bits, len(sizes), self._run_profiles)
+        profiles, failure_bits = self._run_profiles, self._compute_failure_bits(question.key.category)
+        counted = (
+            answer for answer in question.answers if answer.passed or (answer.passed is False and answer.is_readable)
+        )
+        runs = [run for answer in counted for run in answer.runs if run in profiles]
+        sizes = Counter([profiles[run].family for run in runs])
+        bits = {run: failure_bits[run] / sizes[profiles[run].family] for run in runs}
+        return RunWeights(bits, len(sizes), profiles)
 
     def _compute_failure_bits(self, category: str) -> dict[int, float]:
         if category not in self._failure_bits:

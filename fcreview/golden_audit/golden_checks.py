@@ -113,19 +113,10 @@ def _check_accepted_values(argument: GoldenArgument) -> Iterable[Reason]:
     if argument.accept.optional and parameter.required:
         text = f"required by docs: {name} may be omitted, but the function docs require it"
         yield Reason("contract", PARTIAL_STRENGTH, text, function=argument.call.name)
-    conflicts = [
-        conflict
-        for value in values
-        if not _is_variable_name(value, parameter) and (conflict := describe_value_conflict(name, value, parameter))
-    ]
+    conflicts = [found for value in values if (found := describe_value_conflict(name, value, parameter))]
     if conflicts:
         strength = 1.0 if len(conflicts) == len(values) else PARTIAL_STRENGTH
         yield Reason("contract", strength, conflicts[0], function=argument.call.name)
-
-
-def _is_variable_name(value: Any, parameter: Parameter) -> bool:
-    """Whether a value is an identifier in place of a list or an object, as in questions about code."""
-    return parameter.kind in ("list", "object") and isinstance(value, str) and bool(_IDENTIFIER.fullmatch(value))
 
 
 def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str | None:
@@ -133,6 +124,8 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
     ...`. Returns None if there is no conflict."""
     if value in ("", None):
         return None
+    if parameter.kind in ("list", "object") and isinstance(value, str) and _IDENTIFIER.fullmatch(value):
+        return None  # In questions about code, a variable name can take the place of a list or an object.
     json_type = json_type_of(value)
     if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
         return f"wrong type: {name} is {_with_documented(value, parameter.kind)}"

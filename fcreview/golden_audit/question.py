@@ -106,9 +106,7 @@ def _find_pair_differences(pair: CallPair, golden: Call | None, predicted: Call 
         name, *inside = split_path(diff.path)
         path, left = str(name), (golden.arguments or {}).get(str(name), NO_VALUE)
         right = (predicted.arguments or {}).get(str(name), NO_VALUE)
-        if (
-            inside and diff.state not in "+-" and _has_objects(left)
-        ):  # Each field of an object is a separate difference.
+        if inside and diff.state not in "+-" and _has_objects(left):  # Fields of an object are separate differences.
             path = diff.path
             left, right = find_values_at(left, right, inside)
         found.setdefault(path, AnswerDifference(pair.turn, index, pair.name, path, diff.state, right, left))

@@ -27,22 +27,16 @@ def type_name(value: Any) -> str:
     return _TYPE_NAMES.get(type(value)) or type(value).__name__
 
 
-def describe_type_difference(accepted: Sequence[Any], value: Any) -> str:
-    golden = (
-        f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else f"none of {len(accepted)} accepted values"
-    )
-    return f"type differs: {_format_with_type(value)}, {golden}"
-
-
 def describe_value_difference(accepted: Sequence[Any], value: Any) -> str:
     """Describe how a value differs from the accepted values: `value differs: 3, golden 5` or `none of 2 accepted
     values`. If only the type, the case, white space or quotation marks differ, the text states this."""
+    none_of = f"none of {len(accepted)} accepted values"
     if type_name(value) not in {type_name(one) for one in accepted}:
-        return describe_type_difference(accepted, value)
+        golden = f"golden {_format_with_type(accepted[0])}" if len(accepted) == 1 else none_of
+        return f"type differs: {_format_with_type(value)}, {golden}"
+    small = next((found for one in accepted if (found := _describe_small_difference(one, value))), None)
     if len(accepted) > 1:
-        small = next((found for one in accepted if (found := _describe_small_difference(one, value))), None)
-        return f"none of {len(accepted)} accepted values" + (f": {small}" if small else "")
-    small = _describe_small_difference(accepted[0], value)
+        return none_of + (f": {small}" if small else "")
     return small or f"value differs: {abbreviate(value)}, golden {abbreviate(accepted[0])}"
 
 
@@ -187,11 +181,11 @@ def find_closest_value(accepted: AcceptedValues, value: Any, rules: ComparisonRu
     for expected in accepted.any_of:
         if is_same_value(expected, value):
             return expected
-    compared = [
-        (expected, diff_values(expected, value, "", 0, ComparisonBudget(rules)))
-        for expected in _select_candidates(accepted, value)
-    ]
-    return min(compared, key=lambda one: difference_weight(one[1]))[0] if compared else None
+
+    def weight(expected: Any) -> float:
+        return difference_weight(diff_values(expected, value, "", 0, ComparisonBudget(rules)))
+
+    return min(_select_candidates(accepted, value), key=weight, default=None)
 
 
 class ComparisonBudget:

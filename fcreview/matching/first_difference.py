@@ -88,9 +88,7 @@ class ArgumentRow:
         return self.state == "-" and self.optional and self.reason is not None
 
 
-def build_argument_rows(
-    golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff], rules: ComparisonRules = EXACT_RULES
-) -> list[ArgumentRow]:
+def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Sequence[ArgumentDiff]) -> list[ArgumentRow]:
     """Build the rows of the argument table of a call pair from `CallPair.diff`, in golden order. Each argument is
     followed by its nested values that differ. Unexpected arguments come last. If one of the calls is missing, all rows
     have the state `-` or `+`. An omitted optional argument has the state `=` and no predicted value."""
@@ -109,7 +107,7 @@ def build_argument_rows(
         state, reason = _argument_state(path, accepted, value, differences, no_arguments)
         golden_text = _to_text(accepted) if accepted else None
         rows.append(ArgumentRow(path, 0, state, golden_text, _to_text(value), reason, optional))
-        rows += [_build_nested_row(each, accepted, value, rules) for each in differences if each.path != path]
+        rows += [_build_nested_row(each, accepted, value) for each in differences if each.path != path]
     return rows
 
 
@@ -133,18 +131,12 @@ def _argument_state(
     return "!", f"{count} {'differ' if n_nested > 1 else 'differs'}"
 
 
-def _build_nested_row(
-    difference: ArgumentDiff, accepted: AcceptedValues | None, value: Any, rules: ComparisonRules
-) -> ArgumentRow:
-    keys = split_path(difference.path)[1:]
-    golden, predicted = find_values_at(accepted, value, keys, rules)
+def _build_nested_row(difference: ArgumentDiff, accepted: AcceptedValues | None, value: Any) -> ArgumentRow:
+    keys, state = split_path(difference.path)[1:], difference.state
+    golden, predicted = find_values_at(accepted, value, keys)
     optional = isinstance(golden, AcceptedValues) and golden.optional
-    golden_text = None if difference.state == "+" else _to_text(golden)
-    predicted_text = None if difference.state == "-" else _to_text(predicted)
-    depth = min(len(keys), MAX_INDENT)
-    return ArgumentRow(
-        difference.path, depth, difference.state, golden_text, predicted_text, difference.reason, optional
-    )
+    texts = (None if state == "+" else _to_text(golden), None if state == "-" else _to_text(predicted))
+    return ArgumentRow(difference.path, min(len(keys), MAX_INDENT), state, *texts, difference.reason, optional)
 
 
 def find_values_at(
@@ -239,15 +231,14 @@ def _difference_in_pair(
     wanted = (golden.arguments if golden else None) or {}
     given = (predicted.arguments if predicted else None) or {}
     name, *keys = split_path(difference.path)
-    golden_value, predicted_value = find_values_at(
-        wanted.get(str(name), NO_VALUE), given.get(str(name), NO_VALUE), keys, rules
-    )
+    left, right = (arguments.get(str(name), NO_VALUE) for arguments in (wanted, given))
+    left, right = find_values_at(left, right, keys, rules)
     return FirstDifference(
         pair.name,
         difference.path,
-        f"{difference.path} {_format_difference(difference, golden_value, predicted_value)}",
-        None if golden_value is NO_VALUE else abbreviate_golden(golden_value, MAX_VALUE_IN_CLUSTER),
-        None if predicted_value is NO_VALUE else abbreviate(predicted_value, MAX_VALUE_IN_CLUSTER),
+        f"{difference.path} {_format_difference(difference, left, right)}",
+        None if left is NO_VALUE else abbreviate_golden(left, MAX_VALUE_IN_CLUSTER),
+        None if right is NO_VALUE else abbreviate(right, MAX_VALUE_IN_CLUSTER),
     )
 
 

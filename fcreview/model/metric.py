@@ -156,10 +156,10 @@ def tag_metrics(items: Sequence[ScoredItem], first_tags: Sequence[str] = ()) -> 
     return [Metric("tags", name, counts[name], "count") for name in names]
 
 
-def metrics_by_category(items: Sequence[ScoredItem], table: str = "accuracy") -> list[Metric]:
+def metrics_by_category(items: Sequence[ScoredItem]) -> list[Metric]:
     """Build the metrics of the pass rate: first for all items, then for each category in order of appearance."""
     categories: dict[str, list[ScoredItem]] = {}
     for item in items:
         categories.setdefault(item.category, []).append(item)
-    rates = [pass_rate_metric(table, name, part, 1) for name, part in categories.items()]
-    return [pass_rate_metric(table, "all items", items), *rates]
+    rates = [pass_rate_metric("accuracy", name, part, 1) for name, part in categories.items()]
+    return [pass_rate_metric("accuracy", "all items", items), *rates]

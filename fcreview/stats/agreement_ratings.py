@@ -163,11 +163,12 @@ def build_labels(ratings: Iterable[Rating]) -> list[Rating]:
     criterion as `<criterion>+fault`, with values such as `pass:golden`, so that different faults count as
     disagreement."""
     labels = [rating for rating in ratings if decides(rating.value)]
-    with_fault = {label.criterion for label in labels if _passes(label) and label.fault}
+    with_fault = {label.criterion for label in labels if _passed_fault(label)}
     return labels + [
-        replace(label, criterion=f"{label.criterion}+fault", value=_value_with_fault(label))
+        replace(label, criterion=f"{label.criterion}+fault", value=f"{word}:{fault}" if fault else word)
         for label in labels
         if label.criterion in with_fault
+        for word, fault in [("pass" if label.value is True else "fail", _passed_fault(label))]
     ]
 
 
@@ -219,13 +220,9 @@ def list_label_keys(criterion: str, values: Sequence[Any]) -> list[LabelKey]:
     return list(dict.fromkeys(map(to_label_key, labels)))
 
 
-def _passes(rating: Rating) -> bool:
-    return rating.value is True and rating.criterion in PASS_FAIL_CRITERIA
-
-
-def _value_with_fault(rating: Rating) -> str:
-    word = "pass" if rating.value is True else "fail"
-    return f"{word}:{rating.fault}" if _passes(rating) and rating.fault else word
+def _passed_fault(rating: Rating) -> str | None:
+    """Return the fault of a pass; None if there is none or the verdict is not a pass."""
+    return rating.fault if rating.value is True and rating.criterion in PASS_FAIL_CRITERIA else None
 
 
 SCOPE_HEADINGS: dict[AgreementScope, str] = {

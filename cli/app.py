@@ -23,8 +23,7 @@ from fcreview.model.wording import NO_VALUE
 MIN_ADDRESS_SPACE = 1 << 30
 """Smallest limit of the address space, in bytes (`ulimit -v`). Below it, native libraries abort or crash when they
 start a thread, which Python cannot catch."""
-UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}
-"""Options and commands that run with little memory and without a working folder."""
+UNCHECKED_ARGUMENTS = {"--help", "-h", "--version", "completion", "schema"}  # they need little memory and no folder
 
 
 def check_environment(arguments: Sequence[str]) -> None:
@@ -43,8 +42,7 @@ def check_environment(arguments: Sequence[str]) -> None:
 
 MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
 GC_THRESHOLD = 20_000
-"""Number of new objects between two garbage collections. Imports create many objects but no garbage. With Python's
-default of 700, collections take 4 % of the time until the first rows."""
+"""Number of new objects between two garbage collections. Imports create many objects but no garbage."""
 TERMINATION_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end a command as Ctrl-C does, so that it cleans up. SIGHUP reports a dropped connection."""
 _received_signals: list[int] = []

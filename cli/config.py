@@ -114,9 +114,8 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "keys": _check_keys,
     "decoders": _check_decoders,
 }
-"""Function of each setting that checks and normalizes its value. It raises ValueError with the error message.
-
-The functions are plain Python, because pydantic would take a sixth of the time until the first rows."""
+"""Function of each setting that checks and normalizes its value, or raises ValueError with the message. pydantic would
+take a sixth of the time until the first rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +130,7 @@ class Config:
     tags: tuple[str, ...] = ()  # error tags that dialogs list first
     reasons: tuple[str, ...] = ()  # reasons that the dialog for an override lists; empty for the default reasons
     keys: Mapping[str, str] = field(default_factory=dict)  # keys by action id, several separated by commas
-    decoders: Mapping[str, str] = field(default_factory=dict)
-    """Decoders by folder name of a BFCL model; `*` in a folder name matches any text."""
+    decoders: Mapping[str, str] = field(default_factory=dict)  # by model folder name; `*` in it matches any text
 
     @property
     def file(self) -> Path:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 
 Folders = tuple[Path, ...]
-RunSearch = Callable[[Folders], "DiscoveredRuns"]
-"""Function that finds the runs with their datasets. It searches the given folders first."""
+RunSearch = Callable[[Folders], "DiscoveredRuns"]  # finds the runs; searches these folders first
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run
 
 

@@ -81,7 +81,6 @@ SHARED_OPTIONS: dict[str, ParameterSpec] = {
     "format": (Annotated[str | None, option("--format NAME", "Import the files as this benchmark, e.g. bfcl.")], None),
     "decoder": (Annotated[str | None, option("--decoder NAME", DECODER_HELP)], None),
 }
-"""Option for each field of `WorkspaceOptions`, in the order of the help."""
 COMMON_OPTIONS = ("data", "errata", "workspace")
 
 

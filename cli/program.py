@@ -55,7 +55,6 @@ COMMAND_GROUPS = {
 """Commands by heading of `fcreview --help`: name -> `module:function`, or `module:COMMANDS` for a command with
 subcommands. A new command needs a line here. fcreview imports only the module of the command that it runs."""
 COMMANDS = {name: target for group in COMMAND_GROUPS.values() for name, target in group.items()}
-"""Module and function of each command."""
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
     "fcreview open runs/": "Compare predicted calls with golden answers",
@@ -64,7 +63,6 @@ START_HERE = {
     "fcreview report runs/": "Print official, recomputed and corrected metrics",
     "fcreview export runs/": "Export labels as JSON Lines, CSV or Parquet",
 }
-"""Examples at the top of `fcreview --help`, each with its description."""
 EPILOG = f"""{KEEP_LINE_BREAKS}
 `fcreview runs/` is short for `fcreview open runs/`.
 `fcreview demo` opens sample runs of every supported benchmark.

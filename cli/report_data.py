@@ -67,7 +67,6 @@ if TYPE_CHECKING:
 
 
 ItemsBySource = dict[MetricSource, list[ScoredItem]]
-"""Scored items by source of their verdicts: official, rule (recomputed) or corrected."""
 
 
 @dataclass(slots=True)
@@ -183,7 +182,6 @@ def build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
 
 
 CALIBRATION_SCOPES: tuple[CalibrationScope, ...] = ("benchmark", "category", "tier", "error")
-"""Scopes of the calibration tables. The list of frequent errors already covers the scope `function`."""
 SOURCES_NOTE = (
     "Each metric has up to three values. official: from the benchmark's score files; recomputed: computed here "
     "with the benchmark's rules; corrected: with reviewed verdicts in place of automatic ones. A recomputed value is "
@@ -192,8 +190,7 @@ SOURCES_NOTE = (
 )
 
 
-MAX_OPEN_PARTS = 8
-"""Maximum number of runs that each have a line in the details. With more runs, all are folded in one section."""
+MAX_OPEN_PARTS = 8  # with more runs, the details fold all of them in one section
 
 
 def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:

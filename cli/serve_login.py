@@ -138,8 +138,7 @@ class HeaderLogin:
     """Login by a proxy that sends the annotator in a header. Only the proxy can connect, or it also sends a secret."""
 
     header: str
-    secret: str | None = None
-    """Secret that `X-Fcreview-Secret` must contain. None on a Unix socket that only its owner can use."""
+    secret: str | None = None  # Value of `X-Fcreview-Secret`. None on a Unix socket that only its owner can use.
 
     def identify(self, request: web.Request) -> str | None:
         if self.secret is not None:
@@ -171,8 +170,7 @@ def _valid_name(name: str) -> str | None:
 @dataclass(frozen=True, slots=True)
 class _LoggedIn:
     annotator: str
-    password: PasswordHash
-    """Hash of the password at login. The login ends when the hash changes or the user is removed."""
+    password: PasswordHash  # Hash at login. The login ends when the hash changes or the user is removed.
     expires: float
 
 

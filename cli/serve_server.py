@@ -37,7 +37,7 @@ INHERITED = (
     *("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"),
     *("FCREVIEW_CONFIG", "FCREVIEW_DATA", "FCREVIEW_THEME", "FCREVIEW_ASCII", "NO_COLOR"),
 )
-"""Environment variables that a session inherits. It inherits no others, because they may contain secrets."""
+"""Environment variables that a session inherits. Others may contain secrets."""
 PRELUDE = b"__GANGLION__\n"  # line that the app's driver writes before its first packet
 MAX_SIZE = 1_000  # largest number of columns and rows of a terminal
 END_TIMEOUT = 15.0  # Seconds until a process that does not end is killed. The app itself gives up after ten.
@@ -215,7 +215,6 @@ class BrowserServer:
     max_sessions: int = 20
     downloads: DownloadManager = field(default_factory=DownloadManager)
     sessions: dict[SessionProcess, web.WebSocketResponse] = field(default_factory=dict)
-    """Sessions whose process has not ended."""
     _endings: dict[SessionProcess, asyncio.Task[None]] = field(default_factory=dict)
 
     def make_app(self) -> web.Application:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 STOP_TIMEOUT = 5.0  # seconds that the import process has for its cleanup
 PREFIX = "fcreview: "  # prefix of warnings and errors on stderr
 NICENESS = 10  # increment of the import process's nice value, so that the app stays responsive
-FileStates = dict[str, tuple[int, int] | None]
-"""Size in bytes and modification time in nanoseconds for each path; None for a missing file."""
+FileStates = dict[str, tuple[int, int] | None]  # size in bytes and mtime in ns by path; None if missing
 
 
 class FileWatcher:
@@ -52,8 +51,7 @@ class FileWatcher:
         self._paths = resolve_search_paths(options)
         self._files = read_file_states(gather_files(self._paths).files)
         self._sources: FileStates = {}
-        self._imported: FileStates | None = None
-        """Source files at the time of the last import; None if the next check has to load them from the store."""
+        self._imported: FileStates | None = None  # sources at the last import; None to load them from the store
         self._failed = self._closed = False
         self._process: subprocess.Popen[bytes] | None = None
 

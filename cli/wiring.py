@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and resolved path of a run
 PATH = "path"  # name of the argument that selects the runs
 WORKSPACE_PARAMETERS = (PATH, "annotator", "data", "workspace", "errata", "decoder", "as_json", "help")
-"""Parameters that forms do not show, because the open app determines them or because they are for programs."""
+"""Parameters that forms do not show."""
 FILE_METAVARS = ("FILE", "DIR", "OTHER", "PATH")
 MAX_OUTPUT = 4_000_000  # largest number of bytes of a command's output that is shown
 

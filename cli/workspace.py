@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 
 
 MAX_CACHE_ENTRIES = 32
-CODE_PACKAGES = (fcreview.importers, fcreview.store)
-"""Packages whose code a cache entry depends on, because another version may import files differently."""
+CODE_PACKAGES = (fcreview.importers, fcreview.store)  # packages whose code determines how files are imported
 
 
 class ImportCache:
@@ -327,8 +326,7 @@ class WorkspaceOptions:
     policy: str = UNANIMOUS
     forget_data: bool = False  # whether to forget the dataset folders of earlier commands
     decoder: str | None = None  # name of the decoder for BFCL responses, as `check_decoder` returns it
-    errata: str | None = None
-    """Path of the errata file to apply, `import_options.NO_ERRATA` to remove errata, or None to keep them."""
+    errata: str | None = None  # path of the errata file, `import_options.NO_ERRATA` to remove errata, or None
 
 
 def resolve_data_option(options: WorkspaceOptions) -> tuple[Path, ...]:

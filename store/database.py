@@ -24,8 +24,7 @@ _TABLES = ("functions", "import_issues", "item_rows", "meta", "questions", "runs
 _VIEWS = ("calls", "items", "messages", "pairs", "verdicts")
 NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `is_marked_unverified`
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
-MAX_MEMORY_LIMIT = "2GB"
-"""DuckDB's memory limit for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL."""
+MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
 
 
 IMPORT_AGAIN = ": import the runs again; reviews are kept"  # end of the error message for a store that cannot be used
@@ -44,7 +43,6 @@ class EmptyValueError(duckdb.DataError):
 
 
 DAMAGE_REASONS = ("Corrupt database file", "Could not read enough bytes")
-"""Texts in DuckDB's errors about a changed block and about a missing block."""
 
 
 def is_damage(error: BaseException) -> bool:
@@ -215,8 +213,7 @@ def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable
                 connection.execute(f"SET memory_limit = '{getattr(connection, 'memory_limit', MEMORY_LIMIT)}'")
 
 
-INTERRUPT_INTERVAL = 0.05
-"""Seconds between attempts to interrupt a query. An interrupt before DuckDB starts the query has no effect."""
+INTERRUPT_INTERVAL = 0.05  # In seconds. An interrupt before DuckDB starts the query has no effect.
 INTERRUPT_TIMEOUT = 0.8
 """Maximum time, in seconds, to wait for an interrupted query. DuckDB cannot be interrupted while it computes a single
 value, such as a list of a hundred million numbers."""

@@ -53,20 +53,16 @@ OPINION_FIELDS: dict[str, DuckDBType] = {
     for field in fields(Opinion)
     if field.name not in ("target", "criterion")
 }
-"""Keys and types of one object in the label field `opinions`. The object represents a
-`fcreview.model.review.Opinion`."""
+"""Keys and types of an object in the label field `opinions`, a `fcreview.model.review.Opinion`."""
 AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
     "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
 }  # fmt: skip
-"""Keys and types of one object in the label field `automatic`. The object represents a
-`fcreview.model.item.Verdict`."""
+"""Keys and types of an object in the label field `automatic`, a `fcreview.model.item.Verdict`."""
 CALL_FIELDS: dict[str, DuckDBType] = {
     "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
 }  # fmt: skip
-"""Keys and types of one exported `fcreview.model.item.Call`. The arguments of a golden call are written as
-`{"city": {"any_of": ["Oslo"], "optional": false}}`."""
+"""Arguments of golden calls are written as `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
 MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
-"""Keys and types of one exported message."""
 
 
 def _calls_sql(side: Side) -> str:
@@ -112,7 +108,7 @@ CONTENT_FIELDS: dict[str, LabelField] = {
     "golden_calls": LabelField([CALL_FIELDS], _calls_sql("golden")),
     "predicted_calls": LabelField([CALL_FIELDS], _calls_sql("predicted")),
 }
-"""Additional fields of an export with `--with content`: the content of the item, the same for all of its labels."""
+"""Additional fields of an export with `--with content`, the same for all labels of an item."""
 
 
 def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:

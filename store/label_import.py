@@ -48,21 +48,15 @@ class ImportedReview:
     """A review from an imported file, before the item is looked up."""
 
     line: int  # line number in the file, from 1; in a Label Studio file the number of the task
-    key_fields: dict[str, str]
-    """Fields of `ItemKey` in the file: `id`, and as many other fields as are needed to identify the item."""
+    key_fields: dict[str, str]  # `id`, and as many other fields of `ItemKey` as the file has
     annotation: Annotation
-    annotator: str | None = None
-    """Annotator of the review according to the file. If None, the review belongs to the importing annotator."""
+    annotator: str | None = None  # `None` means the importing annotator
     time: str | None = None  # Time of the review, UTC, ISO 8601 with milliseconds. None means the time of the import.
-    blind: bool | None = None
-    """Whether other verdicts were hidden from the annotator. None if the file does not state it."""
+    blind: bool | None = None  # Whether other verdicts were hidden. None if unknown.
     bulk: str | None = None  # Id of the bulk review that recorded the review. None for an individual review.
     prediction_hash: str = ""  # Hash of the reviewed prediction. Empty means the prediction in the database.
-    golden_hash: str = ""
-    """Hash of the golden answer at the time of the review. Empty means the golden answer in the database."""
-    exported_events: tuple[str, ...] = ()
-    """Ids of the events that an export of fcreview wrote as this review. If the annotator has one of them, the review
-    is already recorded."""
+    golden_hash: str = ""  # empty means the golden answer in the database
+    exported_events: tuple[str, ...] = ()  # ids of the events that fcreview exported as this review
 
 
 def parse_review(
@@ -152,10 +146,8 @@ class LabelImportResult:
     """The events that an import wrote, and the numbers of reviews that it did not write."""
 
     written: list[Event] = field(default_factory=list)
-    already: int = 0
-    """Number of reviews that were not written because the annotator's opinion or an earlier event is the same."""
-    older: int = 0
-    """Number of reviews that were not written because the annotator has a later review of the target and criterion."""
+    already: int = 0  # reviews that repeat the annotator's opinion or an earlier event
+    older: int = 0  # reviews before the annotator's current review of the target and criterion
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class TrainingOptions:
     max_pairs: int = 4  # maximum number of preference pairs per question
     exclude_benchmark_goldens: bool = False  # whether to omit rows that contain golden calls of the benchmark
     flavour: Flavour = "trl"
-    """`trl`: arguments are objects and tools are JSON text. `openai`: arguments are JSON text and tools are a list."""
+    """`trl`: arguments are objects, tools JSON text. `openai`: arguments are JSON text, tools a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +210,9 @@ class _ChunkReader:
         self._values = [] if chunk.items is None else [chunk.items]
         reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
         self.reviewed_items = {row[0] for row in reviewed}
-        """Numbers of the items that have reviews. Opinions on other items need no look-up."""
         self._opinions_item: int | None = None
         self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-        """(target, criterion) -> opinions on `_opinions_item`, the item of the last call of `opinions_on`."""
+        """Opinions on `_opinions_item` by (target, criterion)."""
 
     def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
         return self._fetch(

@@ -47,9 +47,7 @@ class QueueItem:
 
     key: ItemKey  # Key of the item. In JSON, the key is an object with the field names of `ItemKey`.
     prediction_hash: str
-    golden_hash: str
-    """Hash of the golden answer when the sample was drawn. If this hash or `prediction_hash` changes, the item stays in
-    the queue and the reviews of the item become stale."""
+    golden_hash: str  # Hash when the sample was drawn. Another hash makes reviews stale; the item stays.
     stratum: str
     probability: float  # probability with which the sample includes the item, 0 to 1
     overlap: bool  # whether the item is in every annotator's share
@@ -63,26 +61,21 @@ class SampleDesign:
 
     seed: int
     where: str  # filter that selects the population
-    stratify: str
-    """Keys of `STRATUM_COLUMNS` that define the strata, joined by commas; empty for a sample without strata."""
+    stratify: str  # keys of `STRATUM_COLUMNS`, joined by commas; empty without strata
     size: int
     overlap: int  # number of items in every annotator's share
     repeats: int  # number of hidden duplicates in each share
     population: int  # number of items that the filter selects
     runs: list[dict[str, Any]]
     """{benchmark, generation, language, model, path, dataset, n_items} of each run with sampled items."""
-    extends: str = ""
-    """Name of the queue that this queue extends. Items of the extended queue are not drawn again. Empty for a new
-    sample."""
+    extends: str = ""  # queue whose items are not drawn again; empty for a new sample
     target: str = ""  # name of the metric whose confidence interval an extension narrows; empty for a new sample
 
 
 @dataclass(frozen=True, slots=True)
 class QueueFile:
     name: str
-    created: str
-    """Time of creation, UTC, ISO 8601. Two files that were drawn from the same items with the same request differ only
-    in this field."""
+    created: str  # UTC, ISO 8601. Equal requests for the same items give files that differ only here.
     design: SampleDesign
     strata: list[Stratum]
     items: list[QueueItem]
@@ -110,8 +103,7 @@ class QueueFile:
         return _queue_to_json(mine) == _queue_to_json(others)
 
 
-RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")
-"""Fields of an `ItemKey`, and of the runs in a queue file, that identify the run."""
+RUN_KEY_FIELDS = ("benchmark", "generation", "language", "model")  # fields of an `ItemKey` that identify the run
 
 
 def queue_path(workspace: Workspace, name: str) -> Path:

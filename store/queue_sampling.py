@@ -55,7 +55,6 @@ STRATUM_COLUMNS = {
     "judge": "CASE WHEN i.judge THEN 'pass' WHEN NOT i.judge THEN 'fail' END",
     "error": ERROR_TYPE_SQL,
 }
-"""Key that a sample can be stratified by -> SQL expression."""
 _CONTENT_KEY_COLUMNS = (
     "r.benchmark, r.generation, r.language, r.model, i.category, i.id,"
     " coalesce(i.prediction_hash, ''), coalesce(i.golden_hash, '')"
@@ -136,8 +135,7 @@ class ExtensionRequest:
     row: RunRow
     target: str  # name of the metric whose interval is to be narrowed
     parts: Sequence[ExtensionStratum]  # strata to draw from, with the number of items to draw
-    annotators: Sequence[str]
-    """Annotators to whom the new items are assigned; empty for the annotators of the extended queue."""
+    annotators: Sequence[str]  # empty for the annotators of the extended queue
     seed: int
 
 
@@ -189,8 +187,7 @@ QueueMergeState = Literal["new", "known", "differs", "unreadable"]
 class MergedQueue:
     queue: str
     state: QueueMergeState
-    """`known`: this workspace has a queue with the same content, except perhaps the time of creation. `differs`: this
-    workspace has a queue with the same name and other content, and both queues are kept."""
+    """`known`: this workspace has the queue. `differs`: it has another queue of this name, and both are kept."""
     kept_as: str = ""  # name of the queue in this workspace; empty if the queue is unreadable
     why: str = ""
 

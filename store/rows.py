@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from fcreview.model.review import Event, ItemKey, Opinion
 
 
-_REPETITION_BIT = 1 << 62
-"""Bit of an item number that marks a hidden duplicate. It is higher than every bit of `items.item` (run * 2^32 +
-seq)."""
+_REPETITION_BIT = 1 << 62  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
 
 
 def encode_repetition(item: int, repetition: int) -> int:
@@ -40,7 +38,6 @@ ITEM_COLUMNS = (
     "diff_argument", "first_difference", "diff_golden", "diff_predicted", "decisive_step", "prediction_hash",
     "golden_hash", "file", "line", "offset", "length",
 )  # fmt: skip
-"""Columns of `item_rows` that contain a field of `Item` unchanged."""
 BUILTIN_QUEUES = (
     "failures", "dataset", "disagreement", "unreviewed", "judged", "uncertain", "suspects", "stratified", "random",
 )  # fmt: skip
@@ -62,8 +59,7 @@ The partial queues contain:
 """
 SUSPECTS_QUEUE = "suspects"
 PARTIAL_QUEUES = ("judged", "uncertain", SUSPECTS_QUEUE)  # built-in queues that contain only some of the items
-VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QUEUE)
-"""Built-in queues that depend on verdicts. They are not available in blind mode."""
+VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QUEUE)  # not available in blind mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +70,7 @@ class View:
     queue: str = "failures"  # name of a built-in queue or of a queue file
     seed: int = 0  # random seed of the queues `random` and `stratified`
     runs: tuple[int, ...] = ()  # numbers of the runs (`runs.run`); empty for all runs of the workspace
-    share: bool = False
-    """For a queue file: whether to show only the annotator's share, in its order and with its hidden duplicates. If
-    false, the view shows all items of the queue file in dataset order."""
+    share: bool = False  # for a queue file: show only the annotator's share, in its order and with hidden duplicates
     items: tuple[int, ...] = ()  # items (`items.item`) that the view is limited to; empty for no limit
 
     @property
@@ -104,14 +98,12 @@ class QueueRow:
     `items --json`."""
 
     item: int = field(metadata=row_column("i.item"))
-    """Item number. A hidden duplicate has the number that `encode_repetition` returns. It can change with the next
-    import, so it must not be saved."""
+    """Item number (see `encode_repetition`). It can change with the next import, so it must not be saved."""
     run: int = field(metadata=row_column("i.run"))
     seq: int = field(metadata=row_column("i.seq"))  # position of the item in its run, from 0
     id: str = field(metadata=row_column("i.id"))
     category: str = field(metadata=row_column("i.category"))
-    group: str | None = field(default=None, metadata=row_column('i."group"'))
-    """Name of the conversation that the item belongs to."""
+    group: str | None = field(default=None, metadata=row_column('i."group"'))  # name of the conversation
     model: str = ""
     run_name: str = ""
     """Model of the run, and the property that distinguishes it from other runs of the model: `synth-good zh`."""
@@ -121,28 +113,22 @@ class QueueRow:
     you: Any = field(default=None, metadata=row_column("h.you", is_json=True))
     """This annotator's verdict on the item: true, false, "unsure" or None."""
     your_bulk: bool = field(default=False, metadata=row_column("coalesce(h.your_bulk, false)"))
-    """Whether `you` comes from a bulk review only."""
     human: Any = field(default=None, metadata=row_column("h.human", shows_verdict=True, is_json=True))
     """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
     parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))
-    """Number of reviewed parts and additional criteria of the item. For a blind annotator who has not reviewed the
-    item, only the annotator's own reviews are counted."""
+    """Number of reviewed parts and additional criteria, the own ones only for a blind annotator before the review."""
     your_parts: int = field(default=0, metadata=row_column("coalesce(h.your_parts, 0)"))
-    """Number of parts and additional criteria that this annotator reviewed."""
     effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
     error_type: str | None = field(default=None, metadata=row_column("i.error_type", shows_verdict=True))
     rule_error_type: str | None = field(default=None, metadata=row_column("i.rule_error_type", shows_verdict=True))
     n_golden: int = field(default=0, metadata=row_column("i.n_golden"))
     n_predicted: int = field(default=0, metadata=row_column("i.n_predicted"))
     n_issues: int = field(default=0, metadata=row_column("i.n_issues"))
-    """Number of import issues. It is 0 for a blind annotator who has not reviewed the item, because an issue in a score
-    file reveals that the item failed."""
+    """Import issues; 0 for a blind annotator before the review, because an issue in a score file reveals a failure."""
     stale: bool = field(default=False, metadata=row_column("coalesce(h.your_stale, false)"))
     """Whether the prediction or the golden answer changed after this annotator's review."""
     first_difference: str | None = field(default=None, metadata=row_column("i.first_difference", shows_verdict=True))
-    """The first difference between golden and predicted calls, as text."""
     diff_function: str | None = field(default=None, metadata=row_column("i.diff_function", shows_verdict=True))
-    """Function of the first difference."""
     diff_argument: str | None = field(default=None, metadata=row_column("i.diff_argument", shows_verdict=True))
     """Argument path of the first difference; None if the call as a whole differs."""
     diff_golden: str | None = field(default=None, metadata=row_column("i.diff_golden", shows_verdict=True))
@@ -179,8 +165,7 @@ class ColumnWidths:
     run_names: tuple[str, ...] = ()  # names of the runs, if there are several
     error: int = 0
     id_repeats_category: bool = False  # whether every item id begins with its category
-    constant: frozenset[str] = frozenset()
-    """Verdict columns (`official`, `rule`, `judge`) that have the same value in all rows. Empty for a single row."""
+    constant: frozenset[str] = frozenset()  # verdict columns with the same value in all of several rows
     has_rule: bool = False  # whether an item has a recomputed verdict
     has_judge: bool = False
     has_difference: bool = False  # whether an item has a first difference
@@ -204,13 +189,12 @@ class RunRow:
     n_issues: int  # number of import issues of the run
     disputed: int = 0  # Number of items on which annotators disagree. These items count with their automatic verdicts.
     categories: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each category: `category`, `n` (number of items) and the counts `*_pass` and `*_known` of the
-    category."""
+    """{category, n (number of items), counts `*_pass` and `*_known`}."""
     in_part: int = 0  # number of items with verdicts by annotators on parts only
     yours: int = 0  # number of items with a verdict by this annotator
     stated_pass: int = 0
-    """Number of passing items according to the headers of score files, in categories without result files. Items of
-    these categories are not part of the official, recomputed and effective counts."""
+    """Number of passing items according to the headers of score files, in categories without result files. The other
+    counts do not include these categories."""
     stated_of: int = 0  # number of items according to the headers of score files, in categories without result files
     n_search_issues: int = 0  # Number of import issues of the workspace that belong to no run. It is equal in all rows.
     judge_pass: int = 0
@@ -255,9 +239,7 @@ class Sibling:
 
     item: int
     id: str
-    mark: Any
-    """This annotator's verdict, else the official verdict, else the recomputed verdict. A blind annotator sees only
-    their own verdict."""
+    mark: Any  # this annotator's verdict, else (not in blind mode) the official or recomputed verdict
 
 
 @dataclass(slots=True)
@@ -271,7 +253,7 @@ class ItemDetail:
     opinions: list[Opinion] = field(default_factory=list)  # one opinion for each annotator, target and criterion
     history: list[Event] = field(default_factory=list)  # all actions of annotators on the item
     siblings: list[Sibling] = field(default_factory=list)
-    """All items of the conversation, including this one, in dataset order; empty for a single item."""
+    """The whole conversation in dataset order; empty for a single item."""
     presentation: int | None = None  # 2 for a hidden duplicate, else None; see `Event.presentation`
 
 
@@ -281,19 +263,11 @@ class ImportSummary:
     """One object for each run: run, benchmark, generation, language, model, path, items, status, seconds, dataset,
     missing_dataset and issues.
 
-    `status` is one of:
-
-    * `imported`
-    * `unchanged`
-    * `failed`: the items of the last import are kept
-    * `kept`: the dataset is missing, and the last import is kept
-    * `outdated`: the dataset is missing, the last import is kept, and result files have changed
-
-    `missing_dataset` is the folder given for the dataset, now or in an earlier import, if the dataset is no longer
-    there; else null.
+    `status` is `imported`, `unchanged`, `failed` (the items of the last import are kept), `kept` (the dataset is
+    missing, and the last import is kept) or `outdated` (like `kept`, and result files have changed). `missing_dataset`
+    is the folder given for the dataset, now or earlier, if the dataset is no longer there; else null.
     """
-    issues: list[dict[str, Any]] = field(default_factory=list)
-    """One object for each import issue: file, line, what, raw, item, severity."""
+    issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity
     seconds: float = 0.0
     rebuild_reason: str = ""  # why the import replaced an existing store with a new one; empty if it did not
     n_upgraded: int = 0  # number of runs that were imported again because the version of their importer has changed
@@ -304,6 +278,5 @@ class ImportSummary:
 
 
 FROM_WHOLE_ITEMS = "FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash"
-"""FROM clause for `ALL_MESSAGES` and `ALL_CALLS`."""
 ALL_MESSAGES, ALL_CALLS = "list_concat(q.messages, i.messages)", "list_concat(q.calls, i.calls)"
-"""SQL for all messages and all calls of an item: first the ones of the question, then the ones of the item."""
+"""SQL over `FROM_WHOLE_ITEMS`: first those of the question, then those of the item."""

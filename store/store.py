@@ -95,14 +95,11 @@ class Store:
     ) -> None:
         self.workspace = workspace
         self.annotator = annotator
-        self.blind = blind
-        """Whether other verdicts are hidden until this annotator has reviewed an item. This affects rows, details,
-        filters, orders and counts."""
+        self.blind = blind  # whether other verdicts are hidden until this annotator has reviewed an item
         self.connection = connection
         self.is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
-        """Whether the store was written by this user or this user's group."""
-        self.lock = threading.RLock()
-        """Acquire it for every use of `connection`, because all threads share its temporary tables."""
+        """Written by this user or group."""
+        self.lock = threading.RLock()  # for every use of `connection`: all threads share its temporary tables
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False  # whether `interrupt` was called during the running query
         self._is_locked = False  # whether `lock_configuration` was called

@@ -280,8 +280,7 @@ class Outbox:
     def __init__(self, workspace: Workspace, annotator: str, sent_bytes: int = 0) -> None:
         """`sent_bytes`: last known length of the journal when all of its lines were sent."""
         self.annotator = annotator
-        self.refused: dict[str, str] = {}
-        """Reasons for which the server refused lines since the last `reconcile`, by hash of the line."""
+        self.refused: dict[str, str] = {}  # reason by hash of the line, since the last `reconcile`
         self.sent_bytes = sent_bytes
         self._files, self._path = workspace.files, workspace.reviews / f"{annotator}.jsonl"
         self._offset = sent_bytes

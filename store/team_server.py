@@ -31,8 +31,7 @@ ROLES = ("annotator", "adjudicator", "lead", "none")
 REVEAL_RULES = ("closed", "own", "never")
 STATEMENT_SECONDS = 60
 _MAX_ERROR = 300
-_OWN_ERRORS = "FC"
-"""Class of the SQLSTATE codes that team_functions.sql raises. The messages of such errors are for the user."""
+_OWN_ERRORS = "FC"  # SQLSTATE class of team_functions.sql. Its messages are for the user.
 
 
 class AddressError(FcreviewError):

@@ -16,8 +16,7 @@ from fcreview.safe_files import UnsafeFileError, WorkspaceFiles
 
 WORKSPACE_FOLDER = ".fcreview"
 MAX_ANNOTATOR_LENGTH = 64  # maximum length of an annotator name in characters
-_MAX_ANNOTATOR_BYTES = 200
-"""Maximum length of an annotator name in UTF-8 bytes, so that the journal's file name is valid on every file system."""
+_MAX_ANNOTATOR_BYTES = 200  # length limit in UTF-8, so that the journal's file name is valid on every file system
 _PUNCTUATION = "._@+-"
 
 
@@ -96,8 +95,7 @@ class Workspace:
     """The folder `.fcreview/` and the paths in it."""
 
     root: Path  # Absolute path of `.fcreview/`. The folder exists.
-    lake: str | None = None
-    """Folder or `s3://` address of the lake that is read instead of the store. See `fcreview.store.lake`."""
+    lake: str | None = None  # folder or `s3://` address of the lake that is read instead of the store
 
     @property
     def files(self) -> WorkspaceFiles:

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
 LABEL_WIDTH = 13  # width of the label column, in cells
-MAX_CALLS, MAX_ROWS = 6, 12
-"""Maximum number of printed calls on each side, and maximum number of printed lines of each text."""
+MAX_CALLS, MAX_ROWS = 6, 12  # limits of the calls on each side and of the lines of each text
 
 
 @workspace_command("annotator")

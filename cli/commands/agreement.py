@@ -73,9 +73,8 @@ def _round_score(value: float | None) -> float | None:
 
 
 SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
-"""Scope for each value of --by. All tables list criteria, so `criterion` is the same as `overall`."""
+"""Scope for each value of --by. All tables list criteria."""
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
-"""Width of all columns but the first, and minimum width of the first column, in cells."""
 NOTES = (
     "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
     "[ ] is a 95 % confidence interval (bootstrap). – means n/a.",

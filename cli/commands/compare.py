@@ -51,8 +51,7 @@ class ComparisonSide:
 
     row: RunRow
     source: VerdictSource
-    is_requested: bool
-    """Whether an option sets the source. Otherwise it is `official` if the run has official verdicts, else `rule`."""
+    is_requested: bool  # whether an option sets the source
 
     @property
     def name(self) -> str:

@@ -39,7 +39,6 @@ PACKAGES = ("fcreview", "textual", "rich", "duckdb", "orjson", "pydantic", "type
 OPTIONAL_PACKAGES = ("psycopg", "bfcl-eval")
 MAX_ISSUES = 20  # limit of import issues that are listed
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
-"""Kinds of facts that are printed once, with a number, if they are equal for several runs or files."""
 Fact = dict[str, Any]  # JSON object {kind, name, value, problem}. `problem` is true if something is damaged or missing.
 
 

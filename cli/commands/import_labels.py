@@ -37,7 +37,6 @@ READABLE_FORMATS = {each.name: each for each in FORMATS if each.read}
 
 
 RECORD_UNITS = {"labelstudio": "task"}
-"""Unit in which error messages count the records of a format. The default is a line."""
 
 
 AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]

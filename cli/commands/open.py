@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from fcreview.tui.session import Session
 
 PLAIN_ITEMS = 40  # number of items printed without a terminal
-MAX_PULLED_ITEMS = 20_000
-"""Largest number of items that are copied to a local store. A larger selection is read from the lake."""
+MAX_PULLED_ITEMS = 20_000  # largest selection that is copied to a local store
 Start = Literal["queue", "resume", "overview", "adjudicate"]
 """What the app shows first: the queue, the position that the annotator left (`resume`), the overview of several runs if
 there is no such position, or the disagreements."""

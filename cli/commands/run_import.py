@@ -177,10 +177,8 @@ def _generalize(issue: dict[str, Any]) -> str:
 SCORE_NAMES = (
     "official_pass", "official_known", "rule_known", "judge_pass", "judge_known", "stated_pass", "stated_of",
 )  # fmt: skip
-"""Counts of a run in the summary."""
 Scores = dict[int, dict[str, int]]  # counts with the names in `SCORE_NAMES` by run number
-_import_lock = threading.Lock()
-"""Lock that a worker acquires to import a part, because an import uses the whole process."""
+_import_lock = threading.Lock()  # one part at a time, because an import uses the whole process
 PARTS_PER_WORKER = 4  # Number of parts for each worker of a cluster. Several small parts even out differences in size.
 
 

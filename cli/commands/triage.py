@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 MAX_GROUPS = 10
 MAX_PLACES = 3  # maximum number of failing places that are listed below a group
-MIN_SHARE = 0.1
-"""Minimum share of a group's items, 0 to 1, for listing a place. The most frequent place is always listed."""
+MIN_SHARE = 0.1  # minimum share of a group's items, 0 to 1, for listing all but its most frequent place
 MIN_COUNT_WIDTH, SHARE_WIDTH, BAR_WIDTH, NAME_WIDTH, EXAMPLES_WIDTH = 6, 5, 5, 29, 27
 """Widths of the columns, in cells. With gaps, a line has 80 cells, and more if counts have more than six characters."""
 GROUPINGS_BY_NAME = {

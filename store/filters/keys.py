@@ -26,8 +26,7 @@ from fcreview.store.filters.tokens import FilterTerm, FilterValue
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
 
 SqlCondition = tuple[str, list[object]]  # an SQL condition and the values of its question marks, in order
-ConditionBuilder = Callable[[FilterTerm], SqlCondition]
-"""Translates a term to SQL. Raises: InvalidValueError for a value that the key does not allow."""
+ConditionBuilder = Callable[[FilterTerm], SqlCondition]  # raises InvalidValueError for a value that the key forbids
 
 _TRUE_MEANS_PASS = ", ".join(f"'{name}'" for name in PASS_FAIL_CRITERIA if name not in JUDGE_NOTE_CRITERIA)
 _TRUE_MEANS_FAILURE = ", ".join(f"'{criterion}'" for criterion in TRUE_MEANS_FAILURE)
@@ -50,7 +49,6 @@ HAS_JUDGE_VERDICT = _any_verdict_sql(
     f"v.source = 'judge' AND v.criterion NOT IN ({_JUDGE_NOTES})"
     f" AND (v.target <> '{ITEM}' OR v.criterion = '{CORRECT}')"
 )
-"""SQL condition: the item or a part of the item has a judge verdict that annotators can review."""
 _JUDGE_FAILED_PART = _judge_verdict_sql("false", "true")
 _JUDGE_PASSED_PART = _judge_verdict_sql("true", "false")
 JUDGE_CONDITIONS = {
@@ -60,23 +58,22 @@ JUDGE_CONDITIONS = {
     "none": f"(i.judge IS NULL AND NOT {HAS_JUDGE_VERDICT})",
     "any": f"(i.judge IS NOT NULL OR {HAS_JUDGE_VERDICT})",
 }
-"""Value of the key `judge` -> SQL condition over judge verdicts on the item or its parts. The value is `fail` if at
-least one part fails or is hallucinated."""
+"""Value of the key `judge` -> SQL condition over judge verdicts on the item or its parts. One failing part is enough
+for `fail`."""
 
 _N_DIFFERENCES = (
     "list_sum([CASE WHEN p.golden IS NULL OR p.predicted IS NULL THEN 2"
     " ELSE len([d FOR d IN coalesce(p.diff, []) IF d.state IN ('!', '-', '+')]) END"
     " FOR p IN coalesce(i.pairs, [])])"
 )
-"""SQL for the number of arguments that differ. A call without a counterpart counts as two arguments."""
+"""Number of arguments that differ. A call without a counterpart counts as two."""
 _HAS_MIDDLE_SCORE = _any_verdict_sql(f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {_VALUE} = '1'")
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
 """SQL condition for the items of the queue `uncertain`: the automatic verdict is fail although all calls are paired and
 only one argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
 
 ERROR_TYPE_SQL = "coalesce(nullif(i.error_type, ''), CASE WHEN i.official IS NOT TRUE THEN i.rule_error_type END)"
-"""SQL for the official error type or, if it is missing and the official verdict is not pass, the recomputed error
-type."""
+"""Official error type or, without one and unless the official verdict is pass, the recomputed error type."""
 COMPUTED_COLUMNS = {
     "has_judge_verdict": ("BOOLEAN", HAS_JUDGE_VERDICT),
     "judge_passed_part": ("BOOLEAN", _JUDGE_PASSED_PART),
@@ -94,8 +91,7 @@ AUTOMATIC_DISAGREEMENT_SQL = (
 """SQL condition: the official and the recomputed verdict differ, or the judge verdict differs from the official verdict
 or, if there is none, from the recomputed verdict."""
 
-MAX_SEARCH_LENGTH = 10_000
-"""Maximum length in characters of a text to search for. DuckDB rejects expressions of a million characters."""
+MAX_SEARCH_LENGTH = 10_000  # Limit in characters. DuckDB rejects expressions of a million characters.
 
 
 def escape_regex(text: str) -> str:
@@ -122,8 +118,7 @@ class FilterKey:
     build: ConditionBuilder
     help: str
     shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
-    depends_on_reviews: bool = False
-    """Whether the key depends on reviews, so that the selected items change while annotators review."""
+    depends_on_reviews: bool = False  # whether the selected items change while annotators review
     choices: tuple[str, ...] = ()  # allowed values; empty if any value is allowed
 
 
@@ -330,12 +325,10 @@ _SEARCHES = (
     match_subquery(_IN_QUESTIONS, search_texts("content", "messages")),
     match_subquery(_IN_QUESTIONS, search_texts("name arguments raw", "calls")),
 )
-"""Conditions that search the texts of an item, for the key `text`."""
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
 _NUMERIC_VALUE = f"TRY_CAST({_VALUE} AS DOUBLE)"
-"""SQL for the value of a verdict as a number. It is null for true and false, because their JSON cannot be cast to a
-number."""
+"""Null for true and false, because their JSON cannot be cast to a number."""
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {

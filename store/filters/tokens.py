@@ -14,8 +14,7 @@ from hashlib import md5
 from fcreview.errors import EXIT_USAGE_ERROR, FcreviewError
 
 MAX_FILTER_LENGTH = 10_000  # maximum length of a filter in characters
-MAX_LITERAL_LENGTH = 200
-"""Maximum length in characters of a value in a generated filter. Longer values are written as hashes."""
+MAX_LITERAL_LENGTH = 200  # Limit in characters of a generated value. Longer values are written as hashes.
 
 
 class FilterError(FcreviewError):
@@ -42,8 +41,7 @@ class FilterError(FcreviewError):
 @dataclass(frozen=True, slots=True)
 class FilterValue:
     text: str  # the value without quotation marks and escapes
-    quoted: bool
-    """Whether the value is in quotation marks. It then matches exactly: `*` and `none` have no special meaning."""
+    quoted: bool  # whether the value is in quotation marks, so that it matches exactly
     position: int  # offset in the filter, in characters
 
     @property
@@ -166,8 +164,7 @@ class ExactTermBuilder:
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:
         """`values`: all values of the key that the terms must distinguish."""
         self._key, self._separator = key, separator
-        self._spellings: dict[str, set[str]] = {}
-        """Lower-case value -> all spellings of the value, which differ in case only."""
+        self._spellings: dict[str, set[str]] = {}  # lower-case value -> its spellings
         for value in values:
             if value is not None:
                 self._spellings.setdefault(value.lower(), set()).add(value)

@@ -39,13 +39,10 @@ from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, 
 from fcreview.store.rows import ITEM_COLUMNS
 from fcreview.store.workspace import Workspace
 
-LOADING_MEMORY_LIMIT = "350MB"
-"""DuckDB's memory limit while loading. Beyond it, DuckDB writes to the workspace's temporary folder."""
-MAX_LOADING_MEMORY_LIMIT = "2GB"
-"""Memory limit for a run that cannot be loaded otherwise, such as one with an item of a hundred thousand calls."""
+LOADING_MEMORY_LIMIT = "350MB"  # beyond this limit, DuckDB writes to the temporary folder
+MAX_LOADING_MEMORY_LIMIT = "2GB"  # for a run with huge items
 _COPY_BYTES = 1 << 20
-ROW_GROUP_SIZE = 16_384
-"""Rows in a row group of the file. DuckDB's default of 122,880 rows takes too much memory, because items are large."""
+ROW_GROUP_SIZE = 16_384  # DuckDB's default of 122,880 rows takes too much memory, because items are large
 _ATTACH_OPTIONS = f"ROW_GROUP_SIZE {ROW_GROUP_SIZE}, STORAGE_VERSION 'v1.2.0', RECOVERY_MODE no_wal_writes"
 """Options of the new database file. Its storage version is the oldest one with zstd compression, so that every
 supported DuckDB version can read the file. A recovery log is not needed, because an incomplete file is deleted."""
@@ -58,7 +55,6 @@ _COPIED_COLUMNS = [
     *ITEM_COLUMNS, "n_golden", "n_issues", "functions", "question_hash", "extra", "messages", "pairs", "verdicts",
 ]  # fmt: skip
 _UNCHANGED_RUN_COLUMNS = ("benchmark", "generation", "language", "model", "needs_dataset", "title", "tags")
-"""Columns of the table `runs` with the values of the fields of `Run`."""
 
 
 class LoadError(Exception):
@@ -67,8 +63,7 @@ class LoadError(Exception):
     def __init__(self, error: duckdb.Error) -> None:
         text = " ".join(str(error).split())
         match = re.search(r", in line (\d+): (.*?)(?: Try setting |$)", text)
-        self.line = int(match[1]) if match else None
-        """Line of the invalid item in the staging file, from 1; None if unknown."""
+        self.line = int(match[1]) if match else None  # line of the invalid item, from 1
         super().__init__((match[2] if match else text)[:500])
 
 
@@ -102,8 +97,7 @@ class StoreBuilder:
             self._execute(read_schema())
             self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
-        self._types: dict[str, dict[str, str]] = {}
-        """Table -> column -> SQL type, for the tables that `_column_types` has read."""
+        self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
         self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert in `finish`
         self._sources: dict[int, list[dict[str, Any]]] = {}  # rows of the table `sources` to insert in `finish`, by run
 
@@ -304,8 +298,7 @@ class StoreIndex:
     runs: dict[str, StoredRun] = field(default_factory=dict)  # runs by run key (see `build_run_key`)
     usable: bool = False  # whether the workspace has a store that runs can be added to
     is_verified: bool = True  # false if the store, or some of its runs, were written by another user
-    rebuild_reason: str | None = None
-    """Why an existing store is not usable, so that the import replaces it with a new one."""
+    rebuild_reason: str | None = None  # why an existing store is not usable
 
 
 def build_run_key(workspace: Workspace, run: Run) -> str:

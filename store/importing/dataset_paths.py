@@ -24,8 +24,7 @@ from fcreview.store.workspace import Workspace
 @dataclass(frozen=True, slots=True)
 class DatasetOptions:
     folders: tuple[Path, ...] = ()  # Folders of --data. They are remembered for each run whose dataset they contain.
-    forget: bool = False
-    """Forget the remembered folders, and import runs even if their dataset is missing now (--forget-data)."""
+    forget: bool = False  # forget the folders, and import runs without their dataset (--forget-data)
 
 
 class DatasetFolders:

@@ -77,16 +77,12 @@ class ItemSnapshot:
 class ImportPlan:
     """The runs of one import, divided by what the import does with them."""
 
-    summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Objects of `ImportSummary.runs` by run number."""
+    summary_rows: dict[int, dict[str, Any]] = field(default_factory=dict)  # `ImportSummary.runs` by number
     plans: dict[int, RunPlan] = field(default_factory=dict)
     jobs: list[ReadJob] = field(default_factory=list)
-    new_mtime_jobs: list[ReadJob] = field(default_factory=list)
-    """Runs with the same content whose files have a new modification time. Only the times are updated."""
-    upgraded: set[int] = field(default_factory=set)
-    """Numbers of the runs in `jobs` that another version of their importer read."""
-    skipped_plans: list[RunPlan] = field(default_factory=list)
-    """Runs whose dataset is missing. The last import is kept even if other files have changed."""
+    new_mtime_jobs: list[ReadJob] = field(default_factory=list)  # unchanged runs with new modification times
+    upgraded: set[int] = field(default_factory=set)  # runs in `jobs` that another importer version read
+    skipped_plans: list[RunPlan] = field(default_factory=list)  # runs whose dataset is missing
     issues: list[ImportIssue] = field(default_factory=list)
 
 
@@ -184,8 +180,7 @@ def _summary_row(number: int, run: Run) -> dict[str, Any]:
 
 
 _READ_ONLY_ERRORS = (errno.EACCES, errno.EPERM, errno.EROFS)
-BATCH_BYTES = 16_000_000
-"""Size in bytes of the staging files that one statement loads, while worker processes read other runs."""
+BATCH_BYTES = 16_000_000  # size of the staging files that one statement loads
 
 
 def import_runs(
@@ -244,7 +239,7 @@ class _Import:
     _index: StoreIndex = field(init=False)
     _plan: ImportPlan = field(default_factory=ImportPlan)
     _all_issues: list[dict[str, Any]] = field(default_factory=list)
-    """Issues as in `ImportSummary.issues`. An issue of a run also has the key `run`."""
+    """As in `ImportSummary.issues`, some with the key `run`."""
 
     def __post_init__(self) -> None:
         index = read_store_index(self.workspace)

@@ -22,9 +22,7 @@ class SourceFile:
     kind: str  # `result`, `score`, `data` or `log`
     size: int  # size in bytes; -1 if the file is missing or not a regular file
     mtime_ns: int  # modification time in nanoseconds
-    hash: str = ""
-    """Hash of the content, see `hash_file`. Empty if the file was unreadable or changed during the import; the next
-    import then reads the run again."""
+    hash: str = ""  # See `hash_file`. Empty if the file was unreadable or changed during the import.
 
 
 def iter_files(plan: RunPlan) -> Iterator[tuple[str, Path]]:

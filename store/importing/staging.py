@@ -34,8 +34,7 @@ class SharedRowCache:
     """Content hashes of all function docs and questions that are already staged."""
 
     def __init__(self) -> None:
-        self.written_hashes: set[str | int] = set()
-        """Hashes of the function docs (text) and questions (numbers) that a staging file contains."""
+        self.written_hashes: set[str | int] = set()  # hashes of function docs (text) and questions (numbers)
         self.hash_lists: dict[int, tuple[Callable[[], list[dict[str, Any]] | None], bytes]] = {}
         """For each list of function docs, by its `id`: a reference to the list, and the hashes of the docs as JSON. The
         reference is weak for a `SharedList`, because a large dataset has thousands of such lists."""
@@ -177,13 +176,11 @@ ITEMS_PER_REPORT = 500  # number of items between two calls of `on_progress`
 class StagedRun:
     run_number: int
     items: Path
-    shared_rows: Path
-    """File with the function docs and questions that no other staging file of the same process contains."""
+    shared_rows: Path  # function docs and questions, once for all staging files of a process
     n_items: int = 0
     longest_item: int = 0  # length of the longest line of `items` in bytes
     longest_shared_row: int = 0  # length of the longest line of `shared_rows` in bytes
-    issues: list[dict[str, Any]] = field(default_factory=list)
-    """Import issues: file, line, what, raw, item, severity and seq (position of the item in the run, or null)."""
+    issues: list[dict[str, Any]] = field(default_factory=list)  # file, line, what, raw, item, severity and seq
 
 
 def stage_run(

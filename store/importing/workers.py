@@ -25,8 +25,7 @@ from fcreview.store.importing.sources import SourceFile, hash_source
 from fcreview.store.importing.staging import SharedRowCache, StagedRun, stage_run
 from fcreview.store.workspace import Workspace
 
-_PR_SET_PDEATHSIG = 1
-"""Value of `PR_SET_PDEATHSIG` in Linux's prctl.h. The option sends a process a signal when its parent ends."""
+_PR_SET_PDEATHSIG = 1  # option of prctl.h: send a signal when the parent ends
 
 
 class ParentWatchdog:
@@ -90,10 +89,8 @@ def _set_parent_death_signal() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
-RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]
-"""Reads the items and issues of a run. Must be a top-level function, so that it can be pickled."""
-ImportProgressCallback = Callable[[str, int, int], None]
-"""Called with the name of the model, the bytes of result files read so far, and the total bytes."""
+RunReader = Callable[[RunPlan], Iterable[Item | ImportIssue]]  # must be a top-level function, to be pickled
+ImportProgressCallback = Callable[[str, int, int], None]  # called with (model, bytes read so far, total bytes)
 
 MIN_PARALLEL_BYTES = 8_000_000  # total size of result files, in bytes, below which one process is faster than several
 
@@ -102,8 +99,7 @@ MIN_PARALLEL_BYTES = 8_000_000  # total size of result files, in bytes, below wh
 class ReadJob:
     run_number: int
     plan: RunPlan
-    sources: list[SourceFile]
-    """State of the files before the run is read. If a file grows meanwhile, the next import reads the run again."""
+    sources: list[SourceFile]  # State before the run is read. A file that grows meanwhile is read again later.
 
     @property
     def size(self) -> int:
@@ -121,11 +117,9 @@ class ReadOutcome:
     seconds: float = 0.0
 
 
-_shared_row_caches: dict[Path, SharedRowCache] = {}
-"""Cache for each import that this process works for, by the folder of the import's staging files."""
+_shared_row_caches: dict[Path, SharedRowCache] = {}  # cache by the folder of the staging files
 _known_hashes: dict[tuple[Path, str, int, int], str] = {}
-"""Hashes of dataset files by (folder of staging files, stored path, size in bytes, modification time in
-nanoseconds)."""
+"""Of dataset files, by (folder of staging files, stored path, size, mtime_ns)."""
 
 
 def read_runs(

@@ -38,8 +38,7 @@ from fcreview.store.lake.layout import (
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
-RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048
-"""Number of rows in a row group. Reading one item reads its group, so groups with complete items are small."""
+RUN_ROW_GROUP, INDEX_ROW_GROUP, FUNCTIONS_ROW_GROUP = 4_096, 32_768, 2_048  # in rows; reading an item reads its group
 _ISSUE_COLUMNS = "id, file, line, what, raw, severity"
 
 
@@ -54,8 +53,7 @@ class LakeWriter:
         """
         self._files, self._part, self._scratch = files, part, scratch
         self._index = LakeIndex(part, {}, computed=COMPUTED_COLUMNS_VERSION)
-        self._copies: dict[str, dict[int, Path]] = {}
-        """Path of the Parquet file of each written run, by table and run number."""
+        self._copies: dict[str, dict[int, Path]] = {}  # Parquet file by table and run number
         self.connection = connect_in_memory()
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
         self.connection.execute(f"SET memory_limit = '1GB'; SET temp_directory = {quote_literal(scratch)}")
@@ -216,13 +214,12 @@ class LakeImport:
     files: LakeFiles
     paths: Sequence[Path]
     read: RunReader
-    prepare: Callable[[Sequence[RunPlan], Workspace], None]
-    """Function that sets the decoders and errata of plans, called with a temporary workspace."""
+    prepare: Callable[[Sequence[RunPlan], Workspace], None]  # sets the decoders and errata of plans
     dataset_options: DatasetOptions
     on_progress: ImportProgressCallback | None = None
     n_workers: int | None = None  # number of processes; None to choose by the size of the files
     on_batch: Callable[[Workspace, dict[int, int]], None] = lambda *_: None
-    """Called with each temporary store and the numbers of its runs in the lake."""
+    """Called with each temporary store and run numbers in the lake."""
 
 
 def import_part(

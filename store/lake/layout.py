@@ -29,14 +29,11 @@ from fcreview.store.lake.files import LAKE_FILE, LakeFiles
 
 FORMAT = 1  # version of the layout
 TABLES = ("items", "functions", "import_issues")  # names of the Parquet files of a run and of an index
-LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")
-"""Columns of `item_rows` that an index does not have."""
+LARGE_COLUMNS = ("messages", "calls", "pairs", "verdicts", "extra", "functions", "question_hash")  # an index lacks them
 COMPUTED_COLUMNS_SQL = ", ".join(f"{sql} AS {name}" for name, (_, sql) in COMPUTED_COLUMNS.items())
-"""SQL for the columns that only an index has, over the complete items with the alias `i`."""
 _RUN_BITS = 30
 """Number of bits of a run number. The number of an item is `run << 32 | seq`, and bit 62 marks hidden duplicates."""
 OTHER_VERSION = "was written by another version of fcreview: import the runs into a new lake"
-"""End of the error for a lake that cannot be used."""
 _NONE = type(None)
 _RUN_TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("key", "benchmark", "generation", "language", "model", "path", "title", "imported_at"), (str,)),
@@ -63,8 +60,7 @@ def digest(text: str | bytes, size: int = 16) -> str:
     return blake2b(text.encode() if isinstance(text, str) else text, digest_size=size).hexdigest()
 
 
-COMPUTED_COLUMNS_VERSION = digest(COMPUTED_COLUMNS_SQL, 8)
-"""Value of `LakeIndex.computed` if an index has the columns of `COMPUTED_COLUMNS_SQL`."""
+COMPUTED_COLUMNS_VERSION = digest(COMPUTED_COLUMNS_SQL, 8)  # value of `LakeIndex.computed`
 
 
 def number_of_key(key: str) -> int:
@@ -78,8 +74,7 @@ class LakeRun:
 
     row: dict[str, Any]  # row of the table `runs`
     sources: list[dict[str, Any]]  # rows of the table `sources`
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Size in bytes and hash of each Parquet file, by name."""
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # size in bytes and hash of each Parquet file
 
     @property
     def number(self) -> int:
@@ -133,8 +128,7 @@ class LakeIndex:
     name: str
     runs: dict[int, str]  # run number -> `LakeRun.build` of the run when the index was written
     files: dict[str, tuple[int, str]] = field(default_factory=dict)
-    computed: str = ""
-    """Version of the computed columns. Another version, or none, makes filters on judge verdicts slower."""
+    computed: str = ""  # Version of the computed columns. Without them, filters on judge verdicts are slower.
 
     @property
     def folder(self) -> str:
@@ -161,8 +155,7 @@ class LakeContents:
     indexes: list[LakeIndex] = field(default_factory=list)
     """Complete indexes. Some of their runs may have changed since."""
     issues: list[dict[str, Any]] = field(default_factory=list)  # rows of `import_issues` that belong to no run
-    problems: list[str] = field(default_factory=list)
-    """One message for each damaged or incomplete file. The run or index with this file is omitted."""
+    problems: list[str] = field(default_factory=list)  # one for each run or index omitted as damaged
     schema_version: str = SCHEMA_VERSION
 
 

@@ -38,24 +38,20 @@ from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
-_LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")
-"""Pattern that matches a query if it needs more than the small columns."""
+_LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")  # matches a query of large columns
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
-"""Join with reviews. It takes a third of the time of a query, so it is omitted if there are no reviews."""
+"""Takes a third of the time of a query, so it is omitted if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
-"""Options that let a condition on `run` select files by name."""
 _TABLES = {
     "items": "internal.no_items",
     "functions": "internal.no_functions",
     "import_issues": "internal.search_issues",
 }
-"""Name of a Parquet file -> table with its columns. `search_issues` has the issues that belong to no run."""
+"""Parquet file -> table with its columns. `search_issues` has the issues that belong to no run."""
 _REQUIRED = ("item", "run", "seq", "id", "category")  # columns of `items` that have a value in every row
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
-"""Name of a Parquet file -> view over the indexes."""
 MAX_PROBLEM = 300  # length limit of the message about a damaged file, in characters
-found_problems: list[str] = []
-"""Messages about damaged files that this process has found in lakes, for the end of a command."""
+found_problems: list[str] = []  # messages about damaged files of all lakes, for the end of a command
 
 
 class _UnexpectedContentError(Exception):
@@ -326,9 +322,7 @@ def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[di
     insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
 
 
-NEVER_IMPORTED = -1
-"""Value of `runs.version` for a run of which only some items are stored. No importer has this version, so an import
-reads the run again."""
+NEVER_IMPORTED = -1  # Version of a run with some of its items. An import reads the run again.
 
 
 def pull_items(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
-"""Maximum number of (golden value, predicted value) pairs that are counted. The most frequent pairs are counted,
-because there can be as many pairs as items, and most of the other pairs occur once."""
+"""The most frequent (golden value, predicted value) pairs are counted. Most of the others occur once."""
 _COLUMNS = {
     BY_ERROR_TYPE: ("error_type", ERROR_TYPE_SQL),
     BY_FUNCTION: ("function", "i.diff_function"),

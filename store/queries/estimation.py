@@ -53,8 +53,7 @@ class QueueSample:
 
     queue: QueueFile
     strata: dict[ContentKey, str]  # stratum of every item of the population
-    content_keys_by_queue: dict[str, set[ContentKey]]
-    """Name of the queue file -> content keys of the sampled items, for the queue and each extension."""
+    content_keys_by_queue: dict[str, set[ContentKey]]  # queue file -> its sampled items, for the queue and extensions
     extensions: list[QueueFile] = field(default_factory=list)
 
     @property
@@ -156,8 +155,7 @@ SELECT i.item, r.benchmark, i.category, i.diff_function, {error}, i.official, i.
 {table} JOIN runs r ON r.run = i.run WHERE h.item IS NOT NULL AND ({where}) ORDER BY i.item
 """
 _HAS_BULK_REVIEWS = "SELECT 1 FROM human_labels WHERE individual IS DISTINCT FROM human LIMIT 1"
-_SCORE_FILE_SUFFIX = ".json"
-"""Suffix of `Verdict.by` if it is the name of a score file. Otherwise, `by` is the tier of the checker that decided."""
+_SCORE_FILE_SUFFIX = ".json"  # Suffix of a score file. Other values of `Verdict.by` are checker tiers.
 
 
 def fetch_calibration_cases(
@@ -215,13 +213,11 @@ def _combine_automatic_verdicts(
 
 MAX_IDS_IN_FILTER = 150
 _FILTER_WORDS = {True: "pass", False: "fail"}
-_COLUMN_SOURCES = ("official", "rule")
-"""Sources with one verdict for each item. A filter term can select items by such a verdict."""
+_COLUMN_SOURCES = ("official", "rule")  # sources with one verdict for each item
 _SCOPE_KEYS = {
     "overall": "", "benchmark": "benchmark", "category": "category", "error": "error", "function": "function",
 }  # fmt: skip
-"""Calibration scope -> key of the filter language. Scopes without a key are missing; the key of the scope `overall` is
-empty."""
+"""Calibration scope -> key of the filter language, if there is one; empty for the scope `overall`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +229,7 @@ class CalibrationCell:
     automatic_verdict: Any
     human_verdict: Any
     scope: str
-    name: str | None
-    """Value of the scope, such as the category; None for the scope `overall` and for items without a value."""
+    name: str | None  # Value of the scope. None for `overall` and for items without a value.
     items: Sequence[int]
 
 
@@ -268,9 +263,8 @@ class _ReviewSelection:
 
     random: set[ContentKey]  # items that were reviewed as part of a random sample
     unknown: set[ContentKey]
-    """Reviewed items outside `random`, if some reviews of sampled items do not record a queue. Such sampled items may
-    have been selected for review in the same way as the items outside the sample, so all of these items are treated
-    alike."""
+    """Reviewed items outside `random`, if some reviews of sampled items do not record a queue. They may all have been
+    selected in the same way."""
 
 
 def _classify_selection(

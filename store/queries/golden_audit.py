@@ -79,7 +79,7 @@ SELECT i.item,
        to_json({_DIFFERENT_PAIRS})::VARCHAR
 FROM item_rows i WHERE i.item IN (SELECT unnest(?::BIGINT[]))
 """
-"""The predicted calls and the pairs that differ, as JSON text. Python converts JSON text faster than DuckDB's lists."""
+"""Predicted calls and differing pairs, as JSON text, which Python converts faster than DuckDB's lists."""
 ROWS_PER_FETCH = 5_000  # maximum number of answers whose calls are in memory at a time
 _FAULTS = """
 SELECT r.benchmark, r.generation, r.language, i.category, i.id, h.fault, count(DISTINCT h.item)
@@ -95,7 +95,7 @@ class AuditInput:
     questions: list[AuditedQuestion]
     run_profiles: dict[int, RunProfile]  # pass rates by run number
     selected_keys: frozenset[QuestionKey] | None
-    """Questions that the view's filter selects in at least one run; None if the view has no filter."""
+    """Questions that the filter selects in at least one run; None without a filter."""
 
 
 @dataclass(slots=True)
@@ -107,8 +107,7 @@ class _AnswerRow:
     items: list[int]  # item numbers, one for each run, sorted by `_with_most_frequent_golden`
     passed: bool | None
     contradicted: bool  # whether official and recomputed verdict differ
-    prediction: str | None
-    """Hash of the prediction, the same for all items. None if the answer is not compared with the golden answer."""
+    prediction: str | None  # Hash. None if the answer is not compared with the golden answer.
     damaged_run: int | None  # a run with such an answer to an item without a number, id or category
 
     @property

@@ -40,9 +40,7 @@ class Prediction:
     """The predicted calls of an item as text. Equal predictions have equal texts."""
 
     item: int
-    calls: str
-    """Calls with arguments in alphabetical order, such as `f(a=1); g()`. A call that could not be decoded is written as
-    raw text. Empty if there are no calls."""
+    calls: str  # Such as `f(a=1); g()`, with sorted arguments. A call that could not be decoded is raw text.
 
 
 def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
@@ -70,10 +68,8 @@ _SELECT_ITEMS = (
     + ", ".join(f'"{name}"' for name in ITEM_COLUMNS)
     + ", messages, calls, pairs, verdicts, functions, extra, n_issues, question_hash FROM item_rows WHERE "
 )
-Question = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]
-"""(messages, golden calls) of a question, as dicts. They are stored once for the items of all runs."""
-_FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4
-"""Index of the column `functions`, a list of hashes, in a row of `_SELECT_ITEMS`."""
+Question = tuple[Sequence[dict[str, Any]], Sequence[dict[str, Any]]]  # (messages, golden calls)
+_FUNCTIONS_INDEX = 1 + len(ITEM_COLUMNS) + 4  # index in a row of `_SELECT_ITEMS`
 
 
 def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
@@ -296,9 +292,7 @@ def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -
     return {name: orjson.loads(text) for name, text in rows}
 
 
-MAX_SIBLINGS = 500
-"""Maximum number of items of one conversation. Conversations have a few dozen items, but some datasets have all items
-in one group."""
+MAX_SIBLINGS = 500  # Limit for a conversation. Some datasets have all items in one group.
 
 
 def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> list[Sibling]:

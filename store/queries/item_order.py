@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 
 
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
-"""FROM clause with the aliases that SQL fragments in the store use: `i` for items, `h` for their reviews."""
 FIRST_ROWS = 5_000  # number of items that are ordered first in a lake
-MAX_CACHED_ORDERS = 4
-"""Maximum number of orders in memory. The most recently used orders are kept. An order of 500,000 items takes about 4
-MB."""
+MAX_CACHED_ORDERS = 4  # The most recently used are kept. An order of 500,000 items takes about 4 MB.
 
 # The values are hashed as one text, because `hash` of several values gives similar orders for different seeds.
 _RANDOM_RANK = "hash(concat_ws(' ', {seed}, i.run, i.category, i.id))"
@@ -47,12 +44,9 @@ _ORDERS = {
     SUSPECTS_QUEUE: "q.rank",
 }
 _PARTIAL_CONDITIONS = {"judged": HAS_JUDGE_VERDICT, "uncertain": NEAR_MISS}
-"""SQL conditions of the partial queues, except `suspects`."""
 _IS_SUSPECT = "i.item IN (SELECT item FROM suspect_places WHERE scope = '{scope}')"
-"""SQL condition for the queue `suspects`, on the table of `golden_audit.SuspectTable`."""
 _IN_SHARE = "q.item = i.item AND q.queue = ? AND q.annotator = ?"
 _IN_QUEUE_FILE = "i.item IN (SELECT item FROM queue_places WHERE queue = ?)"
-"""SQL condition for a queue file, on the table of `queue_file.QueueItemTable`."""
 _COLUMNS = {field.name: field.metadata for field in fields(QueueRow) if field.metadata}
 _ROW_COLUMNS_SQL = ", ".join(str(column["sql"]) for column in _COLUMNS.values())
 _JSON_COLUMNS = [name for name, column in _COLUMNS.items() if column["is_json"]]
@@ -230,9 +224,7 @@ def _parse_row(values: tuple[Any, ...], runs: Mapping[int, Run], run_names: Mapp
     return row
 
 
-CHUNK_SIZE = 5_000
-"""Number of items in a chunk. With twice as many items, labels sometimes exceed the memory limit and must be read
-again."""
+CHUNK_SIZE = 5_000  # with twice as many items in a chunk, labels sometimes exceed the memory limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +232,7 @@ class ItemChunk:
     """Items that one query reads."""
 
     first: int
-    last: int
-    """Number of the last item. The chunk contains the items from `first` to `last`, or only the items listed in
-    `items`."""
+    last: int  # the chunk contains the items from `first` to `last`, or only those in `items`
     items: list[int] | None  # item numbers; None for every item of the range
 
 
@@ -269,9 +259,8 @@ def fetch_chunk_items(connection: DuckDBPyConnection, chunk: ItemChunk) -> list[
 
 
 _SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
-"""SQL expression for the error type that a row of the queue displays."""
 _CELLS = "least(strlen({0}), 2 * length({0}))"
-"""SQL template for the maximum width of a text in terminal cells. A wide character has two cells and three bytes."""
+"""At most this many terminal cells: a wide character has two cells and three bytes."""
 _IS_SAME = "count(*) > 1 AND count({0}) IN (0, count(*)) AND min({0}) IS NOT DISTINCT FROM max({0})"
 """SQL template for whether a column has the same value in all of several rows. `count(DISTINCT)` takes longer."""
 _MEASURED_COLUMNS = {
@@ -280,7 +269,6 @@ _MEASURED_COLUMNS = {
     "id_repeats_category": "bool_and(starts_with(i.id, i.category))",
     "runs": "list(DISTINCT i.run)",
 }
-"""Column -> SQL expression, for columns that do not depend on verdicts."""
 MAX_MEASURED_ITEMS = 1_000_000  # Items whose texts are measured. In a larger view, later texts may be cut off.
 VERDICTS = ("official", "rule", "judge")
 _MEASURED_VERDICTS = {

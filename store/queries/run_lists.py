@@ -14,8 +14,7 @@ _DATE = re.compile(r"(?<!\d)(20\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[
 _IS_FILE = re.compile(r"\.(json|jsonl|ndjson|eval)$")
 _WORDS = re.compile(r"[^_-]+[_-]*|[_-]+")
 MAX_FILE_LABEL = 16  # Maximum number of characters of a file name. Longer names are shortened.
-_COMMON_FOLDERS = {"result", "score", "results", "scores"}
-"""Folder names that are common in archives of results and therefore do not distinguish runs."""
+_COMMON_FOLDERS = {"result", "score", "results", "scores"}  # names that do not distinguish runs
 
 
 def folder_label(row: RunRow) -> str:
@@ -77,16 +76,13 @@ SORT_KEYS: dict[str, SortKey] = {
     "yours": lambda row: -row.yours,
     "issues": lambda row: -row.n_issues,
 }
-"""Order -> function that returns the sort key of a run. Orders by a rate or count begin with the highest value."""
 RATE_ORDERS = ("official", "rule", "corrected")  # Orders by a pass rate. A run may have no such rate.
-VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")
-"""Orders that depend on verdicts or reviews. They are not available in blind mode."""
+VERDICT_ORDERS = (*RATE_ORDERS, "reviewed", "issues")  # not available in blind mode
 GROUP_LABELS: dict[str, Callable[[RunRow], str]] = {
     "model": lambda row: row.info.model,
     "generation": lambda row: row.info.full_title,
     "date": folder_label,
 }
-"""Grouping -> function that returns the group of a run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,6 @@ SOURCE_PRECEDENCE: dict[MetricSource, tuple[SourceName, ...]] = {
 source. Judge verdicts belong to the official and to the recomputed metrics. In `corrected`, human verdicts replace all
 automatic verdicts."""
 _OTHER_VERDICTS = f"i.verdicts, lambda v: v.target <> '{ITEM}' OR v.criterion <> '{CORRECT}'"
-"""Arguments of DuckDB's `list_filter` that select the verdicts that have no column of their own."""
 _ITEMS = f"""
 SELECT i.item, i.run, i.id, i.category, i."group", i.official, i.rule, i.judge, i.error_type, i.rule_error_type,
        i.extra->'$.more', i.extra->'$.without_errata', i.n_golden, i.n_predicted, i.n_turns,
@@ -186,9 +185,7 @@ SELECT h.item, list_distinct(flatten(list(h.tags ORDER BY h.target, h.criterion)
 FROM human_labels h JOIN item_rows i USING (item)
 WHERE i.run IN (SELECT unnest(?::INTEGER[])) AND len(h.tags) > 0 GROUP BY h.item
 """
-RUNS_PER_QUERY = 200
-"""Maximum number of runs in one call of `fetch_aggregated_items`. During the call, the durations of all steps of these
-runs are in memory."""
+RUNS_PER_QUERY = 200  # limit, because the durations of all steps of these runs are in memory
 ScoredBySource = dict[MetricSource, list[ScoredItem]]
 
 
@@ -215,8 +212,7 @@ class _ItemRow:
     tokens_in: int | None
     tokens_out: int | None
     setting: str | None
-    other_verdicts: list[tuple[str, str, str, str]] | None
-    """(source, target, criterion, value as JSON text) of each automatic verdict that is not in a column."""
+    other_verdicts: list[tuple[str, str, str, str]] | None  # (source, target, criterion, JSON text)
     seconds: list[float] | None
     n_items: int = 1
 

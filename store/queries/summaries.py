@@ -28,7 +28,7 @@ _FACETS = {
     "function": "i.diff_function",
     "run": "i.run",
 }
-"""Facet -> SQL expression. A facet is a filter key whose values are counted."""
+"""Filter key whose values are counted -> SQL expression."""
 _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 _RUN_COUNTS = {
     "n": "count(*)",
@@ -46,7 +46,7 @@ _RUN_COUNTS = {
     "yours": "count(you)",
     "n_issues": "sum(n_issues)",
 }
-"""Field of `RunRow` -> SQL expression that counts the items of a category. `n` is `RunRow.n_items`."""
+"""Field of `RunRow` -> SQL expression for a category. `n` is `RunRow.n_items`."""
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 

@@ -55,8 +55,7 @@ _WRITTEN_FIELDS = tuple(field.name for field in fields(Event) if field.name not 
 _KNOWN_FIELDS = {*_WRITTEN_FIELDS, "hash"}
 _REQUIRED_TEXT_FIELDS = ("event", "time", "annotator", "act")
 _TEXT_FIELDS = ("prediction_hash", "golden_hash", "target", "criterion", "previous", "hash")
-_INTERNED_FIELDS = ("annotator", "act", "target", "criterion")
-"""Text fields with the same value in many lines. Interning stores each value only once in memory."""
+_INTERNED_FIELDS = ("annotator", "act", "target", "criterion")  # interning stores equal values of many lines once
 _STR = {str}
 
 

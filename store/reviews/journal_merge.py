@@ -36,8 +36,7 @@ class MergedJournal:
     annotator: str
     new: int = 0  # number of events that this workspace did not have
     known: int = 0  # number of events that this workspace already had
-    warnings: list[str] = field(default_factory=list)
-    """Messages about the journal lines that were not copied, and about breaks of the chain."""
+    warnings: list[str] = field(default_factory=list)  # lines that were not copied, and breaks of the chain
     adjudications: int = 0  # number of adjudications among the new events
     retractions: int = 0  # number of retractions among the new events
     withheld: int = 0  # number of events in the user's own journal that this workspace lacks but that were not copied
@@ -48,8 +47,7 @@ class _JournalCopy:
     result: MergedJournal
     target: Journal  # this workspace's journal of the same annotator
     lines: dict[str, bytes] = field(default_factory=dict)  # lines to append, by the hash of their event
-    new: dict[str, Event] = field(default_factory=dict)
-    """The new events in `lines`, by hash. The other lines are copies of known events that the chain needs."""
+    new: dict[str, Event] = field(default_factory=dict)  # New events in `lines`, by hash. Their chain needs the others.
 
 
 @dataclass(frozen=True, slots=True)

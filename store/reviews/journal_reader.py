@@ -69,11 +69,9 @@ class JournalReport:
     events: int  # number of reviews, including retracted ones; retractions are not counted
     retracted: int  # number of retracted reviews
     warnings: list[str] = field(default_factory=list)
-    """Messages about altered, invalid and unfinished journal lines, breaks of the chain, and events of other
-    annotators."""
+    """About altered, invalid and unfinished lines, breaks of the chain, and events of other annotators."""
     torn: list[str] = field(default_factory=list)
-    """One message for each line that an earlier crash left unfinished, with the name of the file that contains a copy
-    of the line."""
+    """One message for each unfinished line, with the file that contains a copy."""
 
 
 def read_journals(workspace: Workspace) -> tuple[list[Event], list[str]]:
@@ -92,13 +90,12 @@ class JournalReader:
     def __init__(self, workspace: Workspace, only: Path | None = None) -> None:
         """Create a reader of all journals, or of the single journal `only`."""
         self.replaced = False
-        """Whether the last `read` found a journal that was replaced (by git or rsync) or merged. `read` then returned
-        all events again, and the caller must discard earlier results."""
+        """Whether the last `read` found a journal that was replaced (by git or rsync) or merged, and returned all
+        events."""
         self._workspace = workspace
         self._only = only
         self._files: dict[Path, _JournalFile] = {}
-        self._read_events: dict[tuple[str, str], Event] = {}
-        """(annotator, event id) -> event, for all events that were read."""
+        self._read_events: dict[tuple[str, str], Event] = {}  # events by (annotator, event id)
 
     @property
     def warnings(self) -> list[str]:
@@ -195,8 +192,7 @@ class _JournalFile:
     path: Path
     files: WorkspaceFiles
     name: str  # path below `reviews/`
-    is_partial: bool = False
-    """Whether lines of the journal can be missing, because the journal comes from a team's server."""
+    is_partial: bool = False  # whether lines can be missing, as in a journal from a team's server
     is_informed: bool = False  # whether the events were written after other reviews of the item were revealed
     offset: int = 0  # number of bytes that have been read
     inode: int = 0
@@ -206,16 +202,14 @@ class _JournalFile:
     forked: bool = False
     """Whether appended events do not continue from `last_hash`, so that the order of all events has changed. In a
     partial journal: whether an appended event is older than an earlier read event on the same item."""
-    latest: dict[ItemKey, str] = field(default_factory=dict)
-    """Item key -> time of the latest event on the item, in a partial journal."""
+    latest: dict[ItemKey, str] = field(default_factory=dict)  # time of the latest event, in a partial journal
     n_lines: int = 0
     fragment: bytes = b""  # bytes of an unfinished last line
     hashes: set[str] = field(default_factory=set)  # `hash` of every line, including skipped lines
     warnings: list[str] = field(default_factory=list)
     torn: list[str] = field(default_factory=list)
     n_omitted_warnings: int = 0
-    foreign: dict[str, list[int]] = field(default_factory=dict)
-    """Other annotator -> line numbers of the events by this annotator."""
+    foreign: dict[str, list[int]] = field(default_factory=dict)  # other annotator -> line numbers
 
     def is_replaced(self) -> bool:
         if not self.offset:

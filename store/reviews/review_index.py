@@ -171,8 +171,7 @@ class EventIndex:
     def __init__(self, items: ItemIndex) -> None:
         self._items = items
         self._events: dict[tuple[str, str], Event] = {}  # (event id, annotator) -> event
-        self.by_key: dict[ItemKey, list[Event]] = {}
-        """Item key -> events, one annotator after the other, each in journal order."""
+        self.by_key: dict[ItemKey, list[Event]] = {}  # events of one annotator after the other, in journal order
         self.retracted: set[tuple[str, str]] = set()  # (event id, annotator) of each retracted event
 
     def __len__(self) -> int:

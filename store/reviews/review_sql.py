@@ -35,8 +35,7 @@ _TYPE_OF_KIND = {
     "flag": "BOOLEAN",
     "count": "INTEGER",
 }
-_JOURNAL_ONLY_FIELDS = ("previous", "hash", "version", "extra")
-"""Fields of an event that are not stored in `review_events`."""
+_JOURNAL_ONLY_FIELDS = ("previous", "hash", "version", "extra")  # fields that `review_events` lacks
 
 
 def _column_type(field: Field[Any]) -> str:
@@ -48,19 +47,16 @@ EVENT_COLUMNS: dict[str, str] = {
     for field in fields(Event)
     if field.name not in _JOURNAL_ONLY_FIELDS
 }
-"""Columns and types of an `Event`. The table holds events as JSON, and the view `review_acts` parses them, because
-inserting single columns takes longer."""
+"""Fields of an `Event`. The table has events as JSON, because inserting single columns takes longer."""
 
 _DECISION_FIELDS = {field.metadata.get("column", field.name): field for field in fields(Decision)}
 DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
     **{name: _column_type(field) for name, field in _DECISION_FIELDS.items()},
 }
-"""Columns and types of `human_labels`: an item and the fields of its `Decision`."""
 _JSON_DECISION_COLUMNS = tuple(
     name for name, field in _DECISION_FIELDS.items() if str(field.type).startswith(("Any", "dict"))
 )
-"""Columns of `human_labels` that contain JSON text."""
 
 
 def columns_to_json(columns: dict[str, str]) -> str:
@@ -77,7 +73,6 @@ REVIEW_TABLES = (
     _create_table_sql("review_retracted", {"event": "VARCHAR", "annotator": "VARCHAR"}),
     _create_table_sql("human_labels", DECISION_COLUMNS),
 )
-"""Statements that create empty review tables."""
 
 HUMAN_VIEW = """
 CREATE OR REPLACE TEMP VIEW human AS
@@ -111,8 +106,7 @@ EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)  # statements that create the v
 
 
 MIN_JSON_ROWS = 4  # minimum number of rows for which JSON is faster than bound values
-MAX_ROWS_PER_STATEMENT = 10_000
-"""Maximum number of rows in one INSERT. DuckDB copies bound values, so they take twice their size in memory."""
+MAX_ROWS_PER_STATEMENT = 10_000  # DuckDB copies bound values, so they take twice their size in memory
 
 EventRow = tuple[int | None, bool, str]  # a row of `review_events`: item, stale, line
 
@@ -194,6 +188,5 @@ def decided_by_sql(decided_by: str, table: str) -> str:
     return f"CASE WHEN {decided_by} IS NOT NULL THEN {decided_by} {sources} END"
 
 
-EFFECTIVE_VERDICT = effective_sql("h.verdict", "h.decided_by", "i")
-"""Effective verdict on an item, over `item_rows i LEFT JOIN human h`."""
+EFFECTIVE_VERDICT = effective_sql("h.verdict", "h.decided_by", "i")  # over `item_rows i LEFT JOIN human h`
 AUTOMATIC_VERDICT = automatic_sql("i")  # automatic verdict on an item, over `item_rows i`

@@ -72,10 +72,8 @@ class ReviewTables:
         self._connection = connection
         self._reader = JournalReader(workspace)
         self._unread: dict[str, JournalPrefix] = {}
-        """File name -> journal prefix. The decisions from these prefixes came from the cache, and the events have not
-        been read."""
-        self._events_without_rows: list[Event] = []
-        """Events whose decisions are in `human_labels`, but that have no rows in `review_events` yet."""
+        """Journals whose decisions came from the cache and whose events are unread."""
+        self._events_without_rows: list[Event] = []  # not yet in `review_events`
         self._has_sql_views = False
         self._is_cache_outdated = False
         with pause_garbage_collection():

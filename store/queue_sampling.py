@@ -19,7 +19,7 @@ from fcreview.stats.sampling import (
     draw_stratified_sample,
     shuffle_by_content,
 )
-from fcreview.store.filters.keys import ERROR_TYPE_SQL
+from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.queue_file import (
     RUN_KEY_FIELDS,

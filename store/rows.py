@@ -54,7 +54,7 @@ All queues except `PARTIAL_QUEUES` contain every item, in this order (ties keep 
 The partial queues contain:
 
 * `judged`: items with a judge verdict
-* `uncertain`: near misses, see `store.filters.keys.NEAR_MISS`
+* `uncertain`: near misses, see `store.filters.search_sql.NEAR_MISS`
 * `suspects`: one item for each question whose golden answer looks wrong, see `store.queries.golden_audit`
 """
 SUSPECTS_QUEUE = "suspects"

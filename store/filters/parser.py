@@ -1,4 +1,4 @@
-"""Parse the filter language, which the filter line of the queue and the option `--where` use.
+"""Define the keys of the filter language, and parse it. The filter line of the queue and `--where` use this language.
 
     official:fail -reviewed category:live_simple error:value_error text:"celsius" golden>2 (turns>=3 OR issues)
 
@@ -11,13 +11,182 @@ quoted value matches exactly. A bare word is searched for in the id and the ques
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS, InvalidValueError, SqlCondition
+from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL
+from fcreview.store.filters.search_sql import (
+    AUTOMATIC_DISAGREEMENT_SQL,
+    ERROR_TYPE_SQL,
+    JUDGE_CONDITIONS,
+    VERDICT_VALUE,
+    ConditionBuilder,
+    InvalidValueError,
+    SqlCondition,
+    compare_prefix,
+    match_called_function,
+    match_choice,
+    match_item,
+    match_json,
+    match_number,
+    match_run,
+    match_subquery,
+    match_text,
+    search_all_texts,
+)
 from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTerm, quote, tokenize
+from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 __all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_values", "parse_filter", "quote"]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterKey:
+    """A key of the filter language, as in `key:value`."""
+
+    build: ConditionBuilder
+    help: str
+    shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
+    depends_on_reviews: bool = False  # whether the selected items change while annotators review
+    choices: tuple[str, ...] = ()  # allowed values; empty if any value is allowed
+
+
+@dataclass(frozen=True, slots=True)
+class FilterFlag:
+    """A word without a value that selects items, such as `stale`. Fields with the same names are as in `FilterKey`."""
+
+    sql: str
+    help: str
+    shows_verdict: bool = False
+    depends_on_reviews: bool = False
+
+
+IS_DISPUTED = "h.decided_by = 'disputed'"
+_AUTOMATIC_CONDITIONS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
+_N_PARTS = "h.n_parts"  # SQL for the number of parts and additional criteria of the item that have a review
+_HUMAN_CONDITIONS = {
+    **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
+    "disputed": IS_DISPUTED,
+    "unknown": "{} IS NULL",
+    "none": "{} IS NULL",
+    "any": f"({{}} IS NOT NULL OR {_N_PARTS} > 0)",
+    "part": f"({{}} IS NULL AND {_N_PARTS} > 0)",
+}
+_OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text in _HUMAN_CONDITIONS.items()}
+
+
+def _choice_key(
+    column: str,
+    conditions: dict[str, str],
+    help_text: str,
+    *,
+    shows_verdict: bool = True,
+    depends_on_reviews: bool = False,
+) -> FilterKey:
+    return FilterKey(match_choice(column, conditions), help_text, shows_verdict, depends_on_reviews, tuple(conditions))
+
+
+def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
+    return FilterKey(build, help_text, shows_verdict=True)
+
+
+def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
+    build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
+    return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
+
+
+_IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
+_IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
+_IN_SCORES = _IN_VERDICTS.format(f"v.criterion <> '{DECISIVE_STEP}' AND {{}}")
+_TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
+_ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
+_NUMERIC_VALUE = f"TRY_CAST({VERDICT_VALUE} AS DOUBLE)"
+"""Null for true and false, because their JSON cannot be cast to a number."""
+_TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
+
+FILTER_KEYS: dict[str, FilterKey] = {
+    "official": _choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
+    "rule": _choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
+    "judge": _choice_key(
+        "i.judge", JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
+    ),
+    "criterion": _verdict_key(
+        match_subquery(_IN_VERDICTS, match_text("v.criterion")),
+        "criterion of an automatic verdict: equivalent, dialog_act ...",
+    ),
+    "score": _verdict_key(
+        match_subquery(_IN_SCORES, match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
+    ),
+    "you": _choice_key(
+        "h.you",
+        _OWN_CONDITIONS,
+        "your verdict: pass, fail, unsure, part, none or any",
+        shows_verdict=False,
+        depends_on_reviews=True,
+    ),
+    "human": _choice_key(
+        "h.human",
+        _HUMAN_CONDITIONS,
+        "human verdict: pass, fail, unsure, disputed, part (only parts reviewed), none or any",
+        depends_on_reviews=True,
+    ),
+    "individual": _choice_key(
+        "h.individual",
+        _HUMAN_CONDITIONS | {"disputed": "h.individual_by = 'disputed'"},
+        "human verdict without bulk reviews, with the values of `human`",
+        depends_on_reviews=True,
+    ),
+    "effective": _choice_key(
+        EFFECTIVE_VERDICT,
+        _AUTOMATIC_CONDITIONS | {"disputed": IS_DISPUTED},
+        "effective verdict: pass, fail, unknown or disputed",
+        depends_on_reviews=True,
+    ),
+    "error": _verdict_key(match_text(ERROR_TYPE_SQL), "error type: official, else recomputed"),
+    "rule_error": _verdict_key(match_text("i.rule_error_type"), "recomputed error type"),
+    "function": _verdict_key(match_text("i.diff_function"), "function of the first difference"),
+    "argument": _verdict_key(match_text("i.diff_argument"), "argument of the first difference"),
+    "golden_value": _verdict_key(match_json("i.diff_golden"), "golden value of the first difference"),
+    "predicted_value": _verdict_key(match_json("i.diff_predicted"), "predicted value of the first difference"),
+    "decisive": _verdict_key(match_text("i.decisive_step"), "kind of the guessed decisive step: wrong_write ..."),
+    "calls": FilterKey(match_called_function, "name of a golden or predicted call"),
+    "category": FilterKey(match_text("i.category", compare_prefix), "category, or its first words"),
+    "group": FilterKey(match_text('i."group"'), "conversation"),
+    "id": FilterKey(match_text("i.id"), "item id"),
+    "item": FilterKey(match_item, "item number in the database"),
+    "run": FilterKey(match_run, "number of the run, or part of its path"),
+    "model": FilterKey(match_subquery(_IN_RUNS, match_text("model")), "model"),
+    "benchmark": FilterKey(match_subquery(_IN_RUNS, match_text("benchmark")), "benchmark"),
+    "generation": FilterKey(match_subquery(_IN_RUNS, match_text("generation")), "version of the benchmark"),
+    "language": FilterKey(match_subquery(_IN_RUNS, match_text("language")), "language of the dataset"),
+    "text": FilterKey(search_all_texts, "text in the question, messages or calls"),
+    "tag": _review_key(_TAGS, "tag", "error tag of a review"),
+    "fault": _review_key("human_labels", "fault", "fault in a review: model, golden ..."),
+    "annotator": _review_key(_ANNOTATORS, "annotator", "annotator of a review"),
+    "golden": FilterKey(match_number("i.n_golden"), "number of golden calls"),
+    "predicted": FilterKey(match_number("i.n_predicted"), "number of predicted calls"),
+    "turns": FilterKey(match_number("i.n_turns"), "number of turns"),
+    "steps": FilterKey(match_number("i.n_steps"), "number of model steps"),
+    "tokens": FilterKey(match_number(_TOKENS), "input and output tokens"),
+    "latency": FilterKey(match_number("i.latency"), "latency in seconds"),
+    "issues": _verdict_key(match_number("i.n_issues"), "number of import issues"),
+}
+
+FILTER_FLAGS: dict[str, FilterFlag] = {
+    "reviewed": FilterFlag("h.you IS NOT NULL", "you reviewed the item", depends_on_reviews=True),
+    "stale": FilterFlag(
+        "h.your_stale", "the prediction or golden answer changed after your review", depends_on_reviews=True
+    ),
+    "disagree": FilterFlag(
+        AUTOMATIC_DISAGREEMENT_SQL, "official, recomputed and judge verdicts differ", shows_verdict=True
+    ),
+    "disputed": FilterFlag(IS_DISPUTED, "annotators disagree", shows_verdict=True, depends_on_reviews=True),
+    "adjudicated": FilterFlag(
+        "h.decided_by = 'adjudication'", "a disagreement was adjudicated", shows_verdict=True, depends_on_reviews=True
+    ),
+    "issues": FilterFlag("i.n_issues > 0", "the item has import issues", shows_verdict=True),
+}
 
 MAX_VALUES = 200
 MAX_DEPTH = 40  # maximum depth of nested parentheses and negations

@@ -158,7 +158,7 @@ class ExactTermBuilder:
     """Builds filter terms of one key. Each term matches exactly one value, with quotation marks only if necessary.
 
     An unquoted value ignores case, and also matches longer values that continue with `separator`: `error:value_error`
-    matches `value_error:string`. Pass an empty separator for keys that match by prefix (`keys.compare_prefix`).
+    matches `value_error:string`. Pass an empty separator for keys that match by prefix (`search_sql.compare_prefix`).
     """
 
     def __init__(self, key: str, values: Iterable[str | None], separator: str = ":") -> None:

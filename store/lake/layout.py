@@ -24,7 +24,7 @@ from urllib.parse import quote
 import orjson
 
 from fcreview.store.database import SCHEMA_VERSION
-from fcreview.store.filters.keys import COMPUTED_COLUMNS
+from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.lake.files import LAKE_FILE, LakeFiles
 
 FORMAT = 1  # version of the layout

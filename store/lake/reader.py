@@ -16,7 +16,7 @@ import duckdb
 import orjson
 
 from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError, connect_in_memory, quote_literal
-from fcreview.store.filters.keys import COMPUTED_COLUMNS
+from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import StoreBuilder, insert_lines, read_schema, read_store_index
 from fcreview.store.importing.run_importer import import_lock
 from fcreview.store.lake.files import LakeFiles, open_lake_files

@@ -19,7 +19,7 @@ from fcreview.matching.clusters import (
 )
 from fcreview.model.verdict import DECISIVE_STEP
 from fcreview.store.database import select_runs
-from fcreview.store.filters.keys import ERROR_TYPE_SQL
+from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FAILING_FILTER, ExactTermBuilder, add_terms, quote_or_hash
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT

@@ -28,7 +28,7 @@ from fcreview.stats.answer_model import CriterionAnswers
 from fcreview.stats.calibration import VerdictPair
 from fcreview.stats.posterior import ItemStatus, SampleOutcome, format_stratum_name
 from fcreview.stats.sampling import ShareOptions
-from fcreview.store.filters.keys import ERROR_TYPE_SQL
+from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.filters.tokens import FilterError, add_terms, quote_or_hash
 from fcreview.store.queries.agreement import fetch_reviewed_items
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition

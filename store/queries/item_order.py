@@ -17,8 +17,8 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.model.item import Run
 from fcreview.model.sanitize import display_width
-from fcreview.store.filters.keys import AUTOMATIC_DISAGREEMENT_SQL, HAS_JUDGE_VERDICT, NEAR_MISS
 from fcreview.store.filters.parser import parse_filter
+from fcreview.store.filters.search_sql import AUTOMATIC_DISAGREEMENT_SQL, HAS_JUDGE_VERDICT, NEAR_MISS
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, ColumnWidths, QueueRow, View
 

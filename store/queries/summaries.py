@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 
 from fcreview.model.item import Run
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
-from fcreview.store.filters.keys import ERROR_TYPE_SQL
+from fcreview.store.filters.search_sql import ERROR_TYPE_SQL
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 from fcreview.store.rows import RunRow, View

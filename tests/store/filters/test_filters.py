@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.model.item import AcceptedValues, Call, ImportIssue, Message
-from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS, escape_regex
-from fcreview.store.filters.parser import FilterError, list_filter_help, parse_filter, quote
+from fcreview.store.filters.parser import FILTER_FLAGS, FILTER_KEYS, FilterError, list_filter_help, parse_filter, quote
+from fcreview.store.filters.search_sql import escape_regex
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.store import Store, View
 from fcreview.store.workspace import find_workspace

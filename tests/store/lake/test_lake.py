@@ -17,7 +17,7 @@ import pytest
 from fcreview.importers.registry import discover, read_items
 from fcreview.matching.clusters import GROUPINGS
 from fcreview.store.database import SqlError, StoreError
-from fcreview.store.filters.keys import COMPUTED_COLUMNS
+from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.dataset_paths import DatasetOptions
 from fcreview.store.lake.files import open_lake_files
 from fcreview.store.lake.importer import LakeImport, LakePart, import_part

@@ -16,8 +16,7 @@ import pytest
 from textual.widgets import Input
 
 from fcreview.cli.wiring import build_golden_services
-from fcreview.store.filters.keys import FILTER_FLAGS, FILTER_KEYS
-from fcreview.store.filters.parser import FilterError
+from fcreview.store.filters.parser import FILTER_FLAGS, FILTER_KEYS, FilterError
 from fcreview.store.rows import BUILTIN_QUEUES, View
 from fcreview.store.store import Store, StoreError
 from fcreview.store.workspace import Workspace

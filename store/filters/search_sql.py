@@ -1,29 +1,25 @@
-"""Define the keys and flags of the filter language, and translate them to SQL over `item_rows i LEFT JOIN human h`.
+"""SQL conditions of filters over `item_rows i LEFT JOIN human h`: compare columns, and search texts.
 
 Values from the user are always bound parameters, never part of the SQL text.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from fcreview.model.address import ITEM
 from fcreview.model.review import CORRECT
 from fcreview.model.verdict import (
-    DECISIVE_STEP,
     JUDGE_NOTE_CRITERIA,
-    PASS_FAIL,
     PASS_FAIL_CRITERIA,
     TRUE_MEANS_FAILURE,
     ZERO_TO_TWO_CRITERIA,
 )
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
-from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, EFFECTIVE_VERDICT
+from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
 SqlCondition = tuple[str, list[object]]  # an SQL condition and the values of its question marks, in order
 ConditionBuilder = Callable[[FilterTerm], SqlCondition]  # raises InvalidValueError for a value that the key forbids
@@ -32,7 +28,7 @@ _TRUE_MEANS_PASS = ", ".join(f"'{name}'" for name in PASS_FAIL_CRITERIA if name 
 _TRUE_MEANS_FAILURE = ", ".join(f"'{criterion}'" for criterion in TRUE_MEANS_FAILURE)
 _JUDGE_NOTES = ", ".join(f"'{criterion}'" for criterion in JUDGE_NOTE_CRITERIA)
 _ZERO_TO_TWO = ", ".join(f"'{criterion}'" for criterion in ZERO_TO_TWO_CRITERIA)
-_VALUE = 'CAST(v."value" AS VARCHAR)'
+VERDICT_VALUE = 'CAST(v."value" AS VARCHAR)'
 
 
 def _any_verdict_sql(condition: str) -> str:
@@ -40,8 +36,8 @@ def _any_verdict_sql(condition: str) -> str:
 
 
 def _judge_verdict_sql(value: str, inverse_value: str) -> str:
-    regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {_VALUE} = '{value}'"
-    inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {_VALUE} = '{inverse_value}'"
+    regular = f"v.criterion IN ({_TRUE_MEANS_PASS}) AND {VERDICT_VALUE} = '{value}'"
+    inverse = f"v.criterion IN ({_TRUE_MEANS_FAILURE}) AND {VERDICT_VALUE} = '{inverse_value}'"
     return _any_verdict_sql(f"v.source = 'judge' AND (({regular}) OR ({inverse}))")
 
 
@@ -67,7 +63,9 @@ _N_DIFFERENCES = (
     " FOR p IN coalesce(i.pairs, [])])"
 )
 """Number of arguments that differ. A call without a counterpart counts as two."""
-_HAS_MIDDLE_SCORE = _any_verdict_sql(f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {_VALUE} = '1'")
+_HAS_MIDDLE_SCORE = _any_verdict_sql(
+    f"v.source = 'judge' AND v.criterion IN ({_ZERO_TO_TWO}) AND {VERDICT_VALUE} = '1'"
+)
 NEAR_MISS = f"(({AUTOMATIC_VERDICT} = false AND {_N_DIFFERENCES} = 1) OR {_HAS_MIDDLE_SCORE})"
 """SQL condition for the items of the queue `uncertain`: the automatic verdict is fail although all calls are paired and
 only one argument differs, or a judge gave the score 1 on a scale from 0 to 2."""
@@ -109,27 +107,6 @@ class InvalidValueError(ValueError):
     def __init__(self, message: str, value: FilterValue) -> None:
         super().__init__(message)
         self.value = value
-
-
-@dataclass(frozen=True, slots=True)
-class FilterKey:
-    """A key of the filter language, as in `key:value`."""
-
-    build: ConditionBuilder
-    help: str
-    shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
-    depends_on_reviews: bool = False  # whether the selected items change while annotators review
-    choices: tuple[str, ...] = ()  # allowed values; empty if any value is allowed
-
-
-@dataclass(frozen=True, slots=True)
-class FilterFlag:
-    """A word without a value that selects items, such as `stale`. Fields with the same names are as in `FilterKey`."""
-
-    sql: str
-    help: str
-    shows_verdict: bool = False
-    depends_on_reviews: bool = False
 
 
 def compare_text(column: str, value: FilterValue) -> SqlCondition:
@@ -217,18 +194,7 @@ def match_item(term: FilterTerm) -> SqlCondition:
     return f"NOT {text}" if term.op == "!=" else text, [items]
 
 
-IS_DISPUTED = "h.decided_by = 'disputed'"
-_AUTOMATIC_CONDITIONS = {"pass": "{} = true", "fail": "{} = false", "unknown": "{} IS NULL", "none": "{} IS NULL"}
-_N_PARTS = "h.n_parts"  # SQL for the number of parts and additional criteria of the item that have a review
-_HUMAN_CONDITIONS = {
-    **{word: f"{{}} = '{json.dumps(value)}'" for word, value in PASS_FAIL.items()},
-    "disputed": IS_DISPUTED,
-    "unknown": "{} IS NULL",
-    "none": "{} IS NULL",
-    "any": f"({{}} IS NOT NULL OR {_N_PARTS} > 0)",
-    "part": f"({{}} IS NULL AND {_N_PARTS} > 0)",
-}
-_OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text in _HUMAN_CONDITIONS.items()}
+IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
 
 
 def match_choice(column: str, conditions: dict[str, str]) -> ConditionBuilder:
@@ -291,128 +257,16 @@ def match_called_function(term: FilterTerm) -> SqlCondition:
     """Select items with a golden or predicted call of a function."""
     condition, params = match_text("one.name")(term)
     has_call = f"len(list_filter({{}}, lambda one: {condition})) > 0"
-    return f"({has_call.format('i.calls')} OR {_IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
+    return f"({has_call.format('i.calls')} OR {IN_QUESTIONS.format(has_call.format('calls'))})", params * 2
 
 
-def _choice_key(
-    column: str,
-    conditions: dict[str, str],
-    help_text: str,
-    *,
-    shows_verdict: bool = True,
-    depends_on_reviews: bool = False,
-) -> FilterKey:
-    return FilterKey(match_choice(column, conditions), help_text, shows_verdict, depends_on_reviews, tuple(conditions))
-
-
-def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
-    return FilterKey(build, help_text, shows_verdict=True)
-
-
-def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
-    build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
-    return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
-
-
-_IN_RUNS = "i.run IN (SELECT run FROM runs WHERE {})"
-_IN_QUESTIONS = "i.question_hash IN (SELECT hash FROM questions WHERE {})"
-_IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
-_IN_SCORES = _IN_VERDICTS.format(f"v.criterion <> '{DECISIVE_STEP}' AND {{}}")
 _SEARCHES = (
     search_texts("i.question"),
     search_texts("content", "i.messages"),
     search_texts("name arguments raw", "i.calls"),
-    match_subquery(_IN_QUESTIONS, search_texts("content", "messages")),
-    match_subquery(_IN_QUESTIONS, search_texts("name arguments raw", "calls")),
+    match_subquery(IN_QUESTIONS, search_texts("content", "messages")),
+    match_subquery(IN_QUESTIONS, search_texts("name arguments raw", "calls")),
 )
-_TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
-_ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
-_NUMERIC_VALUE = f"TRY_CAST({_VALUE} AS DOUBLE)"
-"""Null for true and false, because their JSON cannot be cast to a number."""
-_TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
-
-FILTER_KEYS: dict[str, FilterKey] = {
-    "official": _choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
-    "rule": _choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
-    "judge": _choice_key(
-        "i.judge", JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
-    ),
-    "criterion": _verdict_key(
-        match_subquery(_IN_VERDICTS, match_text("v.criterion")),
-        "criterion of an automatic verdict: equivalent, dialog_act ...",
-    ),
-    "score": _verdict_key(
-        match_subquery(_IN_SCORES, match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
-    ),
-    "you": _choice_key(
-        "h.you",
-        _OWN_CONDITIONS,
-        "your verdict: pass, fail, unsure, part, none or any",
-        shows_verdict=False,
-        depends_on_reviews=True,
-    ),
-    "human": _choice_key(
-        "h.human",
-        _HUMAN_CONDITIONS,
-        "human verdict: pass, fail, unsure, disputed, part (only parts reviewed), none or any",
-        depends_on_reviews=True,
-    ),
-    "individual": _choice_key(
-        "h.individual",
-        _HUMAN_CONDITIONS | {"disputed": "h.individual_by = 'disputed'"},
-        "human verdict without bulk reviews, with the values of `human`",
-        depends_on_reviews=True,
-    ),
-    "effective": _choice_key(
-        EFFECTIVE_VERDICT,
-        _AUTOMATIC_CONDITIONS | {"disputed": IS_DISPUTED},
-        "effective verdict: pass, fail, unknown or disputed",
-        depends_on_reviews=True,
-    ),
-    "error": _verdict_key(match_text(ERROR_TYPE_SQL), "error type: official, else recomputed"),
-    "rule_error": _verdict_key(match_text("i.rule_error_type"), "recomputed error type"),
-    "function": _verdict_key(match_text("i.diff_function"), "function of the first difference"),
-    "argument": _verdict_key(match_text("i.diff_argument"), "argument of the first difference"),
-    "golden_value": _verdict_key(match_json("i.diff_golden"), "golden value of the first difference"),
-    "predicted_value": _verdict_key(match_json("i.diff_predicted"), "predicted value of the first difference"),
-    "decisive": _verdict_key(match_text("i.decisive_step"), "kind of the guessed decisive step: wrong_write ..."),
-    "calls": FilterKey(match_called_function, "name of a golden or predicted call"),
-    "category": FilterKey(match_text("i.category", compare_prefix), "category, or its first words"),
-    "group": FilterKey(match_text('i."group"'), "conversation"),
-    "id": FilterKey(match_text("i.id"), "item id"),
-    "item": FilterKey(match_item, "item number in the database"),
-    "run": FilterKey(match_run, "number of the run, or part of its path"),
-    "model": FilterKey(match_subquery(_IN_RUNS, match_text("model")), "model"),
-    "benchmark": FilterKey(match_subquery(_IN_RUNS, match_text("benchmark")), "benchmark"),
-    "generation": FilterKey(match_subquery(_IN_RUNS, match_text("generation")), "version of the benchmark"),
-    "language": FilterKey(match_subquery(_IN_RUNS, match_text("language")), "language of the dataset"),
-    "text": FilterKey(search_all_texts, "text in the question, messages or calls"),
-    "tag": _review_key(_TAGS, "tag", "error tag of a review"),
-    "fault": _review_key("human_labels", "fault", "fault in a review: model, golden ..."),
-    "annotator": _review_key(_ANNOTATORS, "annotator", "annotator of a review"),
-    "golden": FilterKey(match_number("i.n_golden"), "number of golden calls"),
-    "predicted": FilterKey(match_number("i.n_predicted"), "number of predicted calls"),
-    "turns": FilterKey(match_number("i.n_turns"), "number of turns"),
-    "steps": FilterKey(match_number("i.n_steps"), "number of model steps"),
-    "tokens": FilterKey(match_number(_TOKENS), "input and output tokens"),
-    "latency": FilterKey(match_number("i.latency"), "latency in seconds"),
-    "issues": _verdict_key(match_number("i.n_issues"), "number of import issues"),
-}
-
-FILTER_FLAGS: dict[str, FilterFlag] = {
-    "reviewed": FilterFlag("h.you IS NOT NULL", "you reviewed the item", depends_on_reviews=True),
-    "stale": FilterFlag(
-        "h.your_stale", "the prediction or golden answer changed after your review", depends_on_reviews=True
-    ),
-    "disagree": FilterFlag(
-        AUTOMATIC_DISAGREEMENT_SQL, "official, recomputed and judge verdicts differ", shows_verdict=True
-    ),
-    "disputed": FilterFlag(IS_DISPUTED, "annotators disagree", shows_verdict=True, depends_on_reviews=True),
-    "adjudicated": FilterFlag(
-        "h.decided_by = 'adjudication'", "a disagreement was adjudicated", shows_verdict=True, depends_on_reviews=True
-    ),
-    "issues": FilterFlag("i.n_issues > 0", "the item has import issues", shows_verdict=True),
-}
 
 
 def _parse_number(value: FilterValue) -> float:

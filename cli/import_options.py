@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fcreview.store.importing.dataset_paths import DatasetFolders
     from fcreview.store.workspace import Workspace
 
-
 Folders = tuple[Path, ...]
 RunSearch = Callable[[Folders], "DiscoveredRuns"]  # finds the runs; searches these folders first
 RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model and path of a run

@@ -28,7 +28,6 @@ from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
 
-
 DEFAULT_WIDTH = 100  # width of text in cells if standard output is a file or pipe
 MIN_WIDTH = 40
 MIN_COLUMN = 24  # minimum width of a text column in a table that is too wide, in cells

@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.rows import RunRow, View
 
-
 ItemsBySource = dict[MetricSource, list[ScoredItem]]
 
 
@@ -188,7 +187,6 @@ SOURCES_NOTE = (
     "omitted if only some of its items can be recomputed, because those items are not a random sample. The estimated "
     "accuracy of all items comes from random samples."
 )
-
 
 MAX_OPEN_PARTS = 8  # with more runs, the details fold all of them in one section
 

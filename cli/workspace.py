@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
 
-
 MAX_CACHE_ENTRIES = 32
 CODE_PACKAGES = (fcreview.importers, fcreview.store)  # packages whose code determines how files are imported
 

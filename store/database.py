@@ -26,7 +26,6 @@ NOT_VERIFIED = "not_verified"  # key in the table `meta`, see `is_marked_unverif
 MEMORY_LIMIT = "96MB"  # DuckDB's memory limit while a user pages through the items
 MAX_MEMORY_LIMIT = "2GB"  # for a query that fails with `MEMORY_LIMIT`, such as a search in large texts, and for SQL
 
-
 IMPORT_AGAIN = ": import the runs again; reviews are kept"  # end of the error message for a store that cannot be used
 
 

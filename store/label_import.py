@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.journal import Journal
     from fcreview.store.store import Store
 
-
 MAX_LISTED_PROBLEMS = 10  # maximum number of invalid records that an error message lists
 
 

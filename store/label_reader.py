@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from fcreview.store.queries.item_order import ItemChunk
     from fcreview.store.reviews.review_tables import ReviewTables
 
-
 PARQUET_MEMORY_LIMIT = "256MB"  # DuckDB's `memory_limit` while it writes a Parquet file
 DEFAULT_MAX_LINE_BYTES = 1 << 24  # maximum length, in bytes, of a JSON line that DuckDB reads by default
 
@@ -105,7 +104,6 @@ LABEL_SUBSETS: dict[LabelSubset, str] = {
 }
 """SQL condition of each subset of the labels. `reviewed` selects labels with a current review."""
 
-
 Flavour = Literal["trl", "openai"]
 FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
 
@@ -128,7 +126,6 @@ class LabelSelection:
 
 
 ALL_LABELS = LabelSelection()
-
 
 _SQL_FIELD_TYPES = {name: field.duckdb_type for name, field in LABEL_FIELDS.items() if field.sql}
 _JSON_TEXT_FIELDS = tuple(name for name, kind in _SQL_FIELD_TYPES.items() if kind in (JSON, [AUTOMATIC_FIELDS]))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.workspace import Workspace
 
-
 FORMAT = 1  # format version, the value of `fcreview_queue` in the file
 # Fields of later versions are rejected, because a merge would lose them.
 _FORBID_UNKNOWN_FIELDS: ConfigDict = {"extra": "forbid"}

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
-
 STRATUM_COLUMNS = {
     "benchmark": "r.benchmark",
     "language": "r.language",

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from fcreview.model.item import Item, Run
     from fcreview.model.review import Event, ItemKey, Opinion
 
-
 _REPETITION_BIT = 1 << 62  # Marks a hidden duplicate. Higher than every bit of `items.item` (run * 2^32 + seq).
 
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from fcreview.store.workspace import Workspace
 
-
 STATE = "team"  # kind of `AnnotatorState` with the cursor and the number of sent bytes
 
 

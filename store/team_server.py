@@ -21,7 +21,6 @@ from fcreview.model.sanitize import clip, sanitize
 if TYPE_CHECKING:
     from psycopg import Connection
 
-
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 DEFAULT_PORT = 5432
 CONNECT_SECONDS = 10

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from fcreview.model.metric import MetricUnit
     from fcreview.stats.agreement_ratings import AgreementCoefficient
 
-
 SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
 
 

@@ -20,12 +20,9 @@ from fcreview.tui.text.lines import wrap_text
 if TYPE_CHECKING:
     from fcreview.store.rows import ItemDetail
 
-
 BLIND_TEXTS = {True: "yes", False: "no", None: "unknown"}
 
-
 SHORT_ID_LENGTH = 8  # number of characters of an event id in text output. --json has the full id
-
 
 EVENT_INDENT = " " * 11
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.store.rows import RunRow, View
 
-
 DEFAULT_LIMIT = 20  # maximum number of flips or items in text output if --limit is not given
 
 

@@ -41,7 +41,6 @@ MAX_ISSUES = 20  # limit of import issues that are listed
 GROUPED_KINDS = ("missing", "dataset", "notice", "warning", "error")
 Fact = dict[str, Any]  # JSON object {kind, name, value, problem}. `problem` is true if something is damaged or missing.
 
-
 OPTIONAL_PATH_ARGUMENT = (
     Annotated[Path, argument("PATH", "A run, a folder of runs, or a folder with a workspace.", show_default=True)],
     Path(),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fcreview.store.label_reader import LabelSelection, TrainingOptions
     from fcreview.store.rows import View
 
-
 NAME_WIDTH = max(len(each.name) for each in FORMATS)
 TRAINING_FORMATS = ("sft", "preference")  # formats that export training rows instead of labels
 RUN_FORMATS = ("inspect", "native", "golden-patch")  # formats that export complete runs instead of labels

@@ -20,24 +20,17 @@ from fcreview.model.wording import format_count
 if TYPE_CHECKING:
     from fcreview.store.label_import import ImportedReview, InvalidRecord
 
-
 MAX_INPUT_BYTES = 1 << 30  # size limit of input files, in bytes
-
 
 RUN_FORMAT = "inspect"  # format of files that are runs and also contain human reviews
 
-
 NOTES_FORMAT = "tau2-notes"  # format of notes on simulations of a run
-
 
 OTHER_FORMATS = (RUN_FORMAT, NOTES_FORMAT)
 
-
 READABLE_FORMATS = {each.name: each for each in FORMATS if each.read}
 
-
 RECORD_UNITS = {"labelstudio": "task"}
-
 
 AdjudicateOption = Annotated[bool, option("--adjudicate", "Record adjudications, which resolve disagreements.")]
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from fcreview.store.reviews.journal_merge import MergedJournal
     from fcreview.store.workspace import Workspace
 
-
 MAX_CONFLICTS = 10  # limit of conflicting corrections that a merge lists
 
 

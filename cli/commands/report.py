@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from fcreview.model.item import Run
     from fcreview.store.analysis import UnblindedAnalysis
 
-
 MAX_CONVENTION_ITEMS = 3
 NO_TRIALS = "fcreview knows no conventions for this benchmark"
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from fcreview.run_plan import RunPlan
     from fcreview.store.workspace import Workspace
 
-
 FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fcreview.tui.item_view.blocks import Block
     from fcreview.tui.text.lines import Line
 
-
 MAX_SEARCHED = 20_000  # limit of items whose ids are searched for similar ids
 FULL_HINT = "use --full for the full text"
 INDENT = " " * 8

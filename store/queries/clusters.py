@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from fcreview.store.rows import View
 
-
 N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
 """The most frequent (golden value, predicted value) pairs are counted. Most of the others occur once."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from fcreview.golden_audit.score import Suspect
 
-
 _PASS_COUNTS = f"""
 SELECT i.run, r.model, i.category, count(*) FILTER ({AUTOMATIC_VERDICT}), count({AUTOMATIC_VERDICT}),
        sum(CAST(coalesce(i.official <> i.rule, false) AS INTEGER))

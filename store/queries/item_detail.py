@@ -23,7 +23,6 @@ from fcreview.store.workspace import Workspace
 if TYPE_CHECKING:
     from fcreview.store.reviews.review_tables import ReviewTables
 
-
 _QUESTION_COLUMNS = "id, category, benchmark, generation, language"
 _SAME_QUESTION = (
     f"SELECT item FROM items WHERE ({_QUESTION_COLUMNS}) = (SELECT ({_QUESTION_COLUMNS}) FROM items WHERE item = $item)"

@@ -25,7 +25,6 @@ from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, VERDICT_QUEUES, 
 if TYPE_CHECKING:
     from fcreview.store.queue_file import QueueItemTable
 
-
 FROM_ITEMS = "FROM item_rows i LEFT JOIN human h ON h.item = i.item"
 FIRST_ROWS = 5_000  # number of items that are ordered first in a lake
 MAX_CACHED_ORDERS = 4  # The most recently used are kept. An order of 500,000 items takes about 4 MB.

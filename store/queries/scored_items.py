@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from fcreview.model.item import SourceName
     from fcreview.store.rows import View
 
-
 _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
     "official": ("i.official", "i.error_type"),
     "rule": ("i.rule", "coalesce(i.rule_error_type, i.rule_note)"),

@@ -31,7 +31,6 @@ from fcreview.store.reviews.review_sql import DECISION_COLUMNS, columns_to_json,
 if TYPE_CHECKING:
     from fcreview.store.workspace import Workspace
 
-
 KEY_BYTES = 32
 
 

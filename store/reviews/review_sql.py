@@ -20,7 +20,6 @@ from fcreview.model.verdict import RESOLUTIONS, SCORING_ORDER
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-
 _TYPE_OF_ANNOTATION = {
     **dict.fromkeys(("str", "Any", "dict[str, Any]", "DecidedBy"), "VARCHAR"),
     "list[str]": "VARCHAR[]",
@@ -103,7 +102,6 @@ WHERE a.act <> 'retract' AND NOT a.retracted
 """
 
 EVENT_VIEWS = (_REVIEW_ACTS_VIEW, _REVIEWS_VIEW)  # statements that create the views over `review_events`
-
 
 MIN_JSON_ROWS = 4  # minimum number of rows for which JSON is faster than bound values
 MAX_ROWS_PER_STATEMENT = 10_000  # DuckDB copies bound values, so they take twice their size in memory

@@ -119,17 +119,17 @@ def create_stdout_writer(content: Content) -> StdoutWriter:
     )
 
 
-def emit(line: str = "") -> None:
-    """Print one or more lines of text to stdout, sanitised."""
+def emit(*texts: str) -> None:
+    """Print texts of one or more lines to stdout, sanitised. Without a text, print an empty line."""
+    emit_lines(texts or [""])
+
+
+def emit_lines(texts: Iterable[str]) -> None:
     try:
-        sys.stdout.write("\n".join(sanitize(each.rstrip()) for each in line.split("\n")) + "\n")
+        for text in texts:
+            sys.stdout.write("\n".join(sanitize(line.rstrip()) for line in text.split("\n")) + "\n")
     except BrokenPipeError as error:
         raise OutputClosedError from error
-
-
-def emit_lines(lines: Iterable[str]) -> None:
-    for line in lines:
-        emit(line)
 
 
 def print_message(text: str) -> None:

@@ -6,55 +6,23 @@ import importlib
 from collections.abc import Callable
 from inspect import cleandoc
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 COMMAND_GROUPS = {
-    "Inspect": {
-        "open": "fcreview.cli.commands.open:open_",
-        "serve": "fcreview.cli.commands.serve:serve",
-        "runs": "fcreview.cli.commands.runs:runs",
-        "items": "fcreview.cli.commands.items:items",
-        "show": "fcreview.cli.commands.show:show",
-        "triage": "fcreview.cli.commands.triage:triage",
-        "compare": "fcreview.cli.commands.compare:compare",
-        "sql": "fcreview.cli.commands.sql:sql",
-    },
-    "Review": {
-        "review": "fcreview.cli.commands.review:review",
-        "label": "fcreview.cli.commands.label:label",
-        "queue": "fcreview.cli.commands.queue:COMMANDS",
-        "adjudicate": "fcreview.cli.commands.adjudicate:adjudicate",
-        "agreement": "fcreview.cli.commands.agreement:agreement",
-        "audit": "fcreview.cli.commands.audit:audit",
-    },
-    "Score": {
-        "report": "fcreview.cli.commands.report:report",
-        "estimate": "fcreview.cli.commands.estimate:estimate",
-        "calibrate": "fcreview.cli.commands.calibrate:calibrate",
-        "suspects": "fcreview.cli.commands.suspects:suspects",
-        "errata": "fcreview.cli.commands.errata:COMMANDS",
-        "rules": "fcreview.cli.commands.rules:COMMANDS",
-    },
-    "Exchange": {
-        "import": "fcreview.cli.commands.run_import:import_",
-        "export": "fcreview.cli.commands.export:export",
-        "import-labels": "fcreview.cli.commands.import_labels:import_labels",
-        "merge": "fcreview.cli.commands.merge:merge",
-        "team": "fcreview.cli.commands.team:COMMANDS",
-        "schema": "fcreview.cli.commands.run_import:schema",
-    },
-    "Setup": {
-        "demo": "fcreview.cli.commands.open:demo",
-        "doctor": "fcreview.cli.commands.doctor:doctor",
-        "completion": "fcreview.cli.commands.completion:completion",
-    },
+    "Inspect": ("open", "serve", "runs", "items", "show", "triage", "compare", "sql"),
+    "Review": ("review", "label", "queue", "adjudicate", "agreement", "audit"),
+    "Score": ("report", "estimate", "calibrate", "suspects", "errata", "rules"),
+    "Exchange": ("import", "export", "import-labels", "merge", "team", "schema"),
+    "Setup": ("demo", "doctor", "completion"),
 }
-"""Commands by heading of `fcreview --help`: name -> `module:function`, or `module:COMMANDS` for a command with
-subcommands. A new command needs a line here. fcreview imports only the module of the command that it runs."""
-COMMANDS = {name: target for group in COMMAND_GROUPS.values() for name, target in group.items()}
+"""Commands by heading of `fcreview --help`. A new command needs an entry here. A command is the function of its name in
+the module of its name in `cli/commands`, or the dictionary `COMMANDS` in the module if it has subcommands."""
+MODULES = {"import": "run_import", "schema": "run_import", "demo": "open"}  # commands in a module of another name
+COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {
     "fcreview open runs/": "Compare predicted calls with golden answers",
@@ -129,10 +97,16 @@ def build_program(only_command: str | None = None) -> typer.Typer:
     return program
 
 
+def load_command(name: str) -> tuple[ModuleType, Callable[..., None] | dict[str, Callable[..., None]]]:
+    """Import the module of a command. Return it with the command's function, or with its subcommands by name."""
+    function = name.replace("-", "_")
+    module = importlib.import_module(f"fcreview.cli.commands.{MODULES.get(name, function)}")
+    found = (getattr(module, each, None) for each in ("COMMANDS", function, f"{function}_"))
+    return module, next(each for each in found if each is not None)
+
+
 def _add_command(program: typer.Typer, name: str) -> None:
-    module_name, _, attribute = COMMANDS[name].partition(":")
-    module = importlib.import_module(module_name)
-    command: Callable[..., None] | dict[str, Callable[..., None]] = getattr(module, attribute)
+    module, command = load_command(name)
     if not isinstance(command, dict):
         help_, example = split_help(command.__doc__)
         program.command(name, help=help_, epilog=example)(command)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import orjson
 
 from fcreview.model.review import ItemKey
+from fcreview.model.verdict import SCORING_ORDER
 from fcreview.stats.sampling import (
     UNSTRATIFIED,
     ShareOptions,
@@ -42,16 +43,14 @@ if TYPE_CHECKING:
     from fcreview.store.rows import RunRow, View
     from fcreview.store.workspace import Workspace
 
-STRATUM_COLUMNS = {
+STRATUM_COLUMNS: dict[str, str] = {
     "benchmark": "r.benchmark",
     "language": "r.language",
     "model": "r.model",
     "run": "CAST(i.run AS VARCHAR)",
     "category": "i.category",
     "group": 'i."group"',
-    "official": "CASE WHEN i.official THEN 'pass' WHEN NOT i.official THEN 'fail' END",
-    "rule": "CASE WHEN i.rule THEN 'pass' WHEN NOT i.rule THEN 'fail' END",
-    "judge": "CASE WHEN i.judge THEN 'pass' WHEN NOT i.judge THEN 'fail' END",
+    **{source: f"CASE i.{source} WHEN true THEN 'pass' WHEN false THEN 'fail' END" for source in SCORING_ORDER},
     "error": ERROR_TYPE_SQL,
 }
 _CONTENT_KEY_COLUMNS = (

@@ -90,6 +90,16 @@ class WorkspaceError(FcreviewError):
     """Raised when a workspace does not exist or cannot be created. The message is one line and contains the remedy."""
 
 
+class _PathInWorkspace:
+    """Attribute of a `Workspace`: the path of a file or folder, which may be missing."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def __get__(self, workspace: Workspace, _: type[Workspace]) -> Path:
+        return workspace.root.joinpath(*self._names)
+
+
 @dataclass(frozen=True, slots=True)
 class Workspace:
     """The folder `.fcreview/` and the paths in it."""
@@ -97,69 +107,26 @@ class Workspace:
     root: Path  # Absolute path of `.fcreview/`. The folder exists.
     lake: str | None = None  # folder or `s3://` address of the lake that is read instead of the store
 
+    store = _PathInWorkspace("store.duckdb")  # the database of imported runs
+    # DuckDB's write-ahead log. fcreview never leaves one. A log of another program would change the store when opened.
+    store_log = _PathInWorkspace("store.duckdb.wal")
+    reviews = _PathInWorkspace("reviews")
+    team_reviews = _PathInWorkspace("reviews", "team")  # partial journals of other annotators, from the team's server
+    # Lines from the server that were written after other reviews of the item were revealed to their annotator.
+    informed_team_reviews = _PathInWorkspace("reviews", "team", "after-reveal")
+    # Decisions computed from the journals, and the authentication code. Both may be deleted at any time.
+    decision_cache = _PathInWorkspace("decisions.cache.duckdb")
+    decision_cache_code = _PathInWorkspace("decisions.cache.hmac")
+    queues = _PathInWorkspace("queues")
+    errata = _PathInWorkspace("errata.jsonl")  # errata that the import applies to runs
+    rules = _PathInWorkspace("rules.jsonl")  # equivalence rules that were accepted in this workspace
+    temporary = _PathInWorkspace("tmp")  # files of a running import. After a crash, the next import deletes them.
+    lock = _PathInWorkspace("store.lock")  # lock (`flock`) of the importing process
+
     @property
     def files(self) -> WorkspaceFiles:
         """Access to the files in the folder. All files in the folder must be read and written with this object."""
         return WorkspaceFiles(self.root)
-
-    @property
-    def store(self) -> Path:
-        """The database of imported runs."""
-        return self.root / "store.duckdb"
-
-    @property
-    def store_log(self) -> Path:
-        """DuckDB's write-ahead log of the store. fcreview never leaves one. A log that another program left would
-        change the store when DuckDB opens it."""
-        return self.root / "store.duckdb.wal"
-
-    @property
-    def reviews(self) -> Path:
-        return self.root / "reviews"
-
-    @property
-    def team_reviews(self) -> Path:
-        """The folder of the partial journals of other annotators, with lines from the team's server."""
-        return self.reviews / "team"
-
-    @property
-    def informed_team_reviews(self) -> Path:
-        """Lines from the server that were written after other reviews of the item were revealed to their annotator."""
-        return self.team_reviews / "after-reveal"
-
-    @property
-    def decision_cache(self) -> Path:
-        """Decisions computed from the journals. The file may be deleted at any time."""
-        return self.root / "decisions.cache.duckdb"
-
-    @property
-    def decision_cache_code(self) -> Path:
-        """Authentication code of the file `decision_cache`, in hex."""
-        return self.root / "decisions.cache.hmac"
-
-    @property
-    def queues(self) -> Path:
-        return self.root / "queues"
-
-    @property
-    def errata(self) -> Path:
-        """The file with the errata that the import applies to runs. It may be missing."""
-        return self.root / "errata.jsonl"
-
-    @property
-    def rules(self) -> Path:
-        """The file with the equivalence rules that were accepted in this workspace, for the next errata."""
-        return self.root / "rules.jsonl"
-
-    @property
-    def temporary(self) -> Path:
-        """The folder for files of a running import. After a crash, the next import deletes it."""
-        return self.root / "tmp"
-
-    @property
-    def lock(self) -> Path:
-        """The lock file (`flock`) of the importing process."""
-        return self.root / "store.lock"
 
     @property
     def parent_folder(self) -> Path:

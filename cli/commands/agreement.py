@@ -199,6 +199,5 @@ def _print_table(
     first = ["criterion"] if scope == "overall" else [scope, "criterion"]
     right = [len(first) + at for at in numbers]
     width = max(text_width() - OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH)
-    emit()
-    emit(heading)
+    emit("", heading)
     print_table([*first, *headers], rows, right_aligned=right, max_width=width)

@@ -138,8 +138,7 @@ def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None
 
 
 def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
-    emit()
-    emit(scope if scope == "overall" else f"by {scope}")
+    emit("", scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
         place = [*([] if scope == "overall" else [cell_text(group.name)]), *format_source_and_criterion(group)]
@@ -149,8 +148,7 @@ def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
 
 
 def print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]) -> None:
-    emit()
-    emit("most frequent errors")
+    emit("", "most frequent errors")
     rows = []
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:

@@ -204,10 +204,10 @@ def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
     rows = [_build_group_row(part, part.is_comparable(a.source, b.source)) for part in parts]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
     print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
-    emit()
     emit(
+        "",
         f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}"
-        + ("; not corrected for the number of categories." if parts[1:] else ".")
+        + ("; not corrected for the number of categories." if parts[1:] else "."),
     )
     print_flips(comparison.flips, limit)
 
@@ -227,8 +227,7 @@ def print_flips(flips: Sequence[Flip], limit: int) -> None:
     for side in ("a", "b"):
         found = [flip for flip in flips if flip.passing_side == side]
         if found:
-            emit()
-            emit(f"only {side.upper()} passes: {format_count(len(found), 'item')}")
+            emit("", f"only {side.upper()} passes: {format_count(len(found), 'item')}")
         rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]]
         emit_lines(f"  {line}" for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows)
         if len(found) > limit:

@@ -219,8 +219,7 @@ class ReviewLoop:
         position = "" if at is None else f", {at + 1} of {self._navigator.count}"
         run = f"{sanitize(detail.run.full_title)}, {sanitize(detail.run.model)}"
         hidden = self._store.blind and detail.row.you is None
-        emit()
-        emit(f"item {sanitize(detail.row.id)}{position}, {run}")
+        emit("", f"item {sanitize(detail.row.id)}{position}, {run}")
         emit_lines(format_item_text(detail, self._reviews.annotator, hidden=hidden, full=full))
 
 

@@ -143,8 +143,7 @@ def _print_issues(issues: list[dict[str, Any]], severity: str) -> None:
     kinds: dict[str, list[dict[str, Any]]] = {}
     for issue in issues:
         kinds.setdefault(_issue_kind(issue), []).append(issue)
-    emit()
-    emit(format_count(len(issues), severity))
+    emit("", format_count(len(issues), severity))
     for members in sorted(kinds.values(), key=len, reverse=True)[:MAX_KINDS]:
         first = members[0]
         where = cell_text(first["file"]) + (f":{first['line']}" if first["line"] else "")

@@ -81,10 +81,10 @@ def runs(
                 emit(f"{cell_text(part.name) or '(none)'}: {format_count(len(part.runs), 'run')}")
             for _ in part.runs:
                 emit(lines.pop(0))
-        emit()
         emit(
+            "",
             format_count(len(selected), "run")
-            + ". A number after a rate counts the items with a verdict; it is omitted if all have one."
+            + ". A number after a rate counts the items with a verdict; it is omitted if all have one.",
         )
         lacking = [str(row.run) for row in selected if row.info.lacks_dataset]
         if lacking:

@@ -95,8 +95,7 @@ def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
             emit(f"weak from here: score below {STRONG_SCORE}\n")
         emit_lines(format_suspect_lines(rank, suspect))
     if ranking:
-        emit()
-        emit(ACTION_HINT)
+        emit("", ACTION_HINT)
     if len(ranking) > limit:
         emit(f"… {format_count(len(ranking) - limit, 'more golden answer')}: use --limit N, or --json for all")
 

@@ -20,20 +20,7 @@ import duckdb
 import orjson
 
 from fcreview.model.item import Run
-from fcreview.store.database import (
-    IMPORT_AGAIN,
-    NOT_VERIFIED,
-    SCHEMA_VERSION,
-    StoreError,
-    close_connection,
-    disable_external_access,
-    is_damage,
-    is_foreign,
-    is_marked_unverified,
-    open_store,
-    quote_literal,
-    run_with_timeout,
-)
+from fcreview.store import database
 from fcreview.store.importing.sources import SourceFile
 from fcreview.store.importing.staging import StagedRun, dump_json, redact_json, serialize_issues
 from fcreview.store.rows import ITEM_COLUMNS
@@ -86,16 +73,16 @@ class StoreBuilder:
         self._execute("SET threads = 1")  # several threads are no faster, and worker processes need the cores
         self._execute("SET temp_directory = ?", [os.fspath(folder)])
         self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
-        self._execute(f"ATTACH {quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
+        self._execute(f"ATTACH {database.quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
         # A store that somebody else made could read other files. `_compact` attaches a second file.
-        disable_external_access(self._connection, folder=folder)
+        database.disable_external_access(self._connection, folder=folder)
         self._execute("USE store")
-        if copy_existing and is_foreign(workspace):
-            self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{NOT_VERIFIED}', 'true')")
+        if copy_existing and database.is_foreign(workspace):
+            self._execute(f"INSERT OR REPLACE INTO meta VALUES ('{database.NOT_VERIFIED}', 'true')")
         self._execute("DROP INDEX IF EXISTS item_index; DROP INDEX IF EXISTS question_index")
         if not copy_existing:
             self._execute(read_schema())
-            self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [SCHEMA_VERSION])
+            self._execute("INSERT INTO meta VALUES ('schema_version', ?)", [database.SCHEMA_VERSION])
         self._execute("INSERT OR REPLACE INTO meta VALUES ('build', ?)", [secrets.token_hex(16)])  # identifies the file
         self._types: dict[str, dict[str, str]] = {}  # table -> column -> SQL type
         self._runs: list[dict[str, Any]] = []  # rows of the table `runs` to insert in `finish`
@@ -105,7 +92,7 @@ class StoreBuilder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        close_connection(self._connection)
+        database.close_connection(self._connection)
 
     def _column_types(self, table: str) -> dict[str, str]:
         if table not in self._types:  # `duckdb_columns()` would take 14 ms
@@ -180,7 +167,7 @@ class StoreBuilder:
             self._retry_with_more_memory(partial(self._execute, questions, [[path]]))
 
     def load_parquet(self, table: str, path: Path) -> None:
-        self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({quote_literal(path)})")
+        self._execute(f"INSERT INTO {table} BY NAME FROM read_parquet({database.quote_literal(path)})")
 
     def set_run(
         self, run: int, key: str, info: Run, fingerprint: int, n_items: int, sources: Iterable[SourceFile]
@@ -243,7 +230,7 @@ class StoreBuilder:
         if free <= max(used, 64):
             return None
         path = self._path.with_name(self._path.name + ".compact")
-        self._execute(f"ATTACH {quote_literal(path)} AS compact ({_ATTACH_OPTIONS})")
+        self._execute(f"ATTACH {database.quote_literal(path)} AS compact ({_ATTACH_OPTIONS})")
         self._execute("COPY FROM DATABASE store TO compact")
         self._execute("DETACH compact")
         return path
@@ -253,7 +240,7 @@ class StoreBuilder:
 
     def _execute(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""
-        return run_with_timeout(self._connection, lambda: self._connection.execute(text, values))
+        return database.run_with_timeout(self._connection, lambda: self._connection.execute(text, values))
 
 
 def read_schema() -> str:
@@ -274,7 +261,9 @@ def insert_lines(
 
 def read_json_sql(columns: dict[str, str], max_line_bytes: int, *, omit_invalid: bool = False) -> str:
     """Return SQL that calls `read_json` for newline-delimited JSON. The list of files is a bound parameter."""
-    types = ", ".join(f"{quote_literal(name)}: {quote_literal(kind)}" for name, kind in columns.items())
+    types = ", ".join(
+        f"{database.quote_literal(name)}: {database.quote_literal(kind)}" for name, kind in columns.items()
+    )
     return (
         f"read_json(?, format='newline_delimited', columns={{{types}}}, maximum_object_size={max_line_bytes},"
         f" ignore_errors={omit_invalid})"
@@ -312,11 +301,11 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
     if not workspace.store.exists():
         return StoreIndex()
     try:
-        connection = open_store(workspace)
-    except StoreError as error:
-        return StoreIndex(rebuild_reason=str(error).removesuffix(IMPORT_AGAIN))
+        connection = database.open_store(workspace)
+    except database.StoreError as error:
+        return StoreIndex(rebuild_reason=str(error).removesuffix(database.IMPORT_AGAIN))
     try:
-        is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
+        is_verified = not (database.is_foreign(workspace) or database.is_marked_unverified(connection))
         index, by_run = StoreIndex(usable=True, is_verified=is_verified), {}
         for run, key, version, n_items, n_issues, dataset in connection.execute(
             "SELECT run, key, version, n_items,"
@@ -328,7 +317,7 @@ def read_store_index(workspace: Workspace) -> StoreIndex:
             by_run[run].sources.append(SourceFile(*source))
         return index
     except duckdb.Error as error:
-        if is_damage(error):
+        if database.is_damage(error):
             return StoreIndex(rebuild_reason=f"{workspace.store} is damaged")
         raise
     finally:

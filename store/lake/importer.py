@@ -20,21 +20,8 @@ from fcreview.store.importing.dataset_paths import DatasetOptions
 from fcreview.store.importing.run_importer import import_runs
 from fcreview.store.importing.sources import hash_file, iter_files
 from fcreview.store.importing.workers import ImportProgressCallback, RunReader
+from fcreview.store.lake import layout
 from fcreview.store.lake.files import LAKE_FILE, LakeFiles
-from fcreview.store.lake.layout import (
-    COMPUTED_COLUMNS_SQL,
-    COMPUTED_COLUMNS_VERSION,
-    FORMAT,
-    INDEX_FILE,
-    LARGE_COLUMNS,
-    OTHER_VERSION,
-    RUN_FILE,
-    LakeIndex,
-    LakeRun,
-    digest,
-    number_of_key,
-    parse_run,
-)
 from fcreview.store.rows import ImportSummary
 from fcreview.store.workspace import Workspace, find_workspace
 
@@ -52,7 +39,7 @@ class LakeWriter:
         lake. Raises StoreError if another version wrote the lake; OSError if it cannot be written.
         """
         self._files, self._part, self._scratch = files, part, scratch
-        self._index = LakeIndex(part, {}, computed=COMPUTED_COLUMNS_VERSION)
+        self._index = layout.LakeIndex(part, {}, computed=layout.COMPUTED_COLUMNS_VERSION)
         self._copies: dict[str, dict[int, Path]] = {}  # Parquet file by table and run number
         self.connection = connect_in_memory()
         self.connection.execute("SET enable_progress_bar = false; SET threads = 1")
@@ -61,9 +48,9 @@ class LakeWriter:
         numbers = ((folder.rpartition("=")[2], folder) for folder in folders)
         self._taken = {int(number): folder for number, folder in numbers if number.isdecimal()}
         """Folder of each run in the lake, by number."""
-        marker = orjson.dumps({"format": FORMAT, "schema": SCHEMA_VERSION})
+        marker = orjson.dumps({"format": layout.FORMAT, "schema": SCHEMA_VERSION})
         if files.read_all([LAKE_FILE]).get(LAKE_FILE, marker) != marker:
-            raise StoreError(f"the lake {files.location} {OTHER_VERSION}")
+            raise StoreError(f"the lake {files.location} {layout.OTHER_VERSION}")
         files.write(LAKE_FILE, marker)
 
     def __enter__(self) -> LakeWriter:
@@ -92,28 +79,28 @@ class LakeWriter:
         # The same files give the same lake, whenever they are imported.
         row |= {"run": lake_number, "imported_at": format_time(newest)}
         self.write_run(row, sources, _run_queries(number, lake_number))
-        self._files.remove(f"_issues/{digest(key)}.json")
+        self._files.remove(f"_issues/{layout.digest(key)}.json")
         return lake_number
 
     def write_run(self, row: dict[str, Any], sources: list[dict[str, Any]], queries: dict[str, str]) -> None:
         """Write a run from its rows in the tables `runs` and `sources`, and a query for each Parquet file."""
         number = int(row["run"])
-        run = LakeRun(row, [source | {"run": number} for source in sources])
+        run = layout.LakeRun(row, [source | {"run": number} for source in sources])
         self._taken[number] = run.folder
         for table, query in queries.items():
             self._write_table(run.folder, table, query, RUN_ROW_GROUP, run.files)
             if f"{table}.parquet" in run.files:
                 self._copies.setdefault(table, {})[number] = self._scratch / f"{number}.{table}"
-        self._files.write(f"{run.folder}/{RUN_FILE}", run.to_json())
+        self._files.write(f"{run.folder}/{layout.RUN_FILE}", run.to_json())
         self._index.runs[number] = run.build
 
     def _choose_number(self, key: str) -> int:
         """Return the number for a run: the usual one, or the next that no other run has."""
-        number = number_of_key(key)
+        number = layout.number_of_key(key)
         while (folder := self._taken.get(number)) is not None:
-            name = f"{folder}/{RUN_FILE}"
+            name = f"{folder}/{layout.RUN_FILE}"
             try:
-                if parse_run(self._files.read_all([name])[name]).row["key"] == key:
+                if layout.parse_run(self._files.read_all([name])[name]).row["key"] == key:
                     break
             except (ValueError, KeyError, TypeError, AttributeError):
                 break  # a damaged or incomplete run is replaced
@@ -155,18 +142,18 @@ class LakeWriter:
         """Write the index of this part of the import."""
         if not self._index.runs:
             return
-        large = ", ".join(LARGE_COLUMNS)
+        large = ", ".join(layout.LARGE_COLUMNS)
         for table, paths in self._copies.items():
             files = ", ".join(quote_literal(path) for _, path in sorted(paths.items()))
             source = f"read_parquet([{files}], hive_partitioning=false)"
-            small = f"SELECT * EXCLUDE ({large}), {COMPUTED_COLUMNS_SQL} FROM {source} i"
+            small = f"SELECT * EXCLUDE ({large}), {layout.COMPUTED_COLUMNS_SQL} FROM {source} i"
             query = small if table == "items" else f"FROM {source}"
             if table == "functions":
                 query = f"SELECT hash, any_value(name) AS name, any_value(document) AS document {query} GROUP BY hash"
                 query += " ORDER BY hash"
             row_group = FUNCTIONS_ROW_GROUP if table == "functions" else INDEX_ROW_GROUP
             self._write_table(self._index.folder, table, query, row_group, self._index.files)
-        self._files.write(f"{self._index.folder}/{INDEX_FILE}", self._index.to_json())
+        self._files.write(f"{self._index.folder}/{layout.INDEX_FILE}", self._index.to_json())
 
 
 def _run_queries(number: int, lake_number: int) -> dict[str, str]:
@@ -200,11 +187,11 @@ class LakePart:
 
     def has(self, key: str) -> bool:
         """Whether the run with this key belongs to the part. The part of a run does not depend on the other runs."""
-        return number_of_key(digest(key)) % self.count == self.number - 1
+        return layout.number_of_key(layout.digest(key)) % self.count == self.number - 1
 
     def name_for(self, paths: Sequence[Path]) -> str:
         """Return the name of the part's index in an import of these paths."""
-        return f"{digest(chr(0).join(sorted(map(str, paths))), 6)}-{self.number}-of-{self.count}"
+        return f"{layout.digest(chr(0).join(sorted(map(str, paths))), 6)}-{self.number}-of-{self.count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,4 +287,4 @@ def _record_failure(
     path = workspace.to_stored_path(row["path"])
     key = orjson.dumps([row["benchmark"], row["generation"], row["language"], row["model"], path]).decode()
     own = [issue for issue in issues if issue.get("run") is None and issue["file"] == row["path"]]
-    writer.write_issues(own, digest(key))
+    writer.write_issues(own, layout.digest(key))

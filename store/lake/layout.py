@@ -158,6 +158,10 @@ class LakeContents:
     problems: list[str] = field(default_factory=list)  # one for each run or index omitted as damaged
     schema_version: str = SCHEMA_VERSION
 
+    @property
+    def parts(self) -> list[LakeRun | LakeIndex]:
+        return [*self.runs.values(), *self.indexes]
+
 
 def read_lake(files: LakeFiles) -> LakeContents:
     """List the complete runs and indexes of a lake. Raises: OSError if the lake cannot be listed."""
@@ -228,8 +232,7 @@ def find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Ma
 
 def find_changed_files(files: LakeFiles, contents: LakeContents) -> Iterator[str]:
     """Read all Parquet files, and yield the path of each file whose content differs from its hash."""
-    parts: list[LakeRun | LakeIndex] = [*contents.runs.values(), *contents.indexes]
-    for part in parts:
+    for part in contents.parts:
         for file, (_, stated) in part.files.items():
             if files.hash_of(f"{part.folder}/{file}") != stated:
                 yield f"{files.location}/{part.folder}/{file}"

@@ -19,26 +19,17 @@ from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError,
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
 from fcreview.store.importing.builder import StoreBuilder, insert_lines, read_schema, read_store_index
 from fcreview.store.importing.run_importer import import_lock
+from fcreview.store.lake import layout
 from fcreview.store.lake.files import LakeFiles, open_lake_files
-from fcreview.store.lake.layout import (
-    COMPUTED_COLUMNS_VERSION,
-    INDEX_ADVICE,
-    LARGE_COLUMNS,
-    OTHER_VERSION,
-    RUN_ADVICE,
-    TABLES,
-    LakeContents,
-    LakeIndex,
-    LakeRun,
-    digest,
-    read_lake,
-)
+from fcreview.store.lake.layout import LakeContents, LakeIndex, LakeRun
 from fcreview.store.rows import decode_item
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
 """DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
-_LARGE = re.compile(rf"\b({'|'.join(LARGE_COLUMNS)})\b|SELECT \* FROM item_rows")  # matches a query of large columns
+_LARGE = re.compile(
+    rf"\b({'|'.join(layout.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
+)  # matches a query of large columns
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
 """Takes a third of the time of a query, so it is omitted if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
@@ -101,7 +92,7 @@ class LakeConnection:
 
     def _omit(self, text: str) -> bool:
         """Omit the run or index of the first file that a text names. Returns False if the text names none."""
-        parts: list[LakeRun | LakeIndex] = [*self._contents.runs.values(), *self._contents.indexes]
+        parts = self._contents.parts
         paths = {self._files.path_of(f"{part.folder}/{file}"): (part, file) for part in parts for file in part.files}
         named = [path for path in paths if path in text]
         if not named:
@@ -113,20 +104,19 @@ class LakeConnection:
     def _omit_part(self, part: LakeRun | LakeIndex, problem: str) -> None:
         if isinstance(part, LakeIndex):
             self._contents.indexes.remove(part)
-            advice = INDEX_ADVICE
+            advice = layout.INDEX_ADVICE
         else:
             del self._contents.runs[part.number]
             for table in ("runs", "sources"):
                 self.connection.execute(f"DELETE FROM {table} WHERE run = ?", [part.number])
-            advice = RUN_ADVICE
+            advice = layout.RUN_ADVICE
         text = f"{self._files.location}/{part.folder}/{problem}. {advice}"
         self.problems.append(text)
         found_problems.append(text)
 
     def restrict_access(self) -> None:
         """Stop all statements from accessing files other than the Parquet files of the lake. Cannot be undone."""
-        folders: list[LakeRun | LakeIndex] = [*self._contents.runs.values(), *self._contents.indexes]
-        paths = [self._files.path_of(f"{each.folder}/{file}") for each in folders for file in each.files]
+        paths = [self._files.path_of(f"{part.folder}/{file}") for part in self._contents.parts for file in part.files]
         self.connection.execute("SET VARIABLE allowed = ?::VARCHAR[]", [paths])
         self.connection.execute("SET allowed_paths = getvariable('allowed')")  # a fifth of the time of a literal list
         self.connection.execute("SET enable_external_access = false")
@@ -147,7 +137,9 @@ class LakeConnection:
         runs = [run for _, run in sorted(self._contents.runs.items())]
         indexes = assign_indexes(self._contents)
         whole = [index for index, numbers in indexes if len(numbers) == len(index.runs)]
-        self._has_computed_columns = bool(indexes) and all(i.computed == COMPUTED_COLUMNS_VERSION for i, _ in indexes)
+        self._has_computed_columns = bool(indexes) and all(
+            i.computed == layout.COMPUTED_COLUMNS_VERSION for i, _ in indexes
+        )
         covered = {run for _, numbers in indexes for run in numbers}
         rest = [run for run in runs if run.number not in covered]
         queries: dict[str, list[str]] = {}
@@ -156,7 +148,7 @@ class LakeConnection:
             computed: dict[str, tuple[str, str]] = {}
             if table == "items":
                 queries["item_rows"] = [*self._select(table, "complete", runs, columns), f"FROM {empty}"][:1]
-                columns = {name: kind for name, kind in columns.items() if name not in LARGE_COLUMNS}
+                columns = {name: kind for name, kind in columns.items() if name not in layout.LARGE_COLUMNS}
                 computed = COMPUTED_COLUMNS if self._has_computed_columns else {}
             found = self._select(table, "rest", rest, columns, computed)
             columns |= {name: kind for name, (kind, _) in computed.items()}
@@ -277,11 +269,11 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     assert workspace.lake is not None  # noqa: S101 - for the type checker
     files = open_lake_files(workspace.lake)
     try:
-        contents = read_lake(files)
+        contents = layout.read_lake(files)
     except OSError as error:
         raise StoreError(f"cannot read the lake {workspace.lake}: {error.strerror or error}") from error
     if contents.schema_version != SCHEMA_VERSION:
-        raise StoreError(f"the lake {workspace.lake} {OTHER_VERSION}")
+        raise StoreError(f"the lake {workspace.lake} {layout.OTHER_VERSION}")
     if runs is not None:
         contents.runs = {number: run for number, run in contents.runs.items() if number in runs}
     connection = connect_in_memory()
@@ -310,7 +302,7 @@ def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> No
         table = "item_rows" if name == "items" else name
         connection.execute(f"CREATE TABLE {empty} AS SELECT * FROM {table} LIMIT 0; DROP TABLE {table}")
     runs = [contents.runs[number] for number in sorted(contents.runs)]
-    build = digest("".join(run.build for run in runs))
+    build = layout.digest("".join(run.build for run in runs))
     connection.execute(f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}'), ('build', '{build}')")
     _insert(connection, "runs", (run.row for run in runs))
     _insert(connection, "sources", (source for run in runs for source in run.sources))
@@ -344,7 +336,7 @@ def pull_items(lake: Workspace, item_numbers: Sequence[int]) -> Workspace:
             finally:
                 connection.close()
             with StoreBuilder(workspace, folder, copy_existing=False) as builder:
-                for table in ("runs", "sources", *TABLES):
+                for table in ("runs", "sources", *layout.TABLES):
                     builder.load_parquet("item_rows" if table == "items" else table, folder / f"{table}.parquet")
                 builder.finish()
         finally:

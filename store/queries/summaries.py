@@ -32,14 +32,11 @@ _FACETS = {
 _BLIND_FACETS = ("category", "run")  # facets that do not depend on verdicts
 _RUN_COUNTS = {
     "n": "count(*)",
-    "official_pass": "count(*) FILTER (official)",
-    "official_known": "count(official)",
-    "rule_pass": "count(*) FILTER (rule)",
-    "rule_known": "count(rule)",
-    "judge_pass": "count(*) FILTER (judge)",
-    "judge_known": "count(judge)",
-    "effective_pass": "count(*) FILTER (effective)",
-    "effective_known": "count(effective)",
+    **{
+        f"{source}_{suffix}": sql.format(source)
+        for source in ("official", "rule", "judge", "effective")
+        for suffix, sql in (("pass", "count(*) FILTER ({})"), ("known", "count({})"))
+    },
     "reviewed": "count(human)",
     "in_part": "count(*) FILTER (human IS NULL AND n_parts > 0)",
     "disputed": "count(*) FILTER (decided_by = 'disputed')",

@@ -94,22 +94,10 @@ class Journal:
                     f" Use {other.stem!a} or a different name."
                 )
 
-    def append(
-        self,
-        key: ItemKey,
-        annotation: Annotation,
-        *,
-        prediction_hash: str = "",
-        golden_hash: str = "",
-        blind: bool | None = None,
-        queue: str | None = None,
-        presentation: int | None = None,
-    ) -> Event:
+    def append(self, key: ItemKey, annotation: Annotation, **circumstances: Any) -> Event:
         """Write one event, which is on disk when this returns. Raises JournalError if a value has the wrong type or the
         write fails. Then the event does not count."""
-        event = self._new_event(key, annotation, prediction_hash, golden_hash)
-        event.blind, event.queue, event.presentation = blind, queue, presentation
-        return self.extend([event])[0]
+        return self.extend([self._new_event(key, annotation, **circumstances)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
         """Write several events at once and return them with their hashes. Raises JournalError like `append`. If the
@@ -145,35 +133,31 @@ class Journal:
     ) -> list[Event]:
         """Write one bulk review as one event for each item: (key, prediction hash, golden hash, annotation). Raises
         JournalError like `extend`."""
-        bulk, events = secrets.token_hex(16), []
-        for key, prediction_hash, golden_hash, annotation in reviews:
-            event = self._new_event(key, annotation, prediction_hash, golden_hash)
-            event.blind, event.queue, event.bulk = False, queue, bulk
-            events.append(event)
-        return self.extend(events)
+        shared = {"blind": False, "queue": queue, "bulk": secrets.token_hex(16)}
+        return self.extend(
+            [
+                self._new_event(key, annotation, prediction_hash=prediction_hash, golden_hash=golden_hash, **shared)
+                for key, prediction_hash, golden_hash, annotation in reviews
+            ]
+        )
 
     def retract(self, *events: Event) -> list[Event]:
         """Write retractions of these events of the annotator at once, and return the retractions."""
         retractions = []
         for event in events:
             annotation = Annotation(act="retract", target=event.target, criterion=event.criterion)
-            retraction = self._new_event(event.key, annotation, event.prediction_hash, event.golden_hash)
-            retraction.retracts = event.event
-            retractions.append(retraction)
+            hashes = {"prediction_hash": event.prediction_hash, "golden_hash": event.golden_hash}
+            retractions.append(self._new_event(event.key, annotation, retracts=event.event, **hashes))
         return self.extend(retractions)
 
-    def _new_event(self, key: ItemKey, annotation: Annotation, prediction_hash: str, golden_hash: str) -> Event:
+    def _new_event(self, key: ItemKey, annotation: Annotation, **circumstances: Any) -> Event:
         return Event(
             event=secrets.token_hex(16),
             time=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             annotator=self.annotator,
             key=key,
-            prediction_hash=prediction_hash,
-            golden_hash=golden_hash,
-            act=annotation.act,
-            target=annotation.target,
-            criterion=annotation.criterion,
-            **{name: getattr(annotation, name) for name in ANNOTATION_FIELDS},
+            **{name: getattr(annotation, name) for name in ("act", "target", "criterion", *ANNOTATION_FIELDS)},
+            **circumstances,
         )
 
     def _write(self, make_lines: Callable[[str], list[bytes]]) -> None:

@@ -34,20 +34,9 @@ from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.label_fields import labels_view_sql
-from fcreview.store.reviews import decision_cache
+from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference
-from fcreview.store.reviews.review_sql import (
-    EVENT_VIEWS,
-    HUMAN_VIEW,
-    REVIEW_TABLES,
-    EventRow,
-    delete_decisions,
-    insert_decisions,
-    insert_events,
-    insert_retracted,
-    to_decision_row,
-)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -106,13 +95,13 @@ class ReviewTables:
         self._read_cached_events()
         if not self._has_sql_views:
             self._has_sql_views = True
-            for statement in (*EVENT_VIEWS, labels_view_sql(self.policy)):
+            for statement in (*review_sql.EVENT_VIEWS, labels_view_sql(self.policy)):
                 self._connection.execute(statement)
         events = self._events_without_rows
         if events:
             with self._transaction():
-                insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
-                insert_retracted(self._connection, sorted(find_retracted_events(events)))
+                review_sql.insert_events(self._connection, [row for event in events for row in self._event_rows(event)])
+                review_sql.insert_retracted(self._connection, sorted(find_retracted_events(events)))
             self._events_without_rows = []
 
     def rebuild(self, events: Iterable[Event]) -> None:
@@ -130,7 +119,7 @@ class ReviewTables:
         self.items = ItemIndex(self._connection)
         self._events = EventIndex(self.items)
         self._unread, self._events_without_rows = {}, []
-        for statement in (*REVIEW_TABLES, HUMAN_VIEW):
+        for statement in (*review_sql.REVIEW_TABLES, review_sql.HUMAN_VIEW):
             self._connection.execute(statement)
 
     def _read_cached_events(self) -> None:
@@ -205,8 +194,10 @@ class ReviewTables:
         rows = [row for key in keys for row in self._decision_rows(key)]
         with self._transaction():
             if replace:
-                delete_decisions(self._connection, [each.item for key in keys for each in self.items.items_with(key)])
-            insert_decisions(self._connection, rows)
+                review_sql.delete_decisions(
+                    self._connection, [each.item for key in keys for each in self.items.items_with(key)]
+                )
+            review_sql.insert_decisions(self._connection, rows)
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -225,7 +216,7 @@ class ReviewTables:
         ]
         self.items.load_roll_up_contexts(with_parts)
 
-    def _event_rows(self, event: Event) -> Iterator[EventRow]:
+    def _event_rows(self, event: Event) -> Iterator[review_sql.EventRow]:
         line = orjson.dumps(event, default=tuple).decode()
         references = self.items.items_with(event.key)
         current = [each.item for each in references if not is_stale(event, each.prediction_hash, each.golden_hash)]
@@ -244,4 +235,4 @@ class ReviewTables:
                 individual = self._events.opinions_on(key, *hashes, with_bulk=False)
                 set_individual_verdicts(decisions, decide(individual, context, self.annotator, self.policy))
             for decision in decisions:
-                yield to_decision_row(item, decision)
+                yield review_sql.to_decision_row(item, decision)

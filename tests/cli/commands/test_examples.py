@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.program import COMMANDS, START_HERE, split_help
+from fcreview.cli.program import COMMANDS, START_HERE, load_command, split_help
 from tests.cli.conftest import Cli
 
 NEEDS = {
@@ -27,10 +26,9 @@ SMALLER = {"200": "20", "50": "2", "10": "2"}
 
 def list_examples() -> Iterator[tuple[str, str]]:
     """Yield (command, its example)."""
-    for name, place in COMMANDS.items():
-        module, _, attribute = place.partition(":")
-        found = getattr(importlib.import_module(module), attribute)
-        functions = {name: importlib.import_module(module), **found} if isinstance(found, dict) else {name: found}
+    for name in COMMANDS:
+        module, found = load_command(name)
+        functions = {name: module, **found} if isinstance(found, dict) else {name: found}
         for each, function in functions.items():
             example = split_help(function.__doc__)[1].partition("Example:")[2].strip()
             assert example.startswith("fcreview "), f"{each} has no example"

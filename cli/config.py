@@ -120,8 +120,6 @@ take a sixth of the time until the first rows."""
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Settings of the configuration file."""
-
     annotator: str | None = None
     data: Sequence[str] = ()  # Dataset folders. Relative paths are relative to the configuration file.
     follow: float = DEFAULT_FOLLOW  # seconds between two checks for new results with `open --follow`
@@ -144,7 +142,6 @@ class Config:
 
 
 def config_file() -> Path:
-    """Return the path of the configuration file, which may not exist."""
     named = os.environ.get("FCREVIEW_CONFIG")
     if named:
         return Path(named)

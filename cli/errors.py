@@ -17,8 +17,6 @@ class CommandError(FcreviewError):
 
 
 class UsageError(CommandError):
-    """Raised for invalid arguments or options."""
-
     exit_code = EXIT_USAGE_ERROR
 
 

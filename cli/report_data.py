@@ -100,7 +100,7 @@ def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: b
     for parts in runs_by_model.values():
         if lines := compute_combined_metrics(parts):
             rows = [part.row for part in parts]
-            yield ReportPart(build_combined_fields(rows), lines, combined_runs=rows)
+            yield ReportPart(_build_combined_fields(rows), lines, combined_runs=rows)
 
 
 def load_scored_runs(
@@ -174,7 +174,7 @@ def build_run_fields(row: RunRow) -> dict[str, Any]:
     return {"run": row.run, **names, "n_items": row.n_items}
 
 
-def build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
+def _build_combined_fields(rows: Sequence[RunRow]) -> dict[str, Any]:
     """Build the JSON fields that identify several runs of one model: `run` is None, and languages are joined by `+`."""
     languages = "+".join(dict.fromkeys(row.info.language for row in rows))
     return build_run_fields(rows[0]) | {"run": None, "language": languages, "n_items": sum(row.n_items for row in rows)}
@@ -198,7 +198,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     view = session.build_view(queue="dataset", run=run)
     queues = describe_queue_samples(session)
     counts = [_count_passes(session, row, has_sample=bool(queues)) for row in rows]
-    failures = collect_failures_by_dataset(session, view, rows)
+    failures = _collect_failures_by_dataset(session, view, rows)
     suspects = fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
     found = [each for each in suspects if each.reasons]
     n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
@@ -217,8 +217,8 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
             Section("Metrics of each run", [Paragraph(SOURCES_NOTE)], metrics, is_folded=len(metrics) > MAX_OPEN_PARTS),
             failures_section(failures),
             suspects_section(suspects),
-            build_calibration_section(session, view),
-            build_agreement_section(session, view),
+            _build_calibration_section(session, view),
+            _build_agreement_section(session, view),
             progress_section(progress, queues),
             sampling_section(queues),
         ],
@@ -272,8 +272,9 @@ def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
     return Section(f"{name}: {part.fields['model']}", blocks)
 
 
-def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Sequence[RunRow]) -> list[DatasetFailures]:
-    """Cluster the failures of each dataset over all of its runs."""
+def _collect_failures_by_dataset(
+    session: WorkspaceSession, view: View, rows: Sequence[RunRow]
+) -> list[DatasetFailures]:
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
         datasets.setdefault(row.info.full_title, []).append(row)
@@ -288,8 +289,7 @@ def collect_failures_by_dataset(session: WorkspaceSession, view: View, rows: Seq
     return sections
 
 
-def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
-    """Build the section that compares automatic verdicts with human labels."""
+def _build_calibration_section(session: WorkspaceSession, view: View) -> Section:
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
         return calibration_section(CalibrationResult())
@@ -301,8 +301,7 @@ def build_calibration_section(session: WorkspaceSession, view: View) -> Section:
     )
 
 
-def build_agreement_section(session: WorkspaceSession, view: View) -> Section:
-    """Build the section on inter-annotator agreement, which is empty for fewer than two annotators."""
+def _build_agreement_section(session: WorkspaceSession, view: View) -> Section:
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
         return agreement_section({})

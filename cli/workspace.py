@@ -133,7 +133,7 @@ def print_missing_datasets(summary: ImportSummary) -> None:
         print_message(f"fcreview: {names}: dataset not found (was in {folder}). {meaning}. {_DATASET_ADVICE}")
 
 
-def print_failed_imports(summary: ImportSummary) -> None:
+def _print_failed_imports(summary: ImportSummary) -> None:
     failed = [row for row in summary.runs if row["status"] == "failed"]
     for row in failed[:MAX_MESSAGES]:
         reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
@@ -143,8 +143,7 @@ def print_failed_imports(summary: ImportSummary) -> None:
         print_message(f"fcreview: {more} not imported. Run fcreview import for details")
 
 
-def print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
-    """Print the entries of the errata file that were not applied, each once."""
+def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
     problems = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
     for line, item, what in sorted(problems)[:MAX_MESSAGES]:
         print_message(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
@@ -486,9 +485,9 @@ def update_workspace(options: WorkspaceOptions, config: Config) -> tuple[Workspa
     cache.record_datasets(discovered.plans)
     workspace, summary = import_discovered_runs(options, discovered, config)
     usable = [row for row in summary.runs if row["status"] != "failed" or row["items"]]
-    print_failed_imports(summary)
+    _print_failed_imports(summary)
     print_missing_datasets(summary)
-    print_unapplied_errata(summary, workspace.errata)
+    _print_unapplied_errata(summary, workspace.errata)
     if not usable and (summary.runs or not is_workspace_path(workspace, options.paths)):
         raise CommandError(explain_no_runs(options, summary))
     scope = () if is_workspace_path(workspace, options.paths) else tuple(sorted(row["run"] for row in usable))

@@ -36,8 +36,6 @@ class LabelImportError(FcreviewError):
 
 @dataclass(frozen=True, slots=True)
 class InvalidRecord:
-    """A record of an imported file that is not a valid review."""
-
     line: int  # line number in the file, from 1; in a Label Studio file the number of the task
     reason: str  # why the record is invalid, for an error message
 

@@ -63,8 +63,6 @@ VERDICT_QUEUES = ("failures", "disagreement", "judged", "uncertain", SUSPECTS_QU
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A selection of items and their order."""
-
     where: str = ""  # filter text (see `store.filters.parser`); empty for all items
     queue: str = "failures"  # name of a built-in queue or of a queue file
     seed: int = 0  # random seed of the queues `random` and `stratified`
@@ -224,8 +222,6 @@ class ImportChanges:
 
 @dataclass(frozen=True, slots=True)
 class ItemMatch:
-    """An item id that contains the searched words."""
-
     item: int  # the item in the preferred run, else in the first run that has the id
     id: str
     category: str
@@ -234,8 +230,6 @@ class ItemMatch:
 
 @dataclass(frozen=True, slots=True)
 class Sibling:
-    """An item of the same conversation."""
-
     item: int
     id: str
     mark: Any  # this annotator's verdict, else (not in blind mode) the official or recomputed verdict

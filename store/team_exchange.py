@@ -39,8 +39,6 @@ STATE = "team"  # kind of `AnnotatorState` with the cursor and the number of sen
 
 @dataclass(frozen=True, slots=True)
 class TeamLink:
-    """The team to which a user has connected a workspace."""
-
     address: ServerAddress
     project: str
     annotator: str

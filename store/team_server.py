@@ -201,7 +201,7 @@ class TeamServer:
 
     def accept(self, password: str) -> None:
         """Replace the one-time password by a password that the member chose."""
-        self._fetch("SELECT fcreview.accept(%s)", make_verifier(self._connection, password))
+        self._fetch("SELECT fcreview.accept(%s)", _make_verifier(self._connection, password))
 
     def push(self, lines: Sequence[bytes]) -> dict[int, str]:
         """Send journal lines. Returns the reasons of the lines that the server refused, by position in `lines`."""
@@ -289,10 +289,10 @@ def translate_errors(address: str = "") -> Iterator[None]:
 def make_password(connection: Connection[Any]) -> tuple[str, str]:
     """Return a random password and its SCRAM verifier."""
     password = secrets.token_urlsafe(12)
-    return password, make_verifier(connection, password)
+    return password, _make_verifier(connection, password)
 
 
-def make_verifier(connection: Connection[Any], password: str) -> str:
+def _make_verifier(connection: Connection[Any], password: str) -> str:
     """Return the SCRAM verifier of a password, so that the server and its logs never see the password."""
     return connection.pgconn.encrypt_password(password.encode(), b"unused", b"scram-sha-256").decode()
 
@@ -341,10 +341,10 @@ def create_team(address: ServerAddress, project: str, lead: str, reveal: str) ->
         password, verifier = make_password(connection)
         values = (project, reveal, lead, verifier)
         login = str(connection.execute("SELECT fcreview.create_project(%s, %s, %s, %s)", values).fetchall()[0][0])
-        return login, password, find_weak_access_rules(connection)
+        return login, password, _find_weak_access_rules(connection)
 
 
-def find_weak_access_rules(connection: Connection[Any]) -> list[str]:
+def _find_weak_access_rules(connection: Connection[Any]) -> list[str]:
     """Describe the lines of pg_hba.conf that allow a login without SCRAM. Empty if the user may not read the file."""
     import psycopg
 

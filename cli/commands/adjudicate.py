@@ -54,9 +54,9 @@ def adjudicate(
         for each in disagreements:
             detail = session.store.read_detail(each.item)
             if as_json:
-                emit_json(build_disagreement_json(detail, each.disagreement))
+                emit_json(_build_disagreement_json(detail, each.disagreement))
                 continue
-            emit_lines(format_disagreement_lines(detail, each.disagreement, options, text_width()))
+            emit_lines(_format_disagreement_lines(detail, each.disagreement, options, text_width()))
             emit()
     if not as_json or not disagreements:
         print_message(
@@ -64,7 +64,7 @@ def adjudicate(
         )
 
 
-def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
+def _build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> dict[str, Any]:
     """Build the JSON object of a disagreement. `answers` is a list of {answer, value, fault, tags, note}, where
     `answer` is a letter that replaces the annotator's name. `majority` is the verdict of more than half of the
     annotators, or null."""
@@ -88,7 +88,7 @@ def build_disagreement_json(detail: ItemDetail, disagreement: Disagreement) -> d
     }
 
 
-def format_disagreement_lines(
+def _format_disagreement_lines(
     detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions, width: int
 ) -> Iterator[str]:
     key, item = detail.key, detail.item
@@ -102,15 +102,15 @@ def format_disagreement_lines(
             ("", ", ".join(answer.tags or ())),
             ("", answer.note or ""),
         ]
-    texts += zip(("golden", "predicted", "differs"), format_target_calls(item, disagreement.target), strict=True)
+    texts += zip(("golden", "predicted", "differs"), _format_target_calls(item, disagreement.target), strict=True)
     for verdict in list_verdicts_for_adjudication(item, disagreement):
         texts.append((verdict.source, format_source_verdict(verdict, disagreement.criterion)))
     for label, text in (*texts, ("majority", format_majority(disagreement))):
-        yield from format_labelled_lines(label, text, width)
-    yield f"  {sanitize(build_label_command(detail, disagreement, options))}"
+        yield from _format_labelled_lines(label, text, width)
+    yield f"  {sanitize(_build_label_command(detail, disagreement, options))}"
 
 
-def format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
+def _format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
     """Format the golden calls, the predicted calls (without any, the model's text) and the first difference of a
     target."""
     part = parse_address(target)
@@ -123,18 +123,17 @@ def format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
     golden = [call for call in item.golden if any((p.turn, p.golden) == (call.turn, call.index) for p in pairs)]
     predicted = [c for c in item.predicted if any((p.turn, p.predicted) == (c.turn, c.index) for p in pairs)]
     difference = item.first_difference if part is None else find_first_difference(pairs, golden, predicted).text
-    return format_calls(golden), format_calls(predicted) or (replies[-1] if replies else ""), difference or ""
+    return _format_calls(golden), _format_calls(predicted) or (replies[-1] if replies else ""), difference or ""
 
 
-def format_calls(calls: Sequence[Call]) -> str:
+def _format_calls(calls: Sequence[Call]) -> str:
     from fcreview.tui.item_view.call_diff import format_call
 
     lines = [format_call(call.name, call) for call in calls[:MAX_CALLS]]
     return "\n".join([*lines, *([f"and {len(calls) - MAX_CALLS} more"] if len(calls) > MAX_CALLS else [])])
 
 
-def build_label_command(detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions) -> str:
-    """Build the `fcreview label` command that resolves the disagreement."""
+def _build_label_command(detail: ItemDetail, disagreement: Disagreement, options: WorkspaceOptions) -> str:
     arguments = ["--run", str(detail.row.run)]
     arguments += ["--target", disagreement.target] if disagreement.target != ITEM else []
     arguments += ["--criterion", disagreement.criterion] if disagreement.criterion != CORRECT else []
@@ -143,7 +142,7 @@ def build_label_command(detail: ItemDetail, disagreement: Disagreement, options:
     return f"{shlex.join(command)} --verdict ..."
 
 
-def format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
+def _format_labelled_lines(label: str, text: str, width: int) -> Iterator[str]:
     """Wrap a text into lines with the label before the first line. An empty text has no lines."""
     from fcreview.tui.text.lines import wrap_head
 

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 SELF_AGREEMENT_HEADERS = ["annotator", "criterion", "targets", "same", "[95 %]", "Cohen's kappa", "[95 %]"]
 
 
-def print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
-    """Print self-agreement as a table or as JSON. Prints nothing without hidden duplicates."""
+def _print_self_agreement(repeats: Sequence[RepeatedRating], *, as_json: bool) -> None:
     from fcreview.stats.agreement import compute_self_agreement
 
     coefficients = list(compute_self_agreement(repeats))
@@ -127,8 +126,8 @@ def agreement(
             for figure in coefficients:
                 emit_json(figure)
         else:
-            print_agreement_tables(group, coefficients, how, all_tables=by is not None)
-    print_self_agreement(repeats, as_json=as_json)
+            _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
+    _print_self_agreement(repeats, as_json=as_json)
     if not (pools or repeats or as_json):
         emit("no reviews to compare" + (f": none is {given}" if given and ratings else ""))
 
@@ -139,7 +138,7 @@ def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict
     return {how: group for how, group in split_by_blind_status(ratings).items() if given in (None, how)}
 
 
-def print_agreement_tables(
+def _print_agreement_tables(
     ratings: Sequence[Rating],
     coefficients: Iterable[AgreementCoefficient],
     blind_status: BlindStatus,
@@ -159,13 +158,13 @@ def print_agreement_tables(
     for scope, group in groupby(coefficients, lambda figure: figure.scope):
         found = list(group)
         if all_tables or scope == "overall" or len({group_key(each)[:2] for each in found}) > 1:
-            print_coefficients(found, scope)
+            _print_coefficients(found, scope)
         if all_tables or scope == "overall":
-            print_pairs(found, scope)
+            _print_pairs(found, scope)
     emit()
 
 
-def print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def _print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     """Print the coefficients over all annotators. Only the first row of a group shows the group and the criterion."""
     rows = []
     for _, group in groupby(coefficients, group_key):
@@ -179,7 +178,7 @@ def print_coefficients(coefficients: Sequence[AgreementCoefficient], scope: Agre
     _print_table(SCOPE_HEADINGS[scope], scope, headers, rows, (1, 3, 4, 5))
 
 
-def print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
+def _print_pairs(coefficients: Sequence[AgreementCoefficient], scope: AgreementScope) -> None:
     shares = {(group_key(each), each.annotators): each for each in coefficients if each.metric == "percent"}
     rows = []
     for each in coefficients:

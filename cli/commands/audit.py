@@ -38,17 +38,17 @@ def audit(options: WorkspaceOptions, item: ItemArgument, run: RunOption = None, 
     """
     with open_workspace(options) as session:
         detail = session.store.read_detail(find_item(session, item, run))
-    for event in build_events_json(detail):
+    for event in _build_events_json(detail):
         if as_json:
             emit_json(event)
         else:
-            emit_lines(format_event_lines(event, text_width()))
+            emit_lines(_format_event_lines(event, text_width()))
     if not as_json:
         count = format_count(len(detail.history), "event")
         print_message(f"{count} on {detail.key.id}" if detail.history else "no reviews")
 
 
-def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
+def _build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
     """Build a JSON object for each event of the item, in order of time.
 
     `blind` is "yes", "no" or "unknown". `retracts` is the id of the event that a retraction withdraws, or null;
@@ -73,8 +73,7 @@ def build_events_json(detail: ItemDetail) -> Iterator[dict[str, Any]]:
         }
 
 
-def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
-    """Format an event as lines of sanitised text."""
+def _format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     marks = [f"event {sanitize(event['event'][:SHORT_ID_LENGTH])}", f"blind: {event['blind']}"]
     marks += [f"queue {sanitize(event['queue'])}"] if event["queue"] else []
     marks += ["hidden duplicate, for self-agreement only"] if event["presentation"] > 1 else []
@@ -82,13 +81,13 @@ def format_event_lines(event: dict[str, Any], width: int) -> Iterator[str]:
     marks += [f"retracted by {sanitize(event['retracted_by'][:SHORT_ID_LENGTH])}"] if event["retracted_by"] else []
     marks += ["STALE"] if event["stale"] else []
     yield f"{sanitize(event['time'])}  {sanitize(event['annotator'])}   {', '.join(marks)}"
-    yield from (EVENT_INDENT + row for row in wrap_text(format_event_summary(event), width - len(EVENT_INDENT)))
+    yield from (EVENT_INDENT + row for row in wrap_text(_format_event_summary(event), width - len(EVENT_INDENT)))
     if event["note"] is not None:
         for at, row in enumerate(wrap_text(event["note"] or "(cleared)", width - len(EVENT_INDENT) - 6)):
             yield EVENT_INDENT + ("note  " if at == 0 else " " * 6) + row
 
 
-def format_event_summary(event: dict[str, Any]) -> str:
+def _format_event_summary(event: dict[str, Any]) -> str:
     """Format an event as `adjudicates item · correct pass · fault: golden · tags a, b`. Not sanitised."""
     verb = {"review": "", "adjudicate": "adjudicates ", "retract": "retracts "}[event["act"]]
     if event["act"] == "retract":

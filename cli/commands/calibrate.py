@@ -60,7 +60,7 @@ def calibrate(
         view = session.build_view(where, run=run, queue="dataset")
         cases = session.store.analysis.fetch_calibration_cases(view)
         filters = _CellFilters(session, view.where, run)
-        (print_calibration_json if as_json else print_calibration_tables)(filters, cases, scopes)
+        (_print_calibration_json if as_json else _print_calibration_tables)(filters, cases, scopes)
 
 
 class _CellFilters:
@@ -84,7 +84,7 @@ class _CellFilters:
         return self._session.store.analysis.build_cell_filter(self._base, found)
 
 
-def print_calibration_json(
+def _print_calibration_json(
     filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
     """Print a JSON object for each group, then one for each group of errors.
@@ -105,7 +105,7 @@ def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
     return {_JSON_KEYS.get(name, name): value for name, value in asdict(group).items() if name != "items"}
 
 
-def print_calibration_tables(
+def _print_calibration_tables(
     filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
@@ -117,15 +117,15 @@ def print_calibration_tables(
     for scope, scope_groups in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
         groups = list(scope_groups)
         if scope == "overall":
-            print_matrices(filters, groups)
+            _print_matrices(filters, groups)
         if scope == "overall" or len({group.name for group in groups}) > 1:
-            print_rates(groups, scope)
+            _print_rates(groups, scope)
     wrong = list(find_error_groups(cases))
     if wrong:
-        print_error_groups(filters, wrong)
+        _print_error_groups(filters, wrong)
 
 
-def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None:
+def _print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None:
     rows = []
     for group in groups:
         first = format_source_and_criterion(group)
@@ -137,7 +137,7 @@ def print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None
     print_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36)
 
 
-def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
+def _print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     emit("", scope if scope == "overall" else f"by {scope}")
     rows = []
     for group in groups:
@@ -147,7 +147,7 @@ def print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None:
     print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
 
 
-def print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]) -> None:
+def _print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]) -> None:
     emit("", "most frequent errors")
     rows = []
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):

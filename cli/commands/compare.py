@@ -72,7 +72,7 @@ MAX_END_RUNS = 20
 this number of runs prints the marks of all runs."""
 
 
-def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
+def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
     """Print a JSON object for each run, best first, then for each item, hardest first. Runs in `matrix` are indexes of
     `sides`."""
     for each in matrix.ranking:
@@ -88,7 +88,7 @@ def print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit:
         emit_json({"kind": "item"} | item.aligned_item.question_key._asdict() | counts | {"verdicts": verdicts})
 
 
-def print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
+def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
     emit(
         f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')},"
         f" verdicts: {_describe_sources(sides)}"
@@ -151,28 +151,29 @@ def _join_marks(marks: Sequence[str]) -> str:
 ID_WIDTH = 44  # width of item ids in the list of flips, in cells
 
 
-def print_pair_json(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None) -> None:
-    """Print JSON objects of the kinds `overall`, `category` (one for each) and `flip` (one for each)."""
+def _print_pair_json(
+    sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None
+) -> None:
     sources = sides[0].source, sides[1].source
     complete, judged, unmatched = (
         combine_complete_categories(comparison, *sources), comparison.overall.n_verdicts, comparison.n_unmatched
     )  # fmt: skip
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
-        | build_group_json(comparison.overall, *sources)
-        | {"complete_categories": complete and build_group_json(complete, *sources)}
+        | _build_group_json(comparison.overall, *sources)
+        | {"complete_categories": complete and _build_group_json(complete, *sources)}
         | {"level": CONFIDENCE_LEVEL, "method": INTERVAL_METHOD, "test": TEST_METHOD}
         | {"judged_a": judged[0], "judged_b": judged[1]}
         | {"without_partner_a": unmatched[0], "without_partner_b": unmatched[1]}
         | {"other_question": comparison.n_other_question, "independent": not comparison.has_grouped_items}
     )
     for part in comparison.categories:
-        emit_json({"kind": "category", "category": part.category} | build_group_json(part, *sources))
+        emit_json({"kind": "category", "category": part.category} | _build_group_json(part, *sources))
     for flip in comparison.flips[:limit]:
-        emit_json(build_flip_json(flip))
+        emit_json(_build_flip_json(flip))
 
 
-def build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource) -> dict[str, Any]:
+def _build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource) -> dict[str, Any]:
     """Build the JSON fields of a group. Rates and differences are shares from 0 to 1. If `comparable` is false, the
     text output omits them."""
     counts, found = group.counts, group.difference
@@ -183,7 +184,7 @@ def build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource)
     }  # fmt: skip
 
 
-def build_flip_json(flip: Flip) -> dict[str, Any]:
+def _build_flip_json(flip: Flip) -> dict[str, Any]:
     """Build the JSON object of a flip. `a` and `b` are {verdict, error_type, first_difference}."""
     a, b = (
         {name: getattr(side, name) for name in ("verdict", "error_type", "first_difference")}
@@ -193,7 +194,7 @@ def build_flip_json(flip: Flip) -> dict[str, Any]:
     return {"kind": "flip", **flip.a.question_key._asdict(), "passes": flip.passing_side, **flip_fields, "a": a, "b": b}
 
 
-def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int) -> None:
+def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int) -> None:
     a, b = sides
     emit(f"A  {a.name}")
     emit(f"B  {b.name}")
@@ -209,7 +210,7 @@ def print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: Ru
         f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}"
         + ("; not corrected for the number of categories." if parts[1:] else "."),
     )
-    print_flips(comparison.flips, limit)
+    _print_flips(comparison.flips, limit)
 
 
 def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
@@ -223,7 +224,7 @@ def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
     return [name, f"{counts.n:,}", *rates, *numbers, *test]
 
 
-def print_flips(flips: Sequence[Flip], limit: int) -> None:
+def _print_flips(flips: Sequence[Flip], limit: int) -> None:
     for side in ("a", "b"):
         found = [flip for flip in flips if flip.passing_side == side]
         if found:
@@ -280,9 +281,9 @@ def compare(
                 )
             comparison = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
             if as_json:
-                print_pair_json((a, b), comparison, limit)
+                _print_pair_json((a, b), comparison, limit)
             else:
-                print_pair_text((a, b), comparison, DEFAULT_LIMIT if limit is None else limit)
+                _print_pair_text((a, b), comparison, DEFAULT_LIMIT if limit is None else limit)
         elif second_source:
             raise UsageError("--against needs two runs; you can name the same run twice")
         else:
@@ -293,9 +294,9 @@ def compare(
                 outcomes |= session.store.analysis.fetch_verdicts_of_runs(view, numbers, each)
             matrix = build_run_matrix([outcomes[side.row.run] for side in sides])
             if as_json:
-                print_matrix_json(sides, matrix, limit)
+                _print_matrix_json(sides, matrix, limit)
             else:
-                print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
+                _print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
 
 
 def _make_side(row: RunRow, requested: VerdictSource | None) -> ComparisonSide:

@@ -17,8 +17,6 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CompletableCommand(NamedTuple):
-    """Command with the words that can follow it."""
-
     name: str
     summary: str
     words: list[str]  # subcommands and options
@@ -38,7 +36,7 @@ def completion(
     """
     check_choice(SHELLS, shell, "shell")
     commands = list_commands()
-    emit(format_fish_script(commands) if shell == "fish" else format_bash_script(commands, zsh=shell == "zsh"))
+    emit(_format_fish_script(commands) if shell == "fish" else _format_bash_script(commands, zsh=shell == "zsh"))
 
 
 def list_commands() -> list[CompletableCommand]:
@@ -57,7 +55,7 @@ def _describe_command(name: str, command: Any) -> CompletableCommand:
     return CompletableCommand(name, summary, [*(each.name or "" for each in inner), *sorted({*options, "--help"})])
 
 
-def format_bash_script(commands: list[CompletableCommand], *, zsh: bool = False) -> str:
+def _format_bash_script(commands: list[CompletableCommand], *, zsh: bool = False) -> str:
     cases = [f'    {each.name}) words="{" ".join(each.words)}" ;;' for each in commands]
     names = " ".join(each.name for each in commands)
     lines = [
@@ -76,7 +74,7 @@ def format_bash_script(commands: list[CompletableCommand], *, zsh: bool = False)
     return "\n".join(lines)
 
 
-def format_fish_script(commands: list[CompletableCommand]) -> str:
+def _format_fish_script(commands: list[CompletableCommand]) -> str:
     lines = []
     for each in commands:
         summary = each.summary.replace("'", "")

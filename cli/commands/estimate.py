@@ -49,18 +49,17 @@ def estimate(
             sample_status = session.store.analysis.fetch_sample_status(row.run)
             problems += [each for each in sample_status.problems if each not in problems]
             estimates = list(estimate_run_metrics(session, row, sample_status, half_width, seed))
-            print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
-        for model_runs in group_combinable_runs(rows):
+            _print_estimates([row], estimates, sample_status.items, half_width, as_json=as_json)
+        for model_runs in _group_combinable_runs(rows):
             estimates = list(estimate_combined_metrics(session, model_runs, half_width, seed))
             found = (session.store.analysis.fetch_sample_status(each.run) for each in model_runs)
             statuses = [status for sample_status in found for status in sample_status.items]
-            print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
+            _print_estimates(model_runs, estimates, statuses, half_width, as_json=as_json)
         for problem in problems:
             print_message(f"fcreview: no random sample: {problem}")
 
 
 def check_half_width(points: float) -> None:
-    """Raise a UsageError unless the half width is between 0 and 100 percentage points."""
     if not 0 < points < 100:
         raise UsageError(f"--half-width {points:g}: choose a number of points between 0 and 100")
 
@@ -73,7 +72,7 @@ def estimate_run_metrics(
     return estimate_metrics(build_estimation_input(session, row, sample_status), half_width, seed)
 
 
-def group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
+def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
     """Group the runs of each model for which the benchmark publishes combined metrics. Single runs are omitted."""
     from fcreview.importers.registry import IMPORTERS
 
@@ -114,7 +113,7 @@ def build_estimation_input(session: WorkspaceSession, row: RunRow, sample_status
     )
 
 
-def print_estimates(
+def _print_estimates(
     rows: Sequence[RunRow],
     estimates: Sequence[MetricEstimate],
     statuses: Sequence[ItemStatus],
@@ -122,16 +121,15 @@ def print_estimates(
     *,
     as_json: bool,
 ) -> None:
-    """Print estimates of one run, or combined estimates of several runs."""
-    sample = count_sample_outcomes(statuses)
+    sample = _count_sample_outcomes(statuses)
     if as_json:
         for each in estimates:
             emit_json(_build_estimate_json(rows, each, sample))
     elif len(rows) == 1 or estimates:
-        print_estimate_tables(rows, estimates, sample, half_width)
+        _print_estimate_tables(rows, estimates, sample, half_width)
 
 
-def count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
+def _count_sample_outcomes(statuses: Sequence[ItemStatus]) -> dict[str, int]:
     """Count the drawn items by outcome: drawn, decided, unsure, skipped, in disagreement, not reviewed."""
     from fcreview.stats.posterior import UNDECIDED
 
@@ -156,7 +154,7 @@ def _build_estimate_json(rows: Sequence[RunRow], one: MetricEstimate, sample: di
     }  # fmt: skip
 
 
-def print_estimate_tables(
+def _print_estimate_tables(
     rows: Sequence[RunRow], estimates: Sequence[MetricEstimate], sample: dict[str, int], half_width: float
 ) -> None:
     info, languages = rows[0].info, "+".join(dict.fromkeys(row.info.language for row in rows))
@@ -164,14 +162,14 @@ def print_estimate_tables(
     emit(format_run_heading(rows[0].run if len(rows) == 1 else None, names, sum(row.n_items for row in rows)))
     if sample["drawn"]:
         emit("sample: " + " · ".join(f"{count:,} {name}" for name, count in sample.items()))
-    emit_lines((*format_undecided(estimates, sample), *format_missing_interval_reasons(estimates, sample)))
+    emit_lines((*_format_undecided(estimates, sample), *_format_missing_interval_reasons(estimates, sample)))
     has_bounds = any(one.bounds for one in estimates)
     for table in dict.fromkeys(one.table for one in estimates):
         cells = [
             [
                 "  " * one.level + cell_text(one.name),
                 *(format_metric_value(value, one.unit, one.digits) for value in (one.automatic, one.corrected)),
-                *format_estimate(one), *([format_bounds(one)] if has_bounds else []),
+                *format_estimate(one), *([_format_bounds(one)] if has_bounds else []),
                 f"{one.n_random:,}", f"{one.n_known:,}", "" if one.needed is None else f"{one.needed:,}",
             ]
             for one in estimates
@@ -186,8 +184,7 @@ def print_estimate_tables(
     emit()
 
 
-def format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
-    """Explain the effect of undecided sample items on the estimates."""
+def _format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
     if not any(one.bounds for one in estimates):
         return
     undecided = sample["drawn"] - sample["decided"] - sample["not reviewed"]
@@ -199,7 +196,7 @@ def format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int]
         yield f"{counts}. The interval treats them like decided items with the same automatic verdict."
 
 
-def format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
+def _format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
     from fcreview.stats.estimation import explain_method
 
     methods = {one.method for one in estimates}
@@ -222,14 +219,14 @@ def format_estimate(one: MetricEstimate) -> tuple[str, str]:
     """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `–` for an unknown value. If too many
     items are undecided, the value is a range."""
     if one.is_bounds_headline:
-        return format_bounds(one), NO_VALUE
+        return _format_bounds(one), NO_VALUE
     if one.low is None or one.high is None:
         return NO_VALUE, NO_VALUE
     low, high = (format_metric_value(each, one.unit, one.digits).removesuffix(" %") for each in (one.low, one.high))
     return format_metric_value(one.estimated, one.unit, one.digits), f"[{low}, {high}]"
 
 
-def format_bounds(one: MetricEstimate) -> str:
+def _format_bounds(one: MetricEstimate) -> str:
     """Format the range from all undecided items failing to all passing: `71.8 to 79.0 %`; `–` without one."""
     if one.bounds is None:
         return NO_VALUE

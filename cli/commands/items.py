@@ -52,10 +52,10 @@ def items(
             with show_activity("searching items"):
                 session.store.count_items(view)
         if as_json:
-            for rows in fetch_row_windows(session, view, limit):
+            for rows in _fetch_row_windows(session, view, limit):
                 judged = session.store.analysis.fetch_judge_verdicts([row.item for row in rows])
                 for row in rows:
-                    emit_json(build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
+                    emit_json(_build_row_json(row, session.store.runs[row.run]) | {"judged": judged.get(row.item, [])})
         else:
             print_rows(session, view, limit)
         if limit != 0 and not session.store.count_items(view):
@@ -63,10 +63,10 @@ def items(
 
 
 def iterate_rows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[QueueRow]:
-    return (row for rows in fetch_row_windows(session, view, limit) for row in rows)
+    return (row for rows in _fetch_row_windows(session, view, limit) for row in rows)
 
 
-def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
+def _fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) -> Iterator[list[QueueRow]]:
     """Fetch rows in windows, so that memory use does not grow with the list."""
     offset = 0
     while limit is None or offset < limit:
@@ -78,7 +78,7 @@ def fetch_row_windows(session: WorkspaceSession, view: View, limit: int | None) 
             return
 
 
-def build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
+def _build_row_json(row: QueueRow, run: Run) -> dict[str, Any]:
     """Build the JSON object of an item. Verdicts are true, false or null; `human` may be "disputed" or "unsure"."""
     fields = {name: value for name, value in asdict(row).items() if name not in ("item", "seq", "run_name")}
     names = {name: getattr(run, name) for name in ("benchmark", "generation", "language")}
@@ -90,7 +90,7 @@ def print_rows(session: WorkspaceSession, view: View, limit: int | None) -> None
     several = (len(view.runs) or session.n_runs) > 1
     headers = ["model", *HEADERS] if several else HEADERS
     printed, sizes = 0, list[int]()
-    for rows in fetch_row_windows(session, view, limit):
+    for rows in _fetch_row_windows(session, view, limit):
         batch = [[cell_text(row.model), *_format_cells(row)] if several else _format_cells(row) for row in rows]
         sizes = _print_batch(headers, batch, sizes)
         printed += len(batch)

@@ -44,8 +44,7 @@ class MergedErrata:
     why: str = ""  # reason why the file could not be merged; empty on success
 
 
-def merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
-    """Merge the errata and accepted rules of the other workspace into this workspace. Only read the other workspace."""
+def _merge_errata(workspace: Workspace, other: Workspace) -> Iterator[MergedErrata]:
     for kind, path, merge_file in (("errata", other.errata, _merge_errata_file), ("rules", other.rules, _merge_rules)):
         if path.is_file():
             try:
@@ -77,7 +76,7 @@ def _merge_rules(workspace: Workspace, other: Workspace) -> MergedErrata:
     return MergedErrata("rules", len(new), len(there) - len(new))
 
 
-def print_merged_errata(merged: MergedErrata) -> None:
+def _print_merged_errata(merged: MergedErrata) -> None:
     if merged.why:
         print_message(f"fcreview: {merged.kind} not merged: {merged.why}")
         return
@@ -130,7 +129,7 @@ def merge(
     if (other is not None) + from_team + to_team != 1:
         raise UsageError("merge needs one of OTHER, --from-team and --to-team")
     if from_team or to_team or other is None:
-        merge_with_team(options, from_team=from_team, yes=yes, as_json=as_json)
+        _merge_with_team(options, from_team=from_team, yes=yes, as_json=as_json)
         return
     from fcreview.store.queue_sampling import merge_queues
     from fcreview.store.reviews.journal_merge import plan_journal_merge
@@ -144,11 +143,11 @@ def merge(
     plan = plan_journal_merge(here, there, resolve_annotator(options, load_config()), include_own=mine)
     print_journal_warnings(read_journals(here)[1])
     if not yes:
-        confirm_new_reviews(plan.list_new_of_others())
+        _confirm_new_reviews(plan.list_new_of_others())
     steps: list[tuple[Callable[[Workspace, Workspace], Iterable[Any]], Callable[[Any], None]]] = [
-        (lambda _here, _there: plan.write(), print_merged_journal),
-        (merge_queues, print_merged_queue),
-        (merge_errata, print_merged_errata),
+        (lambda _here, _there: plan.write(), _print_merged_journal),
+        (merge_queues, _print_merged_queue),
+        (_merge_errata, _print_merged_errata),
     ]
     empty = True
     for merge_part, print_part in steps:
@@ -159,8 +158,7 @@ def merge(
         emit("nothing to merge")
 
 
-def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
-    """Copy the lines received from the team into the journals, or send the user's own journal."""
+def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as_json: bool) -> None:
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.reviews.journal_merge import plan_team_merge
     from fcreview.store.reviews.journal_reader import list_journals
@@ -169,9 +167,9 @@ def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as
     if from_team:
         plan = plan_team_merge(here, resolve_annotator(options, load_config()))
         if not yes:
-            confirm_new_reviews(plan.list_new_of_others())
+            _confirm_new_reviews(plan.list_new_of_others())
         for merged in plan.write():
-            (emit_json if as_json else print_merged_journal)(merged)
+            (emit_json if as_json else _print_merged_journal)(merged)
         return
     with open_team_exchange(here) as exchange:
         exchange.connect()
@@ -185,8 +183,7 @@ def merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, as
         print_message(f"fcreview: not sent: reviews by {cell_text(', '.join(others))}. Each member sends their own")
 
 
-def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
-    """List the new events of other annotators and ask whether to merge them. Raises CommandError if refused."""
+def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
     if not journals:
         return
     rows = [
@@ -205,7 +202,7 @@ def confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
         raise CommandError("nothing merged")
 
 
-def print_merged_journal(merged: MergedJournal) -> None:
+def _print_merged_journal(merged: MergedJournal) -> None:
     apart = f" ({format_count(merged.adjudications, 'adjudication')})" if merged.adjudications else ""
     new = f"{format_count(merged.new, 'new event')}{apart}"
     emit(f"{cell_text(merged.annotator)}: {new}, {merged.known:,} already in this workspace")
@@ -217,7 +214,7 @@ def print_merged_journal(merged: MergedJournal) -> None:
         print_message(f"fcreview: {warning}")
 
 
-def print_merged_queue(merged: MergedQueue) -> None:
+def _print_merged_queue(merged: MergedQueue) -> None:
     if merged.state == "unreadable":
         print_message(f"fcreview: {merged.why}")
     else:

@@ -50,8 +50,6 @@ there is no such position, or the disagreements."""
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """Item, queue and filter that the app opens."""
-
     item: str | None = None
     queue: str | None = None
     seed: int = 0
@@ -94,7 +92,7 @@ def open_(
         print_message("fcreview: --follow needs a terminal; printing the current items instead")
     open_options = OpenOptions(item, queue, seed, where, run, blind, overview=True)
     with open_workspace(options) as session:
-        local = session if session.workspace.lake is None else pull_selection(session, open_options)
+        local = session if session.workspace.lake is None else _pull_selection(session, open_options)
         try:
             show_queue(local, open_options, watcher)
         finally:
@@ -201,7 +199,7 @@ def make_app(
         screens.switch, screens.fixed_annotator_reason = switch, explain_fixed_annotator(session)
         screens.theme = load_theme(config)
         if is_in_browser():
-            prepare_for_browser(screens)
+            _prepare_for_browser(screens)
             screens.start_options = selection
         else:
             screens.shows_welcome, screens.save_theme = switch is None and is_first_start(), save_theme
@@ -247,7 +245,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
     return app.next_switch
 
 
-def prepare_for_browser(screens: Session) -> None:
+def _prepare_for_browser(screens: Session) -> None:
     """Make the app write only the annotator's files, which then also store the theme."""
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import find_theme
@@ -258,7 +256,7 @@ def prepare_for_browser(screens: Session) -> None:
     screens.save_theme = lambda name: state.try_write("theme", {"theme": name})
 
 
-def pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
+def _pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
     """Copy the items of a filter or of a share from a lake to the local store, and return a session on it. Without a
     filter or queue file, and for too many items, return the same session."""
     from fcreview.store.lake.reader import pull_items
@@ -299,7 +297,7 @@ def demo(
 
     Example: fcreview demo
     """
-    folder = copy_samples(output or into)
+    folder = _copy_samples(output or into)
     with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
         if has_terminal():
             show_queue(session, OpenOptions(overview=True))
@@ -316,7 +314,7 @@ def demo(
     emit(f"  fcreview open {name}")
 
 
-def copy_samples(target: Path | None) -> Path:
+def _copy_samples(target: Path | None) -> Path:
     """Copy the sample runs to the target, by default a temporary folder, and return the folder. An earlier copy is
     reused. Raises CommandError if the target has other contents."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):

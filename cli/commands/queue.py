@@ -46,7 +46,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
         queues = [each for each in queue_files if not isinstance(each, QueueError)]
         if as_json:
             for queue in queues:
-                emit_json(build_queue_json(session, queue))
+                emit_json(_build_queue_json(session, queue))
             return
         rows = [
             [cell_text(queue.name), f"{len(queue.items):,}", cell_text(each.annotator), each.summary]
@@ -58,7 +58,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     print_message(format_count(len(queues), "queue file"))
 
 
-def build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
+def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
     """Build the JSON object of a queue. `annotators` are {annotator, done, total, missing}. `total` counts an item with
     a hidden duplicate twice."""
     names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
@@ -86,15 +86,14 @@ def show(
         if as_json:
             fields = ("name", "size", "drawn", "probability")
             strata = [{name: getattr(each, name) for name in fields} for each in queue.strata]
-            emit_json(build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs})
-            for item in build_queue_item_json(queue):
+            emit_json(_build_queue_json(session, queue) | {"strata": strata, "runs": queue.design.runs})
+            for item in _build_queue_item_json(queue):
                 emit_json(item)
             return
-        print_queue(session, queue)
+        _print_queue(session, queue)
 
 
-def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
-    """Build a JSON object for each item, with the annotators to whom it is assigned."""
+def _build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
     owners: dict[int, list[str]] = {}
     for share in queue.shares:
         for at in dict.fromkeys(share.order):
@@ -104,7 +103,7 @@ def build_queue_item_json(queue: QueueFile) -> Iterator[dict[str, Any]]:
         yield {**item.key._asdict(), **chance, "annotators": owners.get(at, [])}
 
 
-def print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
+def _print_queue(session: WorkspaceSession, queue: QueueFile) -> None:
     design = queue.design
     by = f" in proportion to {sanitize(design.stratify)}" if design.stratify else ""
     size = f"{design.size:,} of {format_count(design.population, 'item')}"
@@ -166,18 +165,17 @@ def create(
         view = session.build_view(where, run=run)
         queue = session.store.draw_queue(QueueRequest(name, view, size, stratify, sharing))
         if team:
-            publish_queue(session.workspace, queue)
+            _publish_queue(session.workspace, queue)
         file = write_queue(session.workspace, queue)
         if as_json:
-            emit_json(build_queue_json(session, queue))
+            emit_json(_build_queue_json(session, queue))
         else:
-            print_queue(session, queue)
+            _print_queue(session, queue)
     counts = f"{format_count(len(queue.items), 'item')} for {format_count(len(names), 'annotator')}"
     print_message(f"queue {sanitize(name)}: {counts} in {file}")
 
 
-def publish_queue(workspace: Workspace, queue: QueueFile) -> None:
-    """Publish a new queue to the team. Nothing is published if the workspace already has a queue of this name."""
+def _publish_queue(workspace: Workspace, queue: QueueFile) -> None:
     from fcreview.cli.commands.team import open_team_exchange
     from fcreview.store.queue_file import check_new_queue
     from fcreview.store.team_exchange import assign_queue
@@ -240,9 +238,9 @@ def extend(
         file = write_queue(session.workspace, queue)
         if as_json:
             extension = {"extends": name, "target": metric.name, "waiting": len(unreviewed)}
-            emit_json(build_queue_json(session, queue) | extension)
+            emit_json(_build_queue_json(session, queue) | extension)
         else:
-            print_queue(session, queue)
+            _print_queue(session, queue)
     more = format_count(len(queue.items), "item")
     print_message(f"queue {sanitize(queue.name)} in {file}: {more} for an interval of ±{half_width:g}{first}")
 
@@ -272,7 +270,7 @@ def _draw_target_metric(
     from fcreview.stats.estimation import MetricDependencies, draw_metrics, explain_method
 
     run = build_estimation_input(session, row, sample_status)
-    metric = find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
+    metric = _find_metric(target, run.compute_metrics(run.reviewed_items), (row.info.benchmark, row.info.title))
     draws = draw_metrics(run)
     if draws is None:
         raise CommandError("no item of the queue is reviewed yet. Review some items first")
@@ -291,8 +289,7 @@ def _draw_target_metric(
     return draws, metric
 
 
-def find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
-    """Find a metric by name, with or without benchmark and table. Raises UsageError unless exactly one matches."""
+def _find_metric(target: str, metrics: Sequence[Metric], benchmark_titles: tuple[str, ...]) -> Metric:
     name = target.strip().casefold()
     title = next((each for each in benchmark_titles if each and name.startswith(each.casefold())), "")
     name = name[len(title) :].strip()

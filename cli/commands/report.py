@@ -61,30 +61,30 @@ def report(
         from fcreview.store.garbage_collection import pause_garbage_collection
 
         with open_workspace(options) as session, pause_garbage_collection():
-            write_page(session, run, html, force=force)
+            _write_page(session, run, html, force=force)
         return
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         if conventions:
-            print_conventions(session, run, as_json=as_json)
+            _print_conventions(session, run, as_json=as_json)
             return
         queues = describe_queue_samples(session)
         for part in compute_report_parts(session, run):
             intervals = estimate_intervals(session, part, queues)
             if as_json:
-                print_metrics_json(part.fields, part.metrics, intervals)
+                _print_metrics_json(part.fields, part.metrics, intervals)
             else:
                 emit_lines(format_metric_lines(part.fields, part.metrics, intervals))
             if part.row is not None and part.row.info.lacks_dataset:
                 print_warning(f"run {part.row.run}: {NO_DATASET_MESSAGE}")
 
 
-def print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
+def _print_conventions(session: WorkspaceSession, run: str | None, *, as_json: bool) -> None:
     for row in session.select_runs(run):
         fields = build_run_fields(row)
         found = compute_run_conventions(session.store.analysis, row.run, row.info).rows
         if not as_json:
-            emit_lines(format_conventions(fields, found))
+            emit_lines(_format_conventions(fields, found))
         for each in found if as_json else ():
             emit_json(_without_item_count(fields) | asdict(each))
 
@@ -107,7 +107,7 @@ def compute_run_conventions(analysis: UnblindedAnalysis, number: int, run: Run) 
     return RunConventions(run.model, compare_conventions(table), numbers)
 
 
-def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
+def _format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) -> Iterator[str]:
     """Format the conventions of a run as a table, then the range of each figure that differs."""
     words = [cell_text(fields[name]) for name in ("benchmark", "generation", "language", "model") if fields[name]]
     yield f"run {fields['run']}   {'  '.join(words)}   {format_count(fields['n_items'], 'item')}"
@@ -119,7 +119,7 @@ def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) ->
         [
             row.figure if row.figure != before else "", f"{'* ' if row.is_own else '  '}{row.convention}",
             format_metric_value(row.value, "share", 2), f"{row.n:,}", f"{row.n_tasks:,}",
-            cell_text(describe_causes(row)),
+            cell_text(_describe_causes(row)),
         ]
         for row, before in zip(rows, ["", *(row.figure for row in rows)], strict=False)
     ]  # fmt: skip
@@ -137,8 +137,7 @@ def format_conventions(fields: dict[str, Any], rows: Sequence[ConventionRow]) ->
     yield ""
 
 
-def describe_causes(row: ConventionRow) -> str:
-    """Describe why a row differs: its note, and the items that the convention counts differently."""
+def _describe_causes(row: ConventionRow) -> str:
     parts = [row.note] if row.note else []
     if row.items:
         more = ", …" if len(row.items) > MAX_CONVENTION_ITEMS else ""
@@ -146,8 +145,7 @@ def describe_causes(row: ConventionRow) -> str:
     return "; ".join(parts)
 
 
-def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
-    """Write the full report to an HTML file, or print it as Markdown if `html` is None."""
+def _write_page(session: WorkspaceSession, run: str | None, html: Path | None, *, force: bool = False) -> None:
     page = build_report_page(session, run)
     if html is None:
         from fcreview.exporters.report_markdown import render_markdown
@@ -161,7 +159,7 @@ def write_page(session: WorkspaceSession, run: str | None, html: Path | None, *,
     print_message(f"fcreview: {html} written")
 
 
-def print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
+def _print_metrics_json(run_fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals) -> None:
     sources = select_metric_sources(metrics)
     for line in metrics:
         fields = asdict(line)

@@ -63,7 +63,7 @@ def review(
             return
 
         view = session.build_review_view(where, queue=queue, seed=seed, run=run, blind=blind)
-        review_line_by_line(session, view, blind=blind)
+        _review_line_by_line(session, view, blind=blind)
 
 
 WIDTH = 100
@@ -86,7 +86,7 @@ ANSWER_HELP = (
 )
 
 
-def review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -> None:
+def _review_line_by_line(session: WorkspaceSession, view: View, *, blind: bool) -> None:
     """Review items until the queue or the input ends. Raises CommandError if a review could not be saved."""
     from fcreview.store.reviews.reviewer import Reviewer
     from fcreview.store.store import Store

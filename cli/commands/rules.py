@@ -34,8 +34,6 @@ FLIP_TEXT = {True: "fail -> pass", False: "pass -> fail"}
 
 @dataclass(frozen=True, slots=True)
 class RuleFlip:
-    """Recomputed verdict that an equivalence rule changes."""
-
     run: Run
     category: str
     id: str

@@ -79,14 +79,14 @@ def import_(
             raise UsageError("--workspace has no effect on --lake: pass it to the commands that read the lake")
         location = resolve_location(lake)
         if dask is not None:
-            summary, scores = import_on_cluster(options, location, dask, parse_part_count(part))
+            summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
         else:
-            summary, scores = import_to_lake(options, config, location, parse_part(part))
+            summary, scores = _import_to_lake(options, config, location, _parse_part(part))
     elif part is not None or dask is not None:
         raise UsageError(f"{'--part' if part else '--dask'} needs --lake DIR")
     else:
         home, summary = import_discovered_runs(options, discover_runs(options, config), config)
-        location, scores = str(home.root), fetch_scores(home) if home.store.exists() else {}
+        location, scores = str(home.root), _fetch_scores(home) if home.store.exists() else {}
     no_scores = dict.fromkeys(SCORE_NAMES, 0)
     rows = [{"kind": "run", **row, **scores.get(row["run"], no_scores)} for row in summary.runs]
     issues = [{"kind": "issue", **issue} for issue in summary.issues]
@@ -181,15 +181,14 @@ _import_lock = threading.Lock()  # one part at a time, because an import uses th
 PARTS_PER_WORKER = 4  # Number of parts for each worker of a cluster. Several small parts even out differences in size.
 
 
-def fetch_scores(workspace: Workspace) -> Scores:
+def _fetch_scores(workspace: Workspace) -> Scores:
     from fcreview.store.store import Store
 
     with Store.open(workspace) as store:
         return {row.run: {name: getattr(row, name) for name in SCORE_NAMES} for row in store.fetch_runs()}
 
 
-def parse_part(text: str | None) -> LakePart:
-    """Parse `--part K/N`. Raises: UsageError if it is invalid."""
+def _parse_part(text: str | None) -> LakePart:
     from fcreview.store.lake.importer import LakePart
 
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
@@ -198,17 +197,15 @@ def parse_part(text: str | None) -> LakePart:
     return LakePart(int(match[1]), int(match[2]))
 
 
-def parse_part_count(text: str | None) -> int | None:
-    """Parse `--part N` for a cluster. Raises: UsageError if it is invalid."""
+def _parse_part_count(text: str | None) -> int | None:
     if text is None or re.fullmatch(r"[1-9]\d{0,5}", text):
         return int(text) if text else None
     raise UsageError(f"--part {text}: with --dask, expected the number of parts, such as 16")
 
 
-def import_to_lake(
+def _import_to_lake(
     options: WorkspaceOptions, config: Config, location: str, part: LakePart, n_workers: int | None = None
 ) -> tuple[ImportSummary, Scores]:
-    """Import one part of the runs at the paths into a lake. Raises CommandError if the lake cannot be written."""
     from fcreview.importers.registry import read_items
     from fcreview.store.importing.dataset_paths import DatasetOptions
     from fcreview.store.lake.files import open_lake_files
@@ -219,7 +216,7 @@ def import_to_lake(
     scores: Scores = {}
 
     def collect_scores(workspace: Workspace, numbers: dict[int, int]) -> None:
-        found = fetch_scores(workspace)
+        found = _fetch_scores(workspace)
         scores.update({numbers[run]: counts for run, counts in found.items() if run in numbers})
 
     progress = Progress()
@@ -252,7 +249,7 @@ def _check_folder(location: str) -> None:
         raise CommandError(f"{location} contains other files. Choose an empty folder for the lake")
 
 
-def import_on_cluster(
+def _import_on_cluster(
     options: WorkspaceOptions, location: str, address: str, count: int | None
 ) -> tuple[ImportSummary, Scores]:
     """Import all runs at the paths into a lake with the workers of a Dask cluster. They must see the same files.
@@ -304,7 +301,7 @@ def import_on_cluster(
 def import_part_on_worker(options: WorkspaceOptions, location: str, part: LakePart) -> tuple[ImportSummary, Scores]:
     """Import one part in a worker of a cluster, in one process."""
     with _import_lock:
-        return import_to_lake(options, load_config(), location, part, n_workers=1)
+        return _import_to_lake(options, load_config(), location, part, n_workers=1)
 
 
 def schema() -> None:

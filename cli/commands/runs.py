@@ -67,13 +67,13 @@ def runs(
         if as_json:
             for part in groups:
                 for row in part.runs:
-                    emit_json(build_run_json(row) | ({"group": part.name} if by else {}))
+                    emit_json(_build_run_json(row) | ({"group": part.name} if by else {}))
             return
         if only and not selected:
             emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
             return
         names = name_runs(session.runs)
-        table = [format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
+        table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
         first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
         emit(first)
         for part in groups:
@@ -105,7 +105,7 @@ def _select_runs(session: WorkspaceSession, only: str, sort: str, *, reverse: bo
     )
 
 
-def format_run_cells(row: RunRow, name: str) -> list[str]:
+def _format_run_cells(row: RunRow, name: str) -> list[str]:
     info = row.info
     return [
         str(row.run), cell_text(format_dataset_name(info.benchmark, info.generation, info.language)),
@@ -116,7 +116,7 @@ def format_run_cells(row: RunRow, name: str) -> list[str]:
     ]  # fmt: skip
 
 
-def build_run_json(row: RunRow) -> dict[str, Any]:
+def _build_run_json(row: RunRow) -> dict[str, Any]:
     """Build the flat JSON object of a run. `date` is the date in a parent folder's name, else the name itself."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_label(row), **fields}

@@ -35,8 +35,6 @@ NO_LOGIN = (
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
-    """Options of the server itself."""
-
     users: Path | None = None
     trust_header: str | None = None
     secret_file: Path | None = None
@@ -100,10 +98,10 @@ def serve(
     except ImportError:
         raise CommandError("fcreview serve needs textual-serve. Run: pip install 'fcreview[serve]'") from None
     server = ServeOptions(users, trust_header, secret_file, host, port, socket, tls_cert, tls_key, url, max_sessions)
-    check_options(server)
+    _check_options(server)
     with open_workspace(options) as session:  # imports new results before the first session
         session.build_view("" if "@" in where else where, queue=queue or "dataset", run=run, blind=blind)
-    run_server(server, build_open_options(options, queue, where, run, blind))
+    _run_server(server, build_open_options(options, queue, where, run, blind))
 
 
 def build_open_options(
@@ -117,8 +115,7 @@ def build_open_options(
     return [*arguments, *(["--blind"] if blind else []), "--", *map(str, options.paths)]
 
 
-def check_options(options: ServeOptions) -> None:
-    """Raise a UsageError unless there is one login and every connection from elsewhere is encrypted."""
+def _check_options(options: ServeOptions) -> None:
     from fcreview.cli.serve_login import is_loopback, parse_origin
 
     if (options.users is None) == (options.trust_header is None):
@@ -138,8 +135,7 @@ def check_options(options: ServeOptions) -> None:
         raise UsageError(f"--host {options.host} needs TLS: pass --tls-cert FILE and --tls-key FILE")
 
 
-def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
-    """Serve until Ctrl+C or SIGTERM."""
+def _run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
     from fcreview.cli import serve_login as checks
     from fcreview.cli.serve_server import Address, BrowserServer, SessionCommand, serve
 
@@ -156,7 +152,7 @@ def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
 
     def make_server(port: int) -> BrowserServer:
         origins = list_origins(port)
-        login = build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
+        login = _build_login(options, f"fcreview-{port}", is_secure=origins[0].startswith("https"))
         allowed = checks.AllowedOrigins(frozenset(origins))
         return BrowserServer(SessionCommand(open_options), login, allowed, options.max_sessions)
 
@@ -164,14 +160,13 @@ def run_server(options: ServeOptions, open_options: Sequence[str]) -> None:
         emit(f"Serving at {list_origins(port)[0]}. Press Ctrl+C to stop.")
         sys.stdout.flush()
 
-    build_login(options, "", is_secure=False)  # reports errors of the users file before the server starts
+    _build_login(options, "", is_secure=False)  # reports errors of the users file before the server starts
     port = DEFAULT_PORT if options.port is None else options.port
     address = Address(host, port, options.socket, _load_certificate(options))
     asyncio.run(serve(make_server, address, announce))
 
 
-def build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
-    """Create the login. Raises: UsageError without users or a secret."""
+def _build_login(options: ServeOptions, cookie: str, *, is_secure: bool) -> Login:
     from fcreview.cli.serve_login import HeaderLogin, PasswordLogin
     from fcreview.cli.serve_users import UsersFile
 

@@ -53,7 +53,7 @@ def show(
                 raise UsageError("choose one of --html and --json")
             _write_page(session, chosen, html, force=force)
         elif as_json:
-            emit_json(build_item_json(session.store.read_detail(chosen)))
+            emit_json(_build_item_json(session.store.read_detail(chosen)))
         else:
             print_item(session, chosen, full=full)
 
@@ -85,7 +85,7 @@ def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_runs(runs)}")
 
 
-def build_item_json(detail: ItemDetail) -> dict[str, Any]:
+def _build_item_json(detail: ItemDetail) -> dict[str, Any]:
     """Build the JSON object of an item. `item.extra` is flat: benchmark-specific fields are not nested."""
     extra = detail.item.extra.as_json()
     if "state_differences" in extra:

@@ -36,13 +36,13 @@ def sql(
             for row in rows:
                 emit_json(dict(zip(columns, row, strict=True)))
         elif as_csv:
-            emit_data(format_csv([columns, *rows]))
+            emit_data(_format_csv([columns, *rows]))
         else:
             print_table([cell_text(column) for column in columns], ([cell_text(cell) for cell in row] for row in rows))
             print_message(format_count(len(rows), "row"))
 
 
-def format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
+def _format_csv(rows: Iterable[Sequence[Any]]) -> bytes:
     """Format rows as CSV, with spreadsheet formulas neutralised. Lines end with LF, as shell tools expect."""
     from fcreview.exporters.label_files import encode_csv, format_cell
 

@@ -45,9 +45,9 @@ def suspects(
         ranking = fetch_ranked_suspects(session, where)
         if as_json:
             for rank, suspect in enumerate(ranking[:limit], 1):
-                emit_json(build_suspect_json(rank, suspect))
+                emit_json(_build_suspect_json(rank, suspect))
         else:
-            print_suspects(ranking, limit or DEFAULT_LIMIT)
+            _print_suspects(ranking, limit or DEFAULT_LIMIT)
         if lacking := sum(run.info.lacks_dataset for run in session.runs):
             runs = f"{lacking:,} of {format_count(len(session.runs), 'run')}"
             print_warning(f"{runs}: {NO_DATASET_MESSAGE} {ONLY_FAILING}")
@@ -64,7 +64,7 @@ def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect
     return [each for each in ranking if panel.selected_keys is None or each.question.key in panel.selected_keys]
 
 
-def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
+def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
     """Build the JSON object of a suspect. `score` is from 0 to 1, and `reasons` are texts, strongest first.
     `alternative` is {answer, models, families} or null. `models` is empty if the answer was derived from golden answers
     alone."""
@@ -83,7 +83,7 @@ def build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:
     }
 
 
-def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
+def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     from fcreview.golden_audit.score import STRONG_SCORE
 
     with_reason, n_strong = sum(bool(each.reasons) for each in ranking), sum(each.is_strong for each in ranking)
@@ -93,27 +93,27 @@ def print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
         emit()
         if rank == n_strong + 1 > 1:
             emit(f"weak from here: score below {STRONG_SCORE}\n")
-        emit_lines(format_suspect_lines(rank, suspect))
+        emit_lines(_format_suspect_lines(rank, suspect))
     if ranking:
         emit("", ACTION_HINT)
     if len(ranking) > limit:
         emit(f"… {format_count(len(ranking) - limit, 'more golden answer')}: use --limit N, or --json for all")
 
 
-def format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
+def _format_suspect_lines(rank: int, suspect: Suspect) -> Iterator[str]:
     """Format a suspect: `  1  0.92  simple_3  simple  12 of 12 runs fail`, question, reasons, alternative answer."""
     case = suspect.question
     failing = f"{case.n_failing} of {format_count(len(case.runs), 'run')} fail"
     yield f"{rank:>3}  {suspect.score:.2f}  {sanitize(case.key.id)}  {sanitize(case.key.category)}  {failing}"
     if question := " ".join(case.text.split()):
         short = question if len(question) <= MAX_QUESTION else question[: MAX_QUESTION - 1] + "…"
-        yield from wrap_indented("question:", short)
+        yield from _wrap_indented("question:", short)
     for reason in suspect.reasons[:MAX_REASONS]:
-        yield from wrap_indented("-", reason.full_text)
+        yield from _wrap_indented("-", reason.full_text)
     if len(suspect.reasons) > MAX_REASONS:
-        yield from wrap_indented("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
+        yield from _wrap_indented("-", f"and {format_count(len(suspect.reasons) - MAX_REASONS, 'more reason')}")
     if suspect.alternative:
-        yield from wrap_indented("-", _format_alternative(suspect.alternative))
+        yield from _wrap_indented("-", _format_alternative(suspect.alternative))
 
 
 def _format_alternative(other: AlternativeAnswer) -> str:
@@ -123,7 +123,7 @@ def _format_alternative(other: AlternativeAnswer) -> str:
     return f"{other.text}  ({', '.join(other.models[:MAX_MODELS])}{more})"
 
 
-def wrap_indented(prefix: str, text: str) -> list[str]:
+def _wrap_indented(prefix: str, text: str) -> list[str]:
     """Wrap a text to the width of the terminal, indented below an item, with `prefix` before the first line."""
     indent = " " * 11
     first = f"{indent}{prefix} "

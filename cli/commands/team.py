@@ -38,15 +38,14 @@ MAX_BYTES = 1_000_000
 IGNORED_FILE = "team.toml"
 
 
-def teams_file() -> Path:
+def _teams_file() -> Path:
     """Return the path of `teams.json` in the user's configuration. A workspace never decides where fcreview connects,
     because it may come from somebody else."""
     home = os.environ.get("XDG_CONFIG_HOME")
     return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "teams.json"
 
 
-def find_link(workspace: Workspace) -> TeamLink | None:
-    """Return the team that the user has joined with this workspace, or None. Raises CommandError for a damaged file."""
+def _find_link(workspace: Workspace) -> TeamLink | None:
     entry = _read_entries().get(_key_of(workspace))
     if entry is None:
         return None
@@ -56,7 +55,7 @@ def find_link(workspace: Workspace) -> TeamLink | None:
     try:
         return TeamLink(parse_server_url(entry["url"]), entry["project"], entry["annotator"])
     except (LookupError, TypeError, AttributeError):
-        raise CommandError(f"{teams_file()}: the entry of {workspace.root} is damaged. Join the team again") from None
+        raise CommandError(f"{_teams_file()}: the entry of {workspace.root} is damaged. Join the team again") from None
 
 
 def save_link(workspace: Workspace, link: TeamLink) -> None:
@@ -64,8 +63,7 @@ def save_link(workspace: Workspace, link: TeamLink) -> None:
     _write_entries(_read_entries() | {_key_of(workspace): entry})
 
 
-def remove_link(workspace: Workspace) -> bool:
-    """Forget the team of a workspace. Returns False if it has none."""
+def _remove_link(workspace: Workspace) -> bool:
     entries = _read_entries()
     if entries.pop(_key_of(workspace), None) is None:
         return False
@@ -85,7 +83,7 @@ def _key_of(workspace: Workspace) -> str:
 
 
 def _read_entries() -> dict[str, Any]:
-    file = teams_file()
+    file = _teams_file()
     try:
         entries = json.loads(read_file(file, MAX_BYTES))["workspaces"]
     except (FileNotFoundError, NotADirectoryError):
@@ -100,7 +98,7 @@ def _read_entries() -> dict[str, Any]:
 
 
 def _write_entries(entries: dict[str, Any]) -> None:
-    file = teams_file()
+    file = _teams_file()
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     temporary.write_text(json.dumps({"version": 1, "workspaces": entries}, indent=2) + "\n", "utf-8")
@@ -114,7 +112,7 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_files(workspace)
-    link = find_link(workspace)
+    link = _find_link(workspace)
     if link is None:
         raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
     exchange = Exchange(workspace, link)
@@ -140,7 +138,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     session may not write the journals of others."""
     if is_in_browser():
         return None
-    link = find_link(session.workspace)
+    link = _find_link(session.workspace)
     if link is None:
         return None
     if link.annotator != session.annotator:
@@ -312,7 +310,7 @@ def leave(path: PathArgument = Path(), workspace: WorkspaceOption = None) -> Non
     Example: fcreview team leave runs/gpt4o
     """
     here = _locate(path, workspace)
-    if not remove_link(here):
+    if not _remove_link(here):
         raise CommandError(f"{here.root} belongs to no team")
     emit("left the team. All reviews stay in the workspace")
 
@@ -355,7 +353,7 @@ def sync(
         while True:
             try:
                 if exchange.server is None:
-                    report_own_runs(exchange.connect(), here)
+                    _report_own_runs(exchange.connect(), here)
                     _fetch_queues(exchange, here)
                 sent, received, wait = exchange.push(), exchange.pull(), WATCH_SECONDS
                 if sent or received or not watch:
@@ -394,7 +392,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
         problems += [
             f"{what} of {login} has delayed new reviews for {n} s" for what, login, n in server.fetch_holders()
         ]
-        runs = report_own_runs(server, here)
+        runs = _report_own_runs(server, here)
         problems += compare_runs(runs, server.fetch_datasets(), exchange.link.annotator)
         problems += exchange.inbox.warnings
         link, me = exchange.link, exchange.membership
@@ -410,7 +408,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
     emit_lines(f"! {sanitize(problem)}" for problem in problems)
 
 
-def report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
+def _report_own_runs(server: TeamServer, workspace: Workspace) -> list[tuple[str, int, str, str]]:
     """Report to the team which golden answers and predictions the workspace has, and return the report."""
     from fcreview.store.store import Store
     from fcreview.store.team_exchange import compute_run_digests, report_runs

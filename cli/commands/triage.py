@@ -55,8 +55,6 @@ GROUPINGS_BY_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class FailingPlace:
-    """Function and argument where several items of a group fail."""
-
     where: str
     count: int
     examples: list[str]
@@ -100,7 +98,7 @@ def triage(
             print_triage(session, view, TriageTable(clusters, failing, grouping, limit or MAX_GROUPS))
             if steps and has_decisive_steps(clusters):
                 table = TriageTable(steps[0], failing, BY_DECISIVE_STEP, limit or MAX_GROUPS)
-                for line in format_triage_table(table):
+                for line in _format_triage_table(table):
                     emit(clip_to_terminal(line))
 
 
@@ -123,8 +121,6 @@ def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict
 
 @dataclass(frozen=True, slots=True)
 class TriageTable:
-    """Clusters with the options of their table."""
-
     clusters: Sequence[Cluster]
     n_failing: int  # number of failing items, including items without a cluster
     grouping: int = BY_ERROR_TYPE
@@ -132,13 +128,12 @@ class TriageTable:
 
 
 def print_triage(session: WorkspaceSession, view: View, table: TriageTable) -> None:
-    emit_lines(format_summary(session, view, table.n_failing))
-    for line in format_triage_table(table):
+    emit_lines(_format_summary(session, view, table.n_failing))
+    for line in _format_triage_table(table):
         emit(clip_to_terminal(line))
 
 
-def format_triage_table(table: TriageTable) -> Iterator[str]:
-    """Format the table as lines of sanitised text. No lines without failures."""
+def _format_triage_table(table: TriageTable) -> Iterator[str]:
     failing, by, limit = table.n_failing, table.grouping, table.limit
     groups = group_clusters(table.clusters, by)
     if not groups:
@@ -156,7 +151,7 @@ def format_triage_table(table: TriageTable) -> Iterator[str]:
         yield f"… {format_count(rarer, 'item')} with less frequent values"
 
 
-def format_summary(session: WorkspaceSession, view: View, n_failing: int) -> list[str]:
+def _format_summary(session: WorkspaceSession, view: View, n_failing: int) -> list[str]:
     """Format the line above the table: items, official pass rate, failures, items with differing automatic verdicts."""
 
     def count(term: str) -> int:
@@ -188,7 +183,7 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
     share, bar = f"{100 * group.count / n_failing:.0f} %", draw_bar(group.count, n_failing, BAR_WIDTH)
     widths = _column_widths(n_failing)
     indent = " " * (sum(widths[:3]) + 6)
-    lines = [_format_group_row((f"{group.count:,}", share, bar, name), select_examples(group), widths)]
+    lines = [_format_group_row((f"{group.count:,}", share, bar, name), _select_examples(group), widths)]
     words, example = explain_error_type(group, grouping) if grouping != BY_VALUE else "", group.example_cluster
     if grouping in (BY_ERROR_TYPE, BY_DECISIVE_STEP) and words:
         words = words.removeprefix(f"{name}: ")
@@ -196,19 +191,19 @@ def format_group_lines(group: ClusterGroup, n_failing: int, grouping: int = BY_E
         lines.append(indent + words)
     if example is not None:
         lines.append(f"{indent}{sanitize(example.examples[0])}: {sanitize(example.description)}")
-    for place in find_failing_places(group, grouping):
+    for place in _find_failing_places(group, grouping):
         lines.append(_format_group_row((f"{place.count:,}", "", "", "  " + place.where), place.examples, widths))
     return lines
 
 
-def select_examples(group: ClusterGroup) -> list[str]:
+def _select_examples(group: ClusterGroup) -> list[str]:
     """Select example ids, beginning with one id of each of the largest clusters."""
     firsts = [cluster.examples[0] for cluster in group.clusters[:MAX_PLACES] if cluster.examples]
     others = [name for cluster in group.clusters[:MAX_PLACES] for name in cluster.examples[1:]]
     return [*firsts, *others][:MAX_PLACES]
 
 
-def find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
+def _find_failing_places(group: ClusterGroup, grouping: int = BY_ERROR_TYPE) -> list[FailingPlace]:
     """Find the places where two or more items of the group fail, most items first. With the default grouping, a place
     is an argument of one function, or an argument in several functions."""
     outer, inner = SUBDIVISIONS[grouping]

@@ -77,7 +77,7 @@ class LakeWriter:
         lake_number = self._choose_number(key)
         newest = max((source["mtime_ns"] for source in sources), default=0)
         # The same files give the same lake, whenever they are imported.
-        row |= {"run": lake_number, "imported_at": format_time(newest)}
+        row |= {"run": lake_number, "imported_at": _format_time(newest)}
         self.write_run(row, sources, _run_queries(number, lake_number))
         self._files.remove(f"_issues/{layout.digest(key)}.json")
         return lake_number
@@ -171,7 +171,7 @@ def _run_queries(number: int, lake_number: int) -> dict[str, str]:
     }
 
 
-def format_time(nanoseconds: int) -> str:
+def _format_time(nanoseconds: int) -> str:
     return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

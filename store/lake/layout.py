@@ -82,7 +82,7 @@ class LakeRun:
 
     @property
     def folder(self) -> str:
-        return run_folder(self.row["benchmark"], self.number)
+        return _run_folder(self.row["benchmark"], self.number)
 
     @property
     def build(self) -> str:
@@ -117,7 +117,7 @@ def _has_types(row: dict[str, Any], types: Mapping[str, tuple[type, ...]]) -> bo
     return all(type(row[name]) in kinds for name, kinds in types.items())
 
 
-def run_folder(benchmark: str, number: int) -> str:
+def _run_folder(benchmark: str, number: int) -> str:
     return f"benchmark={quote(benchmark, safe='')[:100]}/run={number}"
 
 
@@ -140,8 +140,7 @@ class LakeIndex:
         return orjson.dumps(value, option=orjson.OPT_INDENT_2)
 
 
-def parse_index(name: str, content: bytes) -> LakeIndex:
-    """Parse `_index.json`. Raises the same errors as `parse_run`."""
+def _parse_index(name: str, content: bytes) -> LakeIndex:
     value = orjson.loads(content)
     runs = {int(run): str(build) for run, build in value["runs"].items()}
     return LakeIndex(name, runs, _parse_files(value), str(value.get("computed", "")))
@@ -198,7 +197,7 @@ def _add_run(contents: LakeContents, folder: str, sizes: Mapping[str, int], text
     except (ValueError, KeyError, TypeError, AttributeError):
         contents.problems.append(f"{location}/{folder}/{RUN_FILE} is damaged. {RUN_ADVICE}")
         return
-    wrong = find_wrong_file(folder, run.files, sizes)
+    wrong = _find_wrong_file(folder, run.files, sizes)
     if wrong is not None:
         contents.problems.append(f"{location}/{wrong}. {RUN_ADVICE}")
     elif run.folder != folder or run.number in contents.runs:
@@ -210,8 +209,8 @@ def _add_run(contents: LakeContents, folder: str, sizes: Mapping[str, int], text
 def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text: bytes, location: str) -> None:
     folder = name.rpartition("/")[0]
     try:
-        index = parse_index(folder.removeprefix("_index/"), text)
-        problem = find_wrong_file(folder, index.files, sizes)
+        index = _parse_index(folder.removeprefix("_index/"), text)
+        problem = _find_wrong_file(folder, index.files, sizes)
     except (ValueError, KeyError, TypeError, AttributeError):
         problem, index = f"{name} is damaged", None
     if problem is not None:
@@ -220,8 +219,7 @@ def _add_index(contents: LakeContents, name: str, sizes: Mapping[str, int], text
         contents.indexes.append(index)
 
 
-def find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Mapping[str, int]) -> str | None:
-    """Describe the first file that is missing or does not have its recorded size. None if all files are complete."""
+def _find_wrong_file(folder: str, files: Mapping[str, tuple[int, str]], sizes: Mapping[str, int]) -> str | None:
     for file, (size, _) in files.items():
         found = sizes.get(f"{folder}/{file}")
         if found != size:

@@ -135,7 +135,7 @@ class LakeConnection:
 
     def _create_views(self) -> None:
         runs = [run for _, run in sorted(self._contents.runs.items())]
-        indexes = assign_indexes(self._contents)
+        indexes = _assign_indexes(self._contents)
         whole = [index for index, numbers in indexes if len(numbers) == len(index.runs)]
         self._has_computed_columns = bool(indexes) and all(
             i.computed == layout.COMPUTED_COLUMNS_VERSION for i, _ in indexes
@@ -236,7 +236,7 @@ def _find_wrong_column(found: Mapping[str, str], expected: Mapping[str, str]) ->
     return ""
 
 
-def assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
+def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]:
     """Return each index with the current runs that it is used for. Each run has at most one index."""
     assigned: list[tuple[LakeIndex, list[int]]] = []
     seen: set[int] = set()

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReviewedItem:
-    """An item with the annotators' opinions on it."""
-
     item: int
     key: ItemKey
     hashes: tuple[str, str]  # (hash of the prediction, hash of the golden answer) of the item
@@ -97,6 +95,5 @@ def fetch_disagreements(connection: DuckDBPyConnection, reviews: ReviewTables, v
 
 
 def fetch_item_disagreements(reviews: ReviewTables, item: int) -> list[Disagreement]:
-    """Return the open disagreements on one item. Raises KeyError if the item does not exist."""
     key, *hashes = reviews.key_and_hashes(item)
     return find_disagreements(key, reviews.events.opinions_on(key, *hashes), reviews.roll_up_context(item))

@@ -234,8 +234,6 @@ class CalibrationCell:
 
 
 def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: CalibrationCell) -> str | None:
-    """Return a filter that selects exactly the items of a cell among the items that the filter `base` selects: by
-    verdict where the filter language allows it, else by at most `MAX_IDS_IN_FILTER` ids. None for more ids."""
     has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
     if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
         human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
@@ -334,8 +332,6 @@ class RunSampleStatus:
 def fetch_sample_status(
     connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
 ) -> RunSampleStatus:
-    """Return the status of each item of a run, and the samples with items of the run. Pass the same `cache` to all
-    calls for a database, because a sample may contain items of many runs."""
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [to_content_key(*row[:8]) for row in rows]
     all_samples, problems = load_samples(connection, workspace, cache)

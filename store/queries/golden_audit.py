@@ -89,8 +89,6 @@ WHERE h.fault IS NOT NULL AND h.fault <> 'disputed' GROUP BY ALL
 
 @dataclass(frozen=True, slots=True)
 class AuditInput:
-    """Evidence for the audit of the golden answers of some runs."""
-
     questions: list[AuditedQuestion]
     run_profiles: dict[int, RunProfile]  # pass rates by run number
     selected_keys: frozenset[QuestionKey] | None

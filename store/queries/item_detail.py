@@ -43,12 +43,10 @@ class Prediction:
 
 
 def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
-    """Return the items with the item's id and category in all runs of its benchmark, version and language."""
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
 def fetch_predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
-    """Return the prediction of each item of `find_same_question`, in the same order."""
     items = find_same_question(connection, item)
     calls = dict(connection.execute(_PREDICTED_CALLS + select_runs(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_call, calls.get(each) or ()))) for each in items]

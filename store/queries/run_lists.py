@@ -93,7 +93,7 @@ class RunGroup:
     runs: list[RunRow] = field(default_factory=list)
 
 
-def build_search_text(row: RunRow) -> str:
+def _build_search_text(row: RunRow) -> str:
     info = row.info
     return " ".join((info.benchmark, info.generation, info.language, info.title, info.model, info.path)).lower()
 
@@ -101,7 +101,7 @@ def build_search_text(row: RunRow) -> str:
 def search_runs(runs: Iterable[RunRow], text: str) -> list[RunRow]:
     """Return the runs that contain every word in their benchmark, generation, language, title, model or path."""
     words = text.lower().split()
-    return [row for row in runs if all(word in build_search_text(row) for word in words)]
+    return [row for row in runs if all(word in _build_search_text(row) for word in words)]
 
 
 def sort_runs(runs: Iterable[RunRow], order: str, *, reverse: bool = False) -> list[RunRow]:

@@ -158,10 +158,7 @@ def import_changes(option_fields: dict[str, Any]) -> dict[str, Any]:
     paths, data = (list(map(Path, option_fields[name] or ())) for name in ("paths", "data"))
     workspace = Path(option_fields["workspace"]) if option_fields["workspace"] else None
     options = WorkspaceOptions(**option_fields | {"paths": paths, "data": data or None, "workspace": workspace})
-    with (
-        ItemSnapshot(locate_workspace(options, create=False)) as before,
-        redirect_stderr(io.StringIO()) as messages,
-    ):
+    with ItemSnapshot(locate_workspace(options, create=False)) as before, redirect_stderr(io.StringIO()) as messages:
         _, runs = update_workspace(options, load_config())
         warnings = [line.removeprefix(PREFIX) for line in messages.getvalue().splitlines() if line.startswith(PREFIX)]
         return {"runs": runs, **asdict(before.compare(runs)), "warning": warnings[0] if warnings else ""}

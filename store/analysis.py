@@ -12,7 +12,7 @@ from fcreview.store.garbage_collection import pause_garbage_collection
 from fcreview.store.queries import agreement, golden_audit, item_order, scored_items
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.model.decision import Disagreement
     from fcreview.model.metric import MetricSource, ScoredItem
@@ -32,7 +32,7 @@ class UnblindedAnalysis:
     a view raise FilterError if its filter is invalid."""
 
     def __init__(
-        self, connection: DuckDBPyConnection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
+        self, connection: Connection, lock: threading.RLock, workspace: Workspace, reviews: ReviewTables
     ) -> None:
         self._connection, self._lock, self._workspace, self._reviews = connection, lock, workspace, reviews
         self._strata: StrataCache = {}

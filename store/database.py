@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.errors import FcreviewError
 from fcreview.store.workspace import Workspace
@@ -62,12 +63,12 @@ def quote_literal(text: str | Path) -> str:
     return "'" + os.fspath(text).replace("'", "''") + "'"
 
 
-def connect_in_memory() -> duckdb.DuckDBPyConnection:
+def connect_in_memory() -> Connection:
     """Open an in-memory database that does not load extensions automatically."""
     return duckdb.connect(config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"})
 
 
-def select_runs(connection: duckdb.DuckDBPyConnection, items: Iterable[int], alias: str = "") -> str:
+def select_runs(connection: Connection, items: Iterable[int], alias: str = "") -> str:
     """Return ` AND run IN (...)` for a query on these items of a lake, which has a file for each run. Empty for a
     database, where the index of the items alone is faster."""
     if not getattr(connection, "has_file_for_each_run", False):
@@ -84,9 +85,7 @@ def is_foreign(workspace: Workspace) -> bool:
     return status.st_uid != os.geteuid() and status.st_gid not in {os.getegid(), *os.getgroups()}
 
 
-def attach_store(
-    workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
-) -> duckdb.DuckDBPyConnection:
+def attach_store(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
     """Open the workspace's store read-only, as the default database `store` of the connection.
 
     The connection can access no other file, because a view in somebody else's store could read any file. `attach_more`
@@ -113,9 +112,7 @@ def attach_store(
     return connection
 
 
-def open_store(
-    workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
-) -> duckdb.DuckDBPyConnection:
+def open_store(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
     """Open the workspace's store as `attach_store` does. Raises StoreError if it is missing or damaged, has another
     schema version, or has views instead of tables."""
     try:
@@ -141,12 +138,12 @@ def open_store(
     return connection
 
 
-def is_marked_unverified(connection: duckdb.DuckDBPyConnection) -> bool:
+def is_marked_unverified(connection: Connection) -> bool:
     """Whether the store has runs that were copied from another user's store (see `is_foreign`)."""
     return connection.execute(f"SELECT 1 FROM meta WHERE key = '{NOT_VERIFIED}'").fetchone() is not None
 
 
-def _has_valid_tables(connection: duckdb.DuckDBPyConnection) -> bool:
+def _has_valid_tables(connection: Connection) -> bool:
     try:
         # `duckdb_tables()` would take 8 ms.
         if any(connection.table(name).type != "TABLE_RELATION" for name in _TABLES):
@@ -158,7 +155,7 @@ def _has_valid_tables(connection: duckdb.DuckDBPyConnection) -> bool:
 
 
 def disable_external_access(
-    connection: duckdb.DuckDBPyConnection, files: Sequence[Path | str] = (), folder: Path | None = None
+    connection: Connection, files: Sequence[Path | str] = (), folder: Path | None = None
 ) -> None:
     """Stop all statements on this connection from accessing files, except the given files and those in a folder.
 
@@ -170,19 +167,19 @@ def disable_external_access(
     connection.execute("SET enable_external_access = false")
 
 
-def lock_configuration(connection: duckdb.DuckDBPyConnection) -> None:
+def lock_configuration(connection: Connection) -> None:
     """Raise the memory limit, then stop all statements from changing settings. This cannot be undone."""
     connection.execute(f"SET memory_limit = '{MAX_MEMORY_LIMIT}'")
     connection.execute("SET lock_configuration = true")
 
 
-def _omit_damaged_file(connection: duckdb.DuckDBPyConnection, error: duckdb.Error) -> bool:
+def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
     """Whether the connection reads a lake and has omitted a damaged file, so that a query can be repeated."""
     omit = getattr(connection, "omit_damaged_file", None)
     return omit is not None and bool(omit(error))
 
 
-def _check_damage(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+def _check_damage(connection: Connection, work: Callable[[], T]) -> T:
     try:
         return work()
     except duckdb.Error as error:
@@ -193,7 +190,7 @@ def _check_damage(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) 
         raise
 
 
-def retry_with_more_memory(connection: duckdb.DuckDBPyConnection, work: Callable[[], T]) -> T:
+def retry_with_more_memory(connection: Connection, work: Callable[[], T]) -> T:
     """Call `work`. If DuckDB runs out of memory, call it again with `MAX_MEMORY_LIMIT`.
 
     Raises: StoreError if DuckDB runs out of memory again, or if the store is damaged.
@@ -223,7 +220,7 @@ class QueryTimeoutError(Exception):
     """Raised when a query was interrupted because it exceeded its time limit."""
 
 
-def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T], timeout: float | None = None) -> T:
+def run_with_timeout(connection: Connection, work: Callable[[], T], timeout: float | None = None) -> T:
     """Call `work` and return its result. After `timeout` seconds, interrupt the queries of `work` on `connection`.
 
     `work` runs in another thread, because Python handles no signal while DuckDB runs a query in the main thread.
@@ -254,7 +251,7 @@ def run_with_timeout(connection: duckdb.DuckDBPyConnection, work: Callable[[], T
     return done.result()
 
 
-def close_connection(connection: duckdb.DuckDBPyConnection, save_cache: Callable[[], object] = lambda: None) -> None:
+def close_connection(connection: Connection, save_cache: Callable[[], object] = lambda: None) -> None:
     """Call `save_cache` and close the connection. Does nothing while a query that cannot be interrupted is running."""
     if not has_running_query():
         with contextlib.suppress(duckdb.Error):  # the connection is closed, or the query was interrupted
@@ -279,7 +276,7 @@ class SqlError(FcreviewError):
 
 
 def run_sql(
-    connection: duckdb.DuckDBPyConnection, statement: str, timeout: float = SQL_TIMEOUT
+    connection: Connection, statement: str, timeout: float = SQL_TIMEOUT
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Run one SELECT, WITH, FROM, VALUES, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN statement.
 
@@ -307,9 +304,7 @@ def run_sql(
         raise SqlError(_first_lines(error, 6)) from error
 
 
-def _fetch_rows(
-    connection: duckdb.DuckDBPyConnection, statement: duckdb.Statement
-) -> tuple[list[str], list[tuple[Any, ...]]]:
+def _fetch_rows(connection: Connection, statement: duckdb.Statement) -> tuple[list[str], list[tuple[Any, ...]]]:
     connection.execute("BEGIN TRANSACTION READ ONLY")
     try:
         result = connection.execute(statement)

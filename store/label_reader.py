@@ -37,7 +37,7 @@ from fcreview.store.queries.item_detail import fetch_function_docs
 from fcreview.store.rows import FROM_WHOLE_ITEMS
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.store.queries.item_order import ItemChunk
     from fcreview.store.reviews.review_tables import ReviewTables
@@ -149,7 +149,7 @@ _get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name fo
 
 
 def read_labels(
-    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
+    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[dict[str, Any]]:
     """Return the labels of a chunk as dicts with the `LABEL_FIELDS`, in item order and with an item's own verdict
     first. Equal values may be the same object."""
@@ -172,7 +172,7 @@ def read_labels(
 
 
 def read_label_lines(
-    reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
+    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[str]:
     """Return the labels of a chunk in the order of `read_labels`, each as the text of a JSON object."""
     reader = _ChunkReader(reviews, connection, chunk, choice)
@@ -196,9 +196,7 @@ def _json_text(value: Any) -> str:
 
 
 class _ChunkReader:
-    def __init__(
-        self, reviews: ReviewTables, connection: DuckDBPyConnection, chunk: ItemChunk, choice: LabelSelection
-    ) -> None:
+    def __init__(self, reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection) -> None:
         self._reviews = reviews
         self._connection = connection
         self._choice = choice

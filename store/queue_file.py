@@ -25,7 +25,7 @@ from fcreview.store.rows import BUILTIN_QUEUES, encode_repetition
 from fcreview.store.workspace import is_same_filename, to_safe_annotator
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
     from pydantic import ConfigDict, TypeAdapter
 
     from fcreview.store.reviews.review_tables import ReviewTables
@@ -234,7 +234,7 @@ class QueueItemTable:
     duplicate has for itself (see `fcreview.store.rows`). Not thread-safe.
     """
 
-    def __init__(self, connection: DuckDBPyConnection, workspace: Workspace) -> None:
+    def __init__(self, connection: Connection, workspace: Workspace) -> None:
         self._connection, self._workspace = connection, workspace
         self._queues: dict[str, QueueFile] = {}
         self._items: dict[str, list[int | None]] = {}

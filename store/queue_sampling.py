@@ -37,7 +37,7 @@ from fcreview.store.queue_file import (
 from fcreview.store.workspace import check_annotator, is_same_filename
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.stats.estimation import ExtensionStratum
     from fcreview.store.rows import RunRow, View
@@ -68,7 +68,7 @@ class QueueRequest:
     sharing: ShareOptions
 
 
-def draw_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFile:
+def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
     """Draw a sample and return it as a queue file, without writing it. The same view, size and seed give the same
     sample. Raises QueueError, SamplingError, AnnotatorError or FilterError if the request is not valid."""
     check_queue_name(request.name)
@@ -103,7 +103,7 @@ def draw_queue(connection: DuckDBPyConnection, request: QueueRequest) -> QueueFi
     return QueueFile.create(request.name, design, sample.strata, items, shares)
 
 
-def fetch_population(connection: DuckDBPyConnection, request: QueueRequest) -> dict[str, str]:
+def fetch_population(connection: Connection, request: QueueRequest) -> dict[str, str]:
     """Return content key (item key and hashes as JSON text) -> stratum, for every item that can be drawn. The same item
     with the same answer has one content key in all runs of a model, so it counts once."""
     keys = [name.strip() for name in request.stratify.split(",") if name.strip()]
@@ -120,7 +120,7 @@ def fetch_population(connection: DuckDBPyConnection, request: QueueRequest) -> d
     return {orjson.dumps(content).decode(): name for *content, name in rows}
 
 
-def _fetch_sampled_runs(connection: DuckDBPyConnection, items: list[QueueItem]) -> list[dict[str, Any]]:
+def _fetch_sampled_runs(connection: Connection, items: list[QueueItem]) -> list[dict[str, Any]]:
     names = ("benchmark", "generation", "language", "model", "path", "dataset", "n_items")
     rows = connection.execute(f"SELECT {', '.join(names)} FROM runs ORDER BY run").fetchall()
     sampled = {item.key[:4] for item in items}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.matching.clusters import BY_ERROR_TYPE, Cluster
 from fcreview.model.item import ImportIssue, Item
@@ -86,12 +87,7 @@ class Store:
     """
 
     def __init__(
-        self,
-        workspace: Workspace,
-        connection: duckdb.DuckDBPyConnection,
-        annotator: str | None,
-        blind: bool,
-        policy: Policy,
+        self, workspace: Workspace, connection: Connection, annotator: str | None, blind: bool, policy: Policy
     ) -> None:
         self.workspace = workspace
         self.annotator = annotator

@@ -30,7 +30,7 @@ from fcreview.store.team_server import Membership, PulledLine, RunDigest, Server
 from fcreview.store.workspace import AnnotatorError, AnnotatorState, check_annotator, is_same_filename
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.store.workspace import Workspace
 
@@ -476,7 +476,7 @@ def fetch_queues(server: TeamServer, workspace: Workspace) -> list[MergedQueue]:
     return results
 
 
-def compute_run_digests(connection: DuckDBPyConnection) -> list[tuple[str, int, str, str]]:
+def compute_run_digests(connection: Connection) -> list[tuple[str, int, str, str]]:
     """Return (run, number of items, digest of the golden answers, digest of the predictions) of each run."""
     return connection.execute(_RUN_DIGESTS).fetchall()
 

@@ -12,12 +12,7 @@ from functools import partial
 
 from fcreview.model.address import ITEM
 from fcreview.model.review import CORRECT
-from fcreview.model.verdict import (
-    JUDGE_NOTE_CRITERIA,
-    PASS_FAIL_CRITERIA,
-    TRUE_MEANS_FAILURE,
-    ZERO_TO_TWO_CRITERIA,
-)
+from fcreview.model.verdict import JUDGE_NOTE_CRITERIA, PASS_FAIL_CRITERIA, TRUE_MEANS_FAILURE, ZERO_TO_TWO_CRITERIA
 from fcreview.store.filters.tokens import FilterTerm, FilterValue
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 

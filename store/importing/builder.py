@@ -18,6 +18,7 @@ from typing import Any
 
 import duckdb
 import orjson
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import Run
 from fcreview.store import database
@@ -238,7 +239,7 @@ class StoreBuilder:
     def _insert(self, table: str, rows: Iterable[bytes]) -> None:
         insert_lines(self._execute, table, self._column_types(table), rows)
 
-    def _execute(self, text: str, values: Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
+    def _execute(self, text: str, values: Sequence[Any] | None = None) -> Connection:
         """Execute a statement. A signal interrupts it, even a `CHECKPOINT` of a large file."""
         return database.run_with_timeout(self._connection, lambda: self._connection.execute(text, values))
 

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import duckdb
 import orjson
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.store.database import SCHEMA_VERSION, EmptyValueError, StoreError, connect_in_memory, quote_literal
 from fcreview.store.filters.search_sql import COMPUTED_COLUMNS
@@ -59,7 +60,7 @@ class LakeConnection:
     memory_limit = MEMORY_LIMIT
     has_file_for_each_run = True  # see `fcreview.store.database.select_runs`
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, files: LakeFiles, contents: LakeContents) -> None:
+    def __init__(self, connection: Connection, files: LakeFiles, contents: LakeContents) -> None:
         self.connection, self._files, self._contents = connection, files, contents
         self._has_computed_columns = False
         self.problems = list(contents.problems)  # one message for each damaged file
@@ -68,7 +69,7 @@ class LakeConnection:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.connection, name)
 
-    def execute(self, query: Any, parameters: Any = None) -> duckdb.DuckDBPyConnection:
+    def execute(self, query: Any, parameters: Any = None) -> Connection:
         if isinstance(query, str):
             if _JOIN_REVIEWS in query and not self.connection.execute("FROM human_labels LIMIT 1").fetchall():
                 query = query.replace(_JOIN_REVIEWS, "LEFT JOIN human h ON false")
@@ -249,9 +250,7 @@ def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]
     return assigned
 
 
-def open_lake(
-    workspace: Workspace, attach_more: Callable[[duckdb.DuckDBPyConnection], object] = lambda _: None
-) -> duckdb.DuckDBPyConnection:
+def open_lake(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
     """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only. Raises
     StoreError if the lake cannot be read or was written by another version."""
     lake = connect_lake(workspace)
@@ -261,7 +260,7 @@ def open_lake(
     except BaseException:
         lake.close()
         raise
-    return cast("duckdb.DuckDBPyConnection", lake)
+    return cast("Connection", lake)
 
 
 def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> LakeConnection:
@@ -289,7 +288,7 @@ def connect_lake(workspace: Workspace, runs: Collection[int] | None = None) -> L
     return lake
 
 
-def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> None:
+def _set_up(connection: Connection, contents: LakeContents) -> None:
     """Create the tables of `schema.sql`. The large ones become views in `LakeConnection.set_files`."""
     connection.execute("SET enable_progress_bar = false")
     connection.execute(f"SET memory_limit = '{MEMORY_LIMIT}'")
@@ -309,7 +308,7 @@ def _set_up(connection: duckdb.DuckDBPyConnection, contents: LakeContents) -> No
     _insert(connection, "internal.search_issues", contents.issues)
 
 
-def _insert(connection: duckdb.DuckDBPyConnection, table: str, rows: Iterable[dict[str, Any]]) -> None:
+def _insert(connection: Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
     types = {name: kind for name, kind, *_ in connection.execute(f"DESCRIBE {table}").fetchall()}
     insert_lines(connection.execute, table, types, map(orjson.dumps, rows))
 

@@ -12,7 +12,7 @@ from fcreview.stats.agreement_ratings import Rating, RepeatedRating
 from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.store.reviews.review_tables import ReviewTables
     from fcreview.store.rows import View
@@ -27,7 +27,7 @@ class ReviewedItem:
 
 
 def fetch_reviewed_items(
-    connection: DuckDBPyConnection, reviews: ReviewTables, view: View, *, with_bulk: bool = False
+    connection: Connection, reviews: ReviewTables, view: View, *, with_bulk: bool = False
 ) -> Iterator[ReviewedItem]:
     """Yield the view's reviewed items in the order of their first reviews.
 
@@ -48,7 +48,7 @@ def fetch_reviewed_items(
             yield ReviewedItem(item, key, hashes, opinions)
 
 
-def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[Rating]:
+def fetch_ratings(connection: Connection, reviews: ReviewTables, view: View) -> list[Rating]:
     """Return one rating for each current verdict of an annotator, "unsure" included. Adjudications, bulk reviews, and
     item verdicts that only follow from verdicts on parts are omitted."""
     return [
@@ -59,7 +59,7 @@ def fetch_ratings(connection: DuckDBPyConnection, reviews: ReviewTables, view: V
     ]
 
 
-def fetch_duplicate_reviews(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
+def fetch_duplicate_reviews(connection: Connection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
     """Return the first and second verdict of each annotator on each hidden duplicate. The first verdict is the one that
     was current when the duplicate was shown. Stale and retracted verdicts are omitted."""
     found = []
@@ -83,7 +83,7 @@ class ItemDisagreement:
     disagreement: Disagreement
 
 
-def fetch_disagreements(connection: DuckDBPyConnection, reviews: ReviewTables, view: View) -> list[ItemDisagreement]:
+def fetch_disagreements(connection: Connection, reviews: ReviewTables, view: View) -> list[ItemDisagreement]:
     """Return the open disagreements in item order. Raises FilterError if the view's filter is not valid."""
     found = [
         ItemDisagreement(each.item, disagreement)

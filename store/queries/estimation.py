@@ -39,7 +39,7 @@ from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT, is_resolved_sql
 from fcreview.store.rows import View
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.model.review import Event
     from fcreview.store.reviews.review_index import EventIndex
@@ -87,7 +87,7 @@ StrataCache = dict[str, dict[ContentKey, str]]  # description of a queue -> stra
 
 
 def load_samples(
-    connection: DuckDBPyConnection, workspace: Workspace, cache: StrataCache
+    connection: Connection, workspace: Workspace, cache: StrataCache
 ) -> tuple[list[QueueSample], list[str]]:
     """Return (usable samples of the workspace, one message for each queue that is not usable). A queue is usable if the
     database still has its population. `cache` stores populations that do not depend on reviews."""
@@ -111,9 +111,7 @@ def load_samples(
     return list(samples.values()), problems
 
 
-def _reconstruct_strata(
-    connection: DuckDBPyConnection, queue: QueueFile, cache: StrataCache
-) -> dict[ContentKey, str] | None:
+def _reconstruct_strata(connection: Connection, queue: QueueFile, cache: StrataCache) -> dict[ContentKey, str] | None:
     key = repr((queue.name, queue.created, queue.design, queue.strata))
     if key not in cache:
         strata = _fetch_strata(connection, queue)
@@ -123,7 +121,7 @@ def _reconstruct_strata(
     return cache[key]
 
 
-def _fetch_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[ContentKey, str] | None:
+def _fetch_strata(connection: Connection, queue: QueueFile) -> dict[ContentKey, str] | None:
     sizes = {stratum.name: stratum.size for stratum in queue.strata}
     sampled = set(sampled_keys(queue))
     for runs in (_find_source_runs(connection, queue), ()):
@@ -139,7 +137,7 @@ def _fetch_strata(connection: DuckDBPyConnection, queue: QueueFile) -> dict[Cont
     return None
 
 
-def _find_source_runs(connection: DuckDBPyConnection, queue: QueueFile) -> tuple[int, ...]:
+def _find_source_runs(connection: Connection, queue: QueueFile) -> tuple[int, ...]:
     """Return the numbers of the sampled runs, found by key because an import can change the numbers."""
     sampled = {tuple(run[name] for name in RUN_KEY_FIELDS) for run in queue.design.runs}
     rows = connection.execute(f"SELECT run, {', '.join(RUN_KEY_FIELDS)} FROM runs ORDER BY run").fetchall()
@@ -159,7 +157,7 @@ _SCORE_FILE_SUFFIX = ".json"  # Suffix of a score file. Other values of `Verdict
 
 
 def fetch_calibration_cases(
-    connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, view: View
+    connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View
 ) -> list[VerdictPair]:
     """Return one case, in item order, for each automatic verdict on a target and criterion with a resolved human
     verdict."""
@@ -233,7 +231,7 @@ class CalibrationCell:
     items: Sequence[int]
 
 
-def build_cell_filter(connection: DuckDBPyConnection, base: str, cell: CalibrationCell) -> str | None:
+def build_cell_filter(connection: Connection, base: str, cell: CalibrationCell) -> str | None:
     has_terms = cell.criterion == CORRECT and cell.source in _COLUMN_SOURCES and cell.scope in _SCOPE_KEYS
     if has_terms and isinstance(cell.automatic_verdict, bool) and isinstance(cell.human_verdict, bool):
         human = "individual" if connection.execute(_HAS_BULK_REVIEWS).fetchall() else "human"
@@ -330,7 +328,7 @@ class RunSampleStatus:
 
 
 def fetch_sample_status(
-    connection: DuckDBPyConnection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
+    connection: Connection, workspace: Workspace, reviews: ReviewTables, run: int, cache: StrataCache
 ) -> RunSampleStatus:
     rows = [_RunItem(*row) for row in connection.execute(_RUN_ITEMS, [run]).fetchall()]
     content_keys = [to_content_key(*row[:8]) for row in rows]
@@ -387,7 +385,7 @@ def fetch_sample_status(
 
 
 def _fetch_criterion_answers(
-    connection: DuckDBPyConnection, run: int, key_of_item: Mapping[int, ContentKey]
+    connection: Connection, run: int, key_of_item: Mapping[int, ContentKey]
 ) -> dict[str, dict[ContentKey, Any]]:
     answers: dict[str, dict[ContentKey, Any]] = {}
     for item, criterion, text in connection.execute(_CRITERION_ANSWERS, [run]).fetchall():

@@ -29,7 +29,7 @@ from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS, Suspi
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.golden_audit.score import Suspect
 
@@ -121,7 +121,7 @@ class _Content:
 _NO_DIFFERENCE = _Content()
 
 
-def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
+def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
 
     Of different golden answers to a question, only the runs with the most frequent one count. Raises FilterError if the
@@ -155,7 +155,7 @@ def fetch_audit_input(connection: DuckDBPyConnection, view: View) -> AuditInput:
     return AuditInput(questions, _fetch_run_profiles(connection, runs), selected)
 
 
-def _fetch_selected_keys(connection: DuckDBPyConnection, view: View) -> frozenset[QuestionKey]:
+def _fetch_selected_keys(connection: Connection, view: View) -> frozenset[QuestionKey]:
     where, params, _ = build_condition(view, blind=False)
     rows = connection.execute(
         "SELECT DISTINCT r.benchmark, r.generation, r.language, i.category, i.id"
@@ -176,7 +176,7 @@ def _with_most_frequent_golden(rows: Sequence[_AnswerRow]) -> list[_AnswerRow]:
     return rows
 
 
-def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> list[AuditedQuestion]:
+def _fetch_questions(connection: Connection, items: Sequence[int]) -> list[AuditedQuestion]:
     """Return the questions of these items, in the same order. Equal function docs are the same object."""
     items_by_run: defaultdict[int, list[int]] = defaultdict(list)
     for item in items:
@@ -209,7 +209,7 @@ def _fetch_questions(connection: DuckDBPyConnection, items: Sequence[int]) -> li
 
 
 def _fetch_contents(
-    connection: DuckDBPyConnection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
+    connection: Connection, answers: Sequence[tuple[AuditedQuestion, Sequence[_AnswerRow]]]
 ) -> dict[int, _Content]:
     """Return the differences of the first item of each answer. Answers with equal calls are compared once."""
     questions = {row.item: question for question, rows in answers for row in rows if row.prediction is not None}
@@ -228,14 +228,14 @@ def _fetch_contents(
     return found
 
 
-def _fetch_faults(connection: DuckDBPyConnection) -> dict[QuestionKey, Counter[str]]:
+def _fetch_faults(connection: Connection) -> dict[QuestionKey, Counter[str]]:
     found: defaultdict[QuestionKey, Counter[str]] = defaultdict(Counter)
     for *key, fault, count in connection.execute(_FAULTS).fetchall():
         found[QuestionKey(*key)][fault] = count
     return dict(found)
 
 
-def _fetch_run_profiles(connection: DuckDBPyConnection, runs: str) -> dict[int, RunProfile]:
+def _fetch_run_profiles(connection: Connection, runs: str) -> dict[int, RunProfile]:
     counts: defaultdict[int, dict[str, tuple[int, int]]] = defaultdict(dict)
     models: dict[int, str] = {}
     conflicts: Counter[int] = Counter()
@@ -271,7 +271,7 @@ class SuspectTable:
     The column `scope` identifies the compared runs (`View.runs_key`), and `rank` counts from 0. Not thread-safe.
     """
 
-    def __init__(self, connection: DuckDBPyConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._suspicions: dict[str, dict[int, Suspicion]] = {}  # scope -> item number -> suspicion, strongest first
 

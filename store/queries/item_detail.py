@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from duckdb import DuckDBPyConnection
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.archive import SIGNATURE, ArchiveError, read_record
 from fcreview.model.decision import decide
@@ -42,11 +42,11 @@ class Prediction:
     calls: str  # Such as `f(a=1); g()`, with sorted arguments. A call that could not be decoded is raw text.
 
 
-def find_same_question(connection: DuckDBPyConnection, item: int) -> list[int]:
+def find_same_question(connection: Connection, item: int) -> list[int]:
     return [row[0] for row in connection.execute(_SAME_QUESTION, {"item": item}).fetchall()]
 
 
-def fetch_predictions(connection: DuckDBPyConnection, item: int) -> list[Prediction]:
+def fetch_predictions(connection: Connection, item: int) -> list[Prediction]:
     items = find_same_question(connection, item)
     calls = dict(connection.execute(_PREDICTED_CALLS + select_runs(connection, items), [items]).fetchall())
     return [Prediction(each, "; ".join(map(_format_call, calls.get(each) or ()))) for each in items]
@@ -86,7 +86,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
     detail.history = [event for event in detail.history if event.annotator == annotator]
 
 
-def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[int, Item]:
+def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Return imported items by number. Numbers without an item, and items without id or category, are omitted. Equal
     function docs are the same object."""
     if not numbers:
@@ -105,7 +105,7 @@ def read_items(connection: DuckDBPyConnection, numbers: Sequence[int]) -> dict[i
     }
 
 
-def _fetch_questions(connection: DuckDBPyConnection, hashes: set[int]) -> dict[int, Question]:
+def _fetch_questions(connection: Connection, hashes: set[int]) -> dict[int, Question]:
     if not hashes:
         return {}
     where, value = ("= ?", min(hashes)) if len(hashes) == 1 else ("IN (SELECT unnest(?::BIGINT[]))", sorted(hashes))
@@ -132,7 +132,7 @@ def _parse_item(
     )
 
 
-def _fetch_issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
+def _fetch_issues(connection: Connection, numbers: list[int]) -> dict[int, list[ImportIssue]]:
     if not numbers:
         return {}
     found: dict[int, list[ImportIssue]] = {}
@@ -145,7 +145,7 @@ def _fetch_issues(connection: DuckDBPyConnection, numbers: list[int]) -> dict[in
     return found
 
 
-def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
+def read_issues(connection: Connection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
     """Return the import issues of one item, or of the given runs (all runs if empty) and without a run. Errors come
     first."""
     rows = connection.execute(
@@ -158,7 +158,7 @@ def read_issues(connection: DuckDBPyConnection, item: int | None, runs: Sequence
     return [ImportIssue(*row) for row in rows]
 
 
-def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) -> list[int]:
+def find_items(connection: Connection, item_id: str, run: int | None) -> list[int]:
     rows = connection.execute(
         "SELECT item FROM item_rows WHERE id = ? AND (?::INTEGER IS NULL OR run = ?) ORDER BY item", [item_id, run, run]
     ).fetchall()
@@ -166,7 +166,7 @@ def find_items(connection: DuckDBPyConnection, item_id: str, run: int | None) ->
 
 
 def search_item_ids(
-    connection: DuckDBPyConnection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
+    connection: Connection, text: str, runs: Sequence[int], preferred_run: int | None, limit: int
 ) -> list[ItemMatch]:
     """Return the ids in these runs (all runs if empty) that contain every word of the text, ignoring case. An id that
     equals the text comes first, then ids that start with it, then shorter ids."""
@@ -185,7 +185,7 @@ def search_item_ids(
     return [ItemMatch(*row) for row in rows]
 
 
-def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str:
+def read_raw_record(connection: Connection, workspace: Workspace, number: int) -> str:
     """Return the item's record from the result file as text, with API keys removed and invalid UTF-8 replaced. Raises
     StoreError if the item does not exist, or if the file is gone or has changed since the import."""
     row = connection.execute(
@@ -202,7 +202,7 @@ def read_raw_record(connection: DuckDBPyConnection, workspace: Workspace, number
     return _decode_record(data, Extra.from_json(parse_json(extra)))
 
 
-def read_score_record(connection: DuckDBPyConnection, workspace: Workspace, number: int) -> str | None:
+def read_score_record(connection: Connection, workspace: Workspace, number: int) -> str | None:
     """Return the score file's entry for a failing item, like `read_raw_record`. None if the importer found no entry."""
     where = "item = ?" + select_runs(connection, [number])
     row = connection.execute(f"SELECT extra FROM item_rows WHERE {where}", [number]).fetchone()
@@ -221,11 +221,7 @@ def _decode_record(data: bytes, extra: Extra) -> str:
 
 
 def _read_record(
-    connection: DuckDBPyConnection,
-    workspace: Workspace,
-    number: int,
-    location: RecordLocation,
-    item_id: str | None = None,
+    connection: Connection, workspace: Workspace, number: int, location: RecordLocation, item_id: str | None = None
 ) -> bytes:
     """Read the bytes of a record. Raise StoreError if the file has changed and they are not a JSON object with
     `item_id`."""
@@ -247,7 +243,7 @@ def _read_record(
     return data
 
 
-def _is_unchanged(connection: DuckDBPyConnection, number: int, stored_path: str, path: Path) -> bool:
+def _is_unchanged(connection: Connection, number: int, stored_path: str, path: Path) -> bool:
     status = path.stat()
     found = connection.execute(
         "SELECT size, mtime_ns FROM sources WHERE run = ? AND path = ?", [number >> 32, stored_path]
@@ -277,7 +273,7 @@ def parse_pair(row: dict[str, Any]) -> CallPair:
 MAX_LISTED_HASHES = 100  # number of function docs up to which a query lists their hashes
 
 
-def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
+def fetch_function_docs(connection: Connection, hashes: Iterable[str]) -> dict[str, dict[str, Any]]:
     wanted = sorted(hashes)
     if not wanted:
         return {}
@@ -292,7 +288,7 @@ def fetch_function_docs(connection: DuckDBPyConnection, hashes: Iterable[str]) -
 MAX_SIBLINGS = 500  # Limit for a conversation. Some datasets have all items in one group.
 
 
-def fetch_siblings(connection: DuckDBPyConnection, row: QueueRow, *, blind: bool) -> list[Sibling]:
+def fetch_siblings(connection: Connection, row: QueueRow, *, blind: bool) -> list[Sibling]:
     """Return the items of the same group, run and category, including the item itself; empty without a group."""
     if row.group is None:
         return []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from duckdb import DuckDBPyConnection
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import Run
 from fcreview.model.sanitize import display_width
@@ -67,7 +67,7 @@ class ViewOrders:
 
     def __init__(
         self,
-        connection: DuckDBPyConnection,
+        connection: Connection,
         queue_items: QueueItemTable,
         load_suspects: Callable[[View], None],
         annotator: str | None,
@@ -175,7 +175,7 @@ def build_condition(view: View, *, blind: bool) -> tuple[str, list[object], bool
     return " AND ".join(parts), params, condition.depends_on_reviews
 
 
-def fetch_items(connection: DuckDBPyConnection, view: View) -> list[int]:
+def fetch_items(connection: Connection, view: View) -> list[int]:
     """Return the item numbers of a view in item order. Raises FilterError as `build_condition` does."""
     where, params, _ = build_condition(view, blind=False)
     rows = connection.execute(f"SELECT i.item {FROM_ITEMS} WHERE {where} ORDER BY i.item", params)
@@ -183,12 +183,7 @@ def fetch_items(connection: DuckDBPyConnection, view: View) -> list[int]:
 
 
 def fetch_rows(
-    connection: DuckDBPyConnection,
-    items: Sequence[int],
-    runs: Mapping[int, Run],
-    run_names: Mapping[int, str],
-    *,
-    blind: bool,
+    connection: Connection, items: Sequence[int], runs: Mapping[int, Run], run_names: Mapping[int, str], *, blind: bool
 ) -> list[QueueRow]:
     """Return the rows of items in the given order, without items that do not exist."""
     if not items:
@@ -235,7 +230,7 @@ class ItemChunk:
     items: list[int] | None  # item numbers; None for every item of the range
 
 
-def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
+def split_into_chunks(connection: Connection, view: View, size: int = CHUNK_SIZE) -> list[ItemChunk]:
     """Divide the items of a view into chunks of `size`. Raises FilterError if the view's filter is not valid."""
     where, params, _ = build_condition(view, blind=False)
     is_subset = view.where.strip() or view.items or view.runs or view.queue_file or view.queue in PARTIAL_QUEUES
@@ -249,7 +244,7 @@ def split_into_chunks(connection: DuckDBPyConnection, view: View, size: int = CH
     return [ItemChunk(*row) for row in rows]
 
 
-def fetch_chunk_items(connection: DuckDBPyConnection, chunk: ItemChunk) -> list[int]:
+def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
     """Return the item numbers of a chunk in ascending order."""
     if chunk.items is not None:
         return sorted(chunk.items)
@@ -296,7 +291,7 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
 
 
 def measure_columns(
-    connection: DuckDBPyConnection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
+    connection: Connection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
 ) -> ColumnWidths:
     """Measure the columns of the items in an order, or of the first `MAX_MEASURED_ITEMS`. In blind mode, values that
     depend on verdicts are omitted. `runs` are those of the view; empty for all."""

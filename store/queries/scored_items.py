@@ -28,7 +28,7 @@ from fcreview.store.queries.item_order import FROM_ITEMS, build_condition
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.model.item import SourceName
     from fcreview.store.rows import View
@@ -42,7 +42,7 @@ _OUTCOME_COLUMNS: dict[VerdictSource, tuple[str, str]] = {
 
 
 def fetch_outcomes(
-    connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
+    connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
     """Return the items of each run that the view selects, in dataset order, with the verdicts of one source."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
@@ -66,7 +66,7 @@ def fetch_outcomes(
 
 
 def fetch_verdicts_of_runs(
-    connection: DuckDBPyConnection, view: View, runs: Sequence[int], source: VerdictSource
+    connection: Connection, view: View, runs: Sequence[int], source: VerdictSource
 ) -> dict[int, list[ItemOutcome]]:
     """Return the items of `fetch_outcomes` with questions and verdicts only, for comparing hundreds of runs."""
     where, params, _ = build_condition(replace(view, runs=tuple(runs)), blind=False)
@@ -99,7 +99,7 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 
 
 def find_overrides(
-    connection: DuckDBPyConnection, annotations: Sequence[tuple[int, Annotation]]
+    connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
     """For each (item, annotation), return the automatic verdict that the annotation contradicts, as a dict {source, by,
     value}, or None."""
@@ -133,7 +133,7 @@ def only_judge(names: Iterable[str | None]) -> str | None:
     return judges.pop() if len(judges) == 1 else None
 
 
-def fetch_judge_verdicts(connection: DuckDBPyConnection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+def fetch_judge_verdicts(connection: Connection, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
     """Return the judge verdicts on items and their parts, by item: {target, criterion, value, by}."""
     found: dict[int, list[dict[str, Any]]] = {}
     numbers = ", ".join(str(int(item)) for item in items) or "NULL"
@@ -227,14 +227,14 @@ class _HumanVerdict:
 
 
 class _HumanReviews:
-    def __init__(self, connection: DuckDBPyConnection, runs: list[int]) -> None:
+    def __init__(self, connection: Connection, runs: list[int]) -> None:
         self.verdicts: defaultdict[int, list[_HumanVerdict]] = defaultdict(list)
         for item, target, criterion, value, decided_by in connection.execute(_HUMAN_VERDICTS, [runs]).fetchall():
             self.verdicts[item].append(_HumanVerdict(target, criterion, parse_json(value), decided_by))
         self.tags: dict[int, list[str]] = dict(connection.execute(_TAGS, [runs]).fetchall())
 
 
-def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata: bool = False) -> ScoredBySource:
+def fetch_scored_items(connection: Connection, run: int, *, with_errata: bool = False) -> ScoredBySource:
     """Return the items of a run in dataset order with the verdicts of each metric source."""
     rows = [_ItemRow(*row) for row in connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()]
     sources = METRIC_SOURCES_WITH_ERRATA if with_errata else METRIC_SOURCES
@@ -242,7 +242,7 @@ def fetch_scored_items(connection: DuckDBPyConnection, run: int, *, with_errata:
 
 
 def fetch_aggregated_items(
-    connection: DuckDBPyConnection, runs: Sequence[int], *, keep_part_verdicts: bool
+    connection: Connection, runs: Sequence[int], *, keep_part_verdicts: bool
 ) -> dict[int, ScoredBySource]:
     """Return the scored items of several runs without errata. Items with the same verdicts from all sources are
     combined into one, with their number in `n_items`.
@@ -272,7 +272,7 @@ def _score_by_source(
     return scored
 
 
-def fetch_items_before_reviews(connection: DuckDBPyConnection, run: int) -> list[ScoredItem]:
+def fetch_items_before_reviews(connection: Connection, run: int) -> list[ScoredItem]:
     """Return the items of a run in dataset order, with the verdicts of the source `corrected` without reviews."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from duckdb import DuckDBPyConnection
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview.model.item import Run
 from fcreview.model.wording import HeaderAccuracy, read_header_accuracy
@@ -47,7 +47,7 @@ _RUN_COUNTS = {
 _VERDICT_COUNTS = [name for name in _RUN_COUNTS if name.endswith(("_pass", "_known"))]
 
 
-def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dict[int, Run]:
+def fetch_run_infos(connection: Connection, workspace: Workspace) -> dict[int, Run]:
     """Return the runs by number, without counts."""
     infos = {}
     names = [field.name for field in fields(Run)]
@@ -60,12 +60,12 @@ def fetch_run_infos(connection: DuckDBPyConnection, workspace: Workspace) -> dic
     return infos
 
 
-def fetch_source_paths(connection: DuckDBPyConnection, workspace: Workspace) -> list[Path]:
+def fetch_source_paths(connection: Connection, workspace: Workspace) -> list[Path]:
     rows = connection.execute("SELECT DISTINCT path FROM sources ORDER BY path").fetchall()
     return [workspace.to_absolute_path(path) for (path,) in rows]
 
 
-def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
+def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool) -> list[RunRow]:
     """Return every run with counts. In blind mode, counts of verdicts and of other annotators' reviews are 0."""
     counts: dict[int, list[dict[str, Any]]] = {}
     for run, category, *numbers in connection.execute(
@@ -98,7 +98,7 @@ def fetch_run_rows(connection: DuckDBPyConnection, workspace: Workspace, *, blin
     return rows
 
 
-def count_verdicts(connection: DuckDBPyConnection, view: View) -> dict[tuple[bool | None, bool | None], int]:
+def count_verdicts(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:
     """Count the view's items by their official and recomputed verdict. Raises FilterError as `build_condition` does."""
     where, params, depends_on_reviews = build_condition(view, blind=False)
     source = FROM_ITEMS if depends_on_reviews else "FROM item_rows i"
@@ -118,7 +118,7 @@ def _extract_header_accuracies(categories: list[dict[str, Any]], headers: dict[s
     return found
 
 
-def fetch_facets(connection: DuckDBPyConnection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
+def fetch_facets(connection: Connection, view: View, *, blind: bool) -> dict[str, list[tuple[str, int]]]:
     """Return facet -> (value as in a filter, number of items) pairs, most frequent value first."""
     where, params, _ = build_condition(view, blind=blind)
     names = [name for name in _FACETS if not blind or name in _BLIND_FACETS]

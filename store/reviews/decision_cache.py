@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import orjson
+from duckdb import DuckDBPyConnection as Connection
 
 from fcreview import __version__
 from fcreview.safe_files import WorkspaceFiles
@@ -73,9 +74,7 @@ CODE_BYTES = 1_000  # maximum size, in bytes, of the file that contains the auth
 MIN_EVENTS = 5_000  # minimum number of events for which the cache is faster than reading the journals
 
 
-def describe_cache_inputs(
-    connection: duckdb.DuckDBPyConnection, annotator: str | None, policy: str
-) -> dict[str, Any] | None:
+def describe_cache_inputs(connection: Connection, annotator: str | None, policy: str) -> dict[str, Any] | None:
     """Return the inputs, besides the journals, that the cached rows depend on. None if the database has no build id."""
     row = connection.execute("SELECT value FROM meta WHERE key = 'build'").fetchone()
     if row is None:
@@ -85,7 +84,7 @@ def describe_cache_inputs(
     return inputs | {"annotator": annotator, "policy": policy}
 
 
-def attach_cache(connection: duckdb.DuckDBPyConnection, workspace: Workspace) -> None:
+def attach_cache(connection: Connection, workspace: Workspace) -> None:
     """Attach the cache as the database `cache`, if this user has written it."""
     with contextlib.suppress(OSError, duckdb.Error):
         if _is_written_by_user(workspace, workspace.files.read(workspace.decision_cache)):
@@ -116,7 +115,7 @@ def _compute_code(key: bytes, content: bytes) -> bytes:
 
 
 def load_decisions(
-    connection: duckdb.DuckDBPyConnection, workspace: Workspace, inputs: Mapping[str, Any]
+    connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
     """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes that the rows were
     computed from. None, with an empty table, without a usable cache."""
@@ -137,10 +136,7 @@ def load_decisions(
 
 
 def save_decisions(
-    connection: duckdb.DuckDBPyConnection,
-    workspace: Workspace,
-    inputs: Mapping[str, Any],
-    prefixes: Mapping[str, JournalPrefix],
+    connection: Connection, workspace: Workspace, inputs: Mapping[str, Any], prefixes: Mapping[str, JournalPrefix]
 ) -> None:
     """Replace the cache with the rows of `human_labels`. Do nothing without write access or a key."""
     key = load_key(create=True)

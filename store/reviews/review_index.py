@@ -14,7 +14,7 @@ from fcreview.store.database import select_runs
 from fcreview.store.reviews.review_sql import AUTOMATIC_VERDICT
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
 
 class ItemReference(NamedTuple):
@@ -50,7 +50,7 @@ MAX_SINGLE_QUERIES = 8  # maximum number of keys for which one query per key is 
 class ItemIndex:
     """Finds items by key and caches the results."""
 
-    def __init__(self, connection: DuckDBPyConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._references: dict[ItemKey, list[ItemReference]] = {}
         self._contexts: dict[int, RollUpContext] = {}

@@ -18,7 +18,7 @@ from fcreview.model.review import Event, ItemKey
 from fcreview.model.verdict import RESOLUTIONS, SCORING_ORDER
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
 _TYPE_OF_ANNOTATION = {
     **dict.fromkeys(("str", "Any", "dict[str, Any]", "DecidedBy"), "VARCHAR"),
@@ -114,7 +114,7 @@ def to_decision_row(item: int, decision: Decision) -> dict[str, Any]:
     return {"item": item, **row, **{name: _json_text(row[name]) for name in _JSON_DECISION_COLUMNS}}
 
 
-def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, Any]]) -> None:
+def insert_decisions(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
     """Insert rows into `human_labels`: a few rows as values (0.8 ms per row instead of 1.3 ms as JSON), many rows as
     JSON (50,000 rows in about 0.1 s)."""
     if len(rows) < MIN_JSON_ROWS:
@@ -127,7 +127,7 @@ def insert_decisions(connection: DuckDBPyConnection, rows: Sequence[dict[str, An
     insert_decision_lines(connection, [orjson.dumps(row).decode() for row in rows])
 
 
-def delete_decisions(connection: DuckDBPyConnection, items: Sequence[int]) -> None:
+def delete_decisions(connection: Connection, items: Sequence[int]) -> None:
     """Delete the rows of these items. For a single item, a comparison with one value takes half the time of a list."""
     if len(items) == 1:
         connection.execute("DELETE FROM human_labels WHERE item = $1", list(items))
@@ -135,7 +135,7 @@ def delete_decisions(connection: DuckDBPyConnection, items: Sequence[int]) -> No
         connection.execute("DELETE FROM human_labels WHERE item IN (SELECT unnest($1::BIGINT[]))", [list(items)])
 
 
-def insert_decision_lines(connection: DuckDBPyConnection, lines: Sequence[str]) -> None:
+def insert_decision_lines(connection: Connection, lines: Sequence[str]) -> None:
     """Insert rows into `human_labels`, each given as the text of a JSON object."""
     text = "SELECT unnest(from_json(line, $1)) FROM (SELECT unnest($2::VARCHAR[]) AS line)"
     for start in range(0, len(lines), MAX_ROWS_PER_STATEMENT):
@@ -143,14 +143,14 @@ def insert_decision_lines(connection: DuckDBPyConnection, lines: Sequence[str]) 
         connection.execute(f"INSERT INTO human_labels {text}", values)
 
 
-def insert_events(connection: DuckDBPyConnection, rows: Sequence[EventRow]) -> None:
+def insert_events(connection: Connection, rows: Sequence[EventRow]) -> None:
     columns = "unnest($1::BIGINT[]), unnest($2::BOOLEAN[]), unnest($3::VARCHAR[])"
     for start in range(0, len(rows), MAX_ROWS_PER_STATEMENT):
         items, stale, lines = map(list, zip(*rows[start : start + MAX_ROWS_PER_STATEMENT], strict=True))
         connection.execute(f"INSERT INTO review_events SELECT {columns}", [items, stale, lines])
 
 
-def insert_retracted(connection: DuckDBPyConnection, retracted: Sequence[tuple[str, str]]) -> None:
+def insert_retracted(connection: Connection, retracted: Sequence[tuple[str, str]]) -> None:
     if retracted:
         values = "unnest($1::VARCHAR[]), unnest($2::VARCHAR[])"
         columns = [list(column) for column in zip(*retracted, strict=True)]

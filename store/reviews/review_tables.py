@@ -39,7 +39,7 @@ from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection as Connection
 
     from fcreview.store.workspace import Workspace
 
@@ -48,11 +48,7 @@ class ReviewTables:
     """Keeps the review tables up to date with the journals. Not thread-safe."""
 
     def __init__(
-        self,
-        connection: DuckDBPyConnection,
-        workspace: Workspace,
-        annotator: str | None = None,
-        policy: Policy = UNANIMOUS,
+        self, connection: Connection, workspace: Workspace, annotator: str | None = None, policy: Policy = UNANIMOUS
     ) -> None:
         """Create the review tables on a connection with the tables of `schema.sql`, and fill them from the journals.
         With an attached cache, only the events that were appended since are read."""

@@ -145,14 +145,17 @@ def config_file() -> Path:
     named = os.environ.get("FCREVIEW_CONFIG")
     if named:
         return Path(named)
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "config.toml"
+    return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "config.toml"
+
+
+def find_user_folder(variable: str, default: str) -> Path:
+    """Return the folder `fcreview` in the folder of an environment variable or, by default, of the home folder."""
+    return Path(os.environ.get(variable) or Path(default).expanduser()) / "fcreview"
 
 
 def theme_file() -> Path:
     """Return the path of the file with the theme that the user chose in the app."""
-    home = os.environ.get("XDG_STATE_HOME")
-    return (Path(home) if home else Path("~/.local/state").expanduser()) / "fcreview" / "theme"
+    return find_user_folder("XDG_STATE_HOME", "~/.local/state") / "theme"
 
 
 def load_theme(config: Config) -> str | None:

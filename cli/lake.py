@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fcreview.cli.errors import UsageError
-from fcreview.cli.output import print_message
+from fcreview.cli.output import print_limited
 from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.sanitize import sanitize
 
@@ -65,8 +65,5 @@ def take_lake_problems() -> list[str]:
 
 def print_lake_problems() -> None:
     """Print warnings about the damaged files of lakes that this command has read. Their runs are omitted."""
-    problems = take_lake_problems()
-    for problem in problems[:MAX_PROBLEMS]:
-        print_message(f"fcreview: {sanitize(problem)}")
-    if len(problems) > MAX_PROBLEMS:
-        print_message(f"fcreview: {len(problems) - MAX_PROBLEMS} more damaged files. Run fcreview doctor to list them")
+    more = "{} more damaged files. Run fcreview doctor to list them"
+    print_limited([*map(sanitize, take_lake_problems())], MAX_PROBLEMS, more.format)

@@ -138,6 +138,13 @@ def print_message(text: str) -> None:
         _try_print_to_stderr(sanitize(line))
 
 
+def print_limited(messages: Sequence[str], limit: int, describe_rest: Callable[[int], str]) -> None:
+    """Print the first messages to stderr, and a description of the rest by its number."""
+    rest = [describe_rest(len(messages) - limit)] if len(messages) > limit else []
+    for message in (*messages[:limit], *rest):
+        print_message(f"fcreview: {message}")
+
+
 def print_warning(text: str) -> None:
     """Print a one-line message to stderr, in yellow on a colour terminal."""
     coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") not in ("", "dumb")
@@ -245,19 +252,13 @@ def format_row(row: Sequence[str], widths: Sequence[int], right_aligned: Sequenc
     return "".join(align_row(row, widths, right_aligned)).rstrip()
 
 
-def print_table(
-    headers: Sequence[str], rows: Iterable[Sequence[str]], *, right_aligned: Sequence[int] = (), max_width: int = 60
-) -> None:
-    """Print rows as a table. Arguments: see `format_table`."""
-    emit_lines(format_table(headers, rows, right_aligned=right_aligned, max_width=max_width))
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]], **layout: Any) -> None:
+    """Print rows as a table. `layout`: see `format_table`."""
+    emit_lines(format_table(headers, rows, **layout))
 
 
 UPDATE_SECONDS = 0.1  # seconds before the first update of a progress line, and between updates
 ACTIVITY_SECONDS = 1.0  # seconds before the first update of `show_activity`, and between updates
-
-
-def format_megabytes(count: int) -> str:
-    return f"{count / 1e6:.0f} MB"
 
 
 class Progress:
@@ -268,13 +269,9 @@ class Progress:
     """
 
     def __init__(
-        self,
-        activity: str = "importing",
-        format_amount: Callable[[int], str] = format_megabytes,
-        *,
-        quiet: bool = False,
+        self, activity: str = "importing", format_amount: Callable[[int], str] | None = None, *, quiet: bool = False
     ) -> None:
-        self._activity, self._format_amount = activity, format_amount
+        self._activity, self._format_amount = activity, format_amount or (lambda count: f"{count / 1e6:.0f} MB")
         self._visible = False
         self._next_update = time.monotonic() + UPDATE_SECONDS
         self._enabled = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"

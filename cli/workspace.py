@@ -24,7 +24,7 @@ import fcreview.store
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.lake import find_lake, locate_lake_workspace, print_lake_problems, take_lake_problems
-from fcreview.cli.output import Progress, emit, print_message
+from fcreview.cli.output import Progress, emit, print_limited, print_message
 from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy
@@ -134,22 +134,20 @@ def print_missing_datasets(summary: ImportSummary) -> None:
 
 
 def _print_failed_imports(summary: ImportSummary) -> None:
-    failed = [row for row in summary.runs if row["status"] == "failed"]
-    for row in failed[:MAX_MESSAGES]:
-        reason = next((i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error"), "")
-        print_message(f"fcreview: {reason or 'not imported: ' + row['model']}")
-    if len(failed) > MAX_MESSAGES:
-        more = format_count(len(failed) - MAX_MESSAGES, "more run")
-        print_message(f"fcreview: {more} not imported. Run fcreview import for details")
+    reasons = []
+    for row in summary.runs:
+        if row["status"] == "failed":
+            issues = (i["what"] for i in summary.issues if i["file"] == row["path"] and i["severity"] == "error")
+            reasons.append(next(issues, f"not imported: {row['model']}"))
+    more = "not imported. Run fcreview import for details"
+    print_limited(reasons, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more run')} {more}")
 
 
 def _print_unapplied_errata(summary: ImportSummary, errata: Path) -> None:
-    problems = {(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)}
-    for line, item, what in sorted(problems)[:MAX_MESSAGES]:
-        print_message(f"fcreview: errata line {line}, {sanitize(item)}: {what}")
-    if len(problems) > MAX_MESSAGES:
-        more = format_count(len(problems) - MAX_MESSAGES, "more erratum", "more errata")
-        print_message(f"fcreview: {more} not applied. Run fcreview import to list them")
+    problems = sorted({(i["line"], i["item"], i["what"]) for i in summary.issues if i["file"] == str(errata)})
+    texts = [f"errata line {line}, {sanitize(item)}: {what}" for line, item, what in problems]
+    more = "not applied. Run fcreview import to list them"
+    print_limited(texts, MAX_MESSAGES, lambda rest: f"{format_count(rest, 'more erratum', 'more errata')} {more}")
 
 
 MAX_LISTED_RUNS = 8  # limit of runs that an error message lists as candidates
@@ -306,10 +304,7 @@ def format_runs(rows: Sequence[RunRow]) -> str:
 
 def print_journal_warnings(warnings: Sequence[str]) -> None:
     """Print warnings about unreadable journal lines, whose reviews do not count."""
-    for warning in warnings[:MAX_MESSAGES]:
-        print_message(f"fcreview: {warning}")
-    if (more := len(warnings) - MAX_MESSAGES) > 0:
-        print_message(f"fcreview: {more} more journal problems. Run fcreview doctor to list them")
+    print_limited(warnings, MAX_MESSAGES, "{} more journal problems. Run fcreview doctor to list them".format)
 
 
 @dataclass(frozen=True, slots=True)

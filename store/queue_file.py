@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,19 +78,6 @@ class QueueFile:
     strata: list[Stratum]
     items: list[QueueItem]
     shares: list[AnnotatorShare]
-
-    @classmethod
-    def create(
-        cls,
-        name: str,
-        design: SampleDesign,
-        strata: list[Stratum],
-        items: list[QueueItem],
-        shares: list[AnnotatorShare],
-    ) -> QueueFile:
-        """Return a queue file with the current time as `created`."""
-        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return cls(name, now, design, strata, items, shares)
 
     def share_of(self, annotator: str | None) -> AnnotatorShare | None:
         return next((share for share in self.shares if share.annotator == annotator), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,7 +101,7 @@ def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
         runs=_fetch_sampled_runs(connection, items),
     )
     shares = assign_shares(sample.items, overlap, request.sharing)
-    return QueueFile.create(request.name, design, sample.strata, items, shares)
+    return QueueFile(request.name, _current_time(), design, sample.strata, items, shares)
 
 
 def fetch_population(connection: Connection, request: QueueRequest) -> dict[str, str]:
@@ -175,7 +176,11 @@ def draw_extension(workspace: Workspace, content_keys: Sequence[str], request: E
     existing = {each.casefold() for each in queue_names(workspace)}
     new_names = (f"{queue.name}-{number}" for number in count(2))
     name = next(each for each in new_names if each.casefold() not in existing)
-    return QueueFile.create(name, design, strata, items, shares)
+    return QueueFile(name, _current_time(), design, strata, items, shares)
+
+
+def _current_time() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 QueueMergeState = Literal["new", "known", "differs", "unreadable"]

@@ -167,11 +167,10 @@ class Store:
         return self._query(lambda: self._orders.find_position(view, item))
 
     def measure_columns(self, view: View) -> ColumnWidths:
-        def measure() -> ColumnWidths:
-            order = self._orders.order_of(view, 1)
-            return measure_columns(self.connection, order, view.runs, self._run_names, blind=self.blind)
-
-        return self._query(measure)
+        names, blind = self._run_names, self.blind
+        return self._query(
+            lambda: measure_columns(self.connection, self._orders.order_of(view, 1), view.runs, names, blind=blind)
+        )
 
     def fetch_row(self, item: int) -> QueueRow | None:
         return self._query(lambda: next(iter(self._fetch_rows([item])), None))
@@ -223,13 +222,7 @@ class Store:
 
     def fetch_other_runs(self, item: int) -> list[QueueRow]:
         """Return the rows of the item in other runs of its benchmark, version and language."""
-        number = decode_item(item)
-
-        def fetch() -> list[QueueRow]:
-            items = item_detail.find_same_question(self.connection, number)
-            return self._fetch_rows([each for each in items if each != number])
-
-        return self._query(fetch)
+        return self.fetch_rows([each for each in self.find_same_question(item) if each != decode_item(item)])
 
     def fetch_label_criteria(self, item: int) -> list[str]:
         """Return the criteria that have labels (such as dialog acts) in the item's category and run."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
     from fcreview.stats.calibration import Calibration, ConfusionCell, ErrorGroup
 
+FilterBuilder = Callable[..., str | None]
 _JSON_KEYS = {"automatic": "said", "human": "settled"}  # JSON keys that differ from the names of their fields
 
 
@@ -59,33 +61,24 @@ def calibrate(
         session.print_policy(as_json=as_json)
         view = session.build_view(where, run=run, queue="dataset")
         cases = session.store.analysis.fetch_calibration_cases(view)
-        filters = _CellFilters(session, view.where, run)
-        (_print_calibration_json if as_json else _print_calibration_tables)(filters, cases, scopes)
+        base = view.where if run is None else f"{view.where} run:{session.find_run_number(run)}".strip()
+        build_filter = partial(_build_filter, session, base)
+        (_print_calibration_json if as_json else _print_calibration_tables)(build_filter, cases, scopes)
 
 
-class _CellFilters:
-    def __init__(self, session: WorkspaceSession, where: str, run: str | None) -> None:
-        self._session = session
-        self._base = where if run is None else f"{where} run:{session.find_run_number(run)}".strip()
+def _build_filter(
+    session: WorkspaceSession, base: str, group: Calibration | ErrorGroup, cell: ConfusionCell | ErrorGroup, scope: str
+) -> str | None:
+    """Build a filter that selects the items of a cell or error group of the calibration tables."""
+    from fcreview.store.queries.estimation import CalibrationCell
 
-    def build_cell_filter(self, group: Calibration, cell: ConfusionCell) -> str | None:
-        return self._build_filter(group, cell, group.scope)
-
-    def build_error_filter(self, kind: ErrorGroup) -> str | None:
-        return self._build_filter(kind, kind, kind.by)
-
-    def _build_filter(
-        self, group: Calibration | ErrorGroup, cell: ConfusionCell | ErrorGroup, scope: str
-    ) -> str | None:
-        from fcreview.store.queries.estimation import CalibrationCell
-
-        verdicts = cell.automatic, cell.human
-        found = CalibrationCell(group.source, group.criterion, *verdicts, scope, group.name, cell.items)
-        return self._session.store.analysis.build_cell_filter(self._base, found)
+    verdicts = cell.automatic, cell.human
+    found = CalibrationCell(group.source, group.criterion, *verdicts, scope, group.name, cell.items)
+    return session.store.analysis.build_cell_filter(base, found)
 
 
 def _print_calibration_json(
-    filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+    build_filter: FilterBuilder, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
     """Print a JSON object for each group, then one for each group of errors.
 
@@ -95,10 +88,10 @@ def _print_calibration_json(
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
     for group in compute_calibrations(cases, scopes):
-        cells = [_build_json_fields(cell) | {"where": filters.build_cell_filter(group, cell)} for cell in group.cells]
+        cells = [_build_json_fields(cell) | {"where": build_filter(group, cell, group.scope)} for cell in group.cells]
         emit_json({"kind": "calibration"} | asdict(group) | {"cells": cells})
     for kind in find_error_groups(cases):
-        emit_json({"kind": "wrong"} | _build_json_fields(kind) | {"where": filters.build_error_filter(kind)})
+        emit_json({"kind": "wrong"} | _build_json_fields(kind) | {"where": build_filter(kind, kind, kind.by)})
 
 
 def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
@@ -106,7 +99,7 @@ def _build_json_fields(group: ConfusionCell | ErrorGroup) -> dict[str, Any]:
 
 
 def _print_calibration_tables(
-    filters: _CellFilters, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
+    build_filter: FilterBuilder, cases: Sequence[VerdictPair], scopes: Sequence[CalibrationScope]
 ) -> None:
     from fcreview.stats.calibration import compute_calibrations, find_error_groups
 
@@ -117,21 +110,21 @@ def _print_calibration_tables(
     for scope, scope_groups in groupby(compute_calibrations(cases, scopes), lambda group: group.scope):
         groups = list(scope_groups)
         if scope == "overall":
-            _print_matrices(filters, groups)
+            _print_matrices(build_filter, groups)
         if scope == "overall" or len({group.name for group in groups}) > 1:
             _print_rates(groups, scope)
     wrong = list(find_error_groups(cases))
     if wrong:
-        _print_error_groups(filters, wrong)
+        _print_error_groups(build_filter, wrong)
 
 
-def _print_matrices(filters: _CellFilters, groups: Sequence[Calibration]) -> None:
+def _print_matrices(build_filter: FilterBuilder, groups: Sequence[Calibration]) -> None:
     rows = []
     for group in groups:
         first = format_source_and_criterion(group)
         for cell in group.cells:
             verdicts = (format_verdict(value, group.criterion) for value in (cell.automatic, cell.human))
-            rows.append([*first, *verdicts, f"{cell.n:,}", cell_text(filters.build_cell_filter(group, cell) or "")])
+            rows.append([*first, *verdicts, f"{cell.n:,}", cell_text(build_filter(group, cell, group.scope) or "")])
             first = ["", ""]
     emit()
     print_table(["source", "criterion", "verdict", "human", "n", "filter"], rows, right_aligned=(4,), max_width=36)
@@ -147,12 +140,12 @@ def _print_rates(groups: Sequence[Calibration], scope: CalibrationScope) -> None
     print_table(heads, rows, right_aligned=(heads.index("n"),), max_width=32)
 
 
-def _print_error_groups(filters: _CellFilters, error_groups: Sequence[ErrorGroup]) -> None:
+def _print_error_groups(build_filter: FilterBuilder, error_groups: Sequence[ErrorGroup]) -> None:
     emit("", "most frequent errors")
     rows = []
     for _, found in groupby(error_groups, lambda kind: (kind.source, kind.judge, kind.criterion)):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
-            of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(filters.build_error_filter(kind) or "")
+            of, where = f"{kind.wrong:,} of {kind.of:,}", cell_text(build_filter(kind, kind, kind.by) or "")
             place = [*format_source_and_criterion(kind), kind.by, cell_text(kind.name)]
             rows.append([*place, format_error(kind), of, where])
     heads = ["source", "criterion", "by", "kind", "verdict", "wrong", "filter"]

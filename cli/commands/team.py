@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fcreview.cli.config import load_config
+from fcreview.cli.config import find_user_folder, load_config
 from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, argument, option
 from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, is_in_browser, print_message, print_table
@@ -41,8 +41,7 @@ IGNORED_FILE = "team.toml"
 def _teams_file() -> Path:
     """Return the path of `teams.json` in the user's configuration. A workspace never decides where fcreview connects,
     because it may come from somebody else."""
-    home = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(home) if home else Path("~/.config").expanduser()) / "fcreview" / "teams.json"
+    return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
 
 
 def _find_link(workspace: Workspace) -> TeamLink | None:

@@ -97,19 +97,10 @@ def fetch_clusters(
             terms = tuple(_build_filter_term(each, grouping, row, builders) for each in range(len(GROUPINGS)))
             names: dict[str, Any] = {"error_type": "", "function": None, "argument": None} | row.names
             names["error_type"] = names["error_type"] or ""
-            clusters.append(
-                Cluster(
-                    **names,
-                    count=row.count,
-                    examples=row.examples,
-                    where=add_terms(view.where, FAILING_FILTER, *filter(None, terms)),
-                    terms=terms,
-                    difference=row.difference or "",
-                    step_reason=reasons.get(row.first_item) or "",
-                    first_item=row.first_item,
-                    n_decisive=row.n_decisive,
-                )
-            )
+            where = add_terms(view.where, FAILING_FILTER, *filter(None, terms))
+            fields = {name: getattr(row, name) for name in ("count", "examples", "first_item", "n_decisive")}
+            fields |= {"difference": row.difference or "", "step_reason": reasons.get(row.first_item) or ""}
+            clusters.append(Cluster(**names, **fields, where=where, terms=terms))
         all_clusters.append(clusters)
     return all_clusters
 

@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.exporters.label_files import read_jsonl
 from fcreview.store.label_import import LabelImportResult, ReviewFile, import_reviews
-from fcreview.store.reviews import review_tables
+from fcreview.store.reviews import review_sql
 from fcreview.store.reviews.journal import Journal
 from fcreview.store.reviews.review_index import MAX_SINGLE_QUERIES, ItemIndex
 from fcreview.store.store import Store
@@ -31,7 +31,7 @@ def import_lines(store: Store, lines: list[dict[str, Any]]) -> LabelImportResult
 
 
 def test_number_of_queries_does_not_grow_with_labels(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    fetch, delete = ItemIndex._fetch, review_tables.delete_decisions
+    fetch, delete = ItemIndex._fetch, review_sql.delete_decisions
     n_queries = [0]
 
     def count(function: Any) -> Any:
@@ -42,7 +42,7 @@ def test_number_of_queries_does_not_grow_with_labels(workspace: Workspace, monke
         return call_counted
 
     monkeypatch.setattr(ItemIndex, "_fetch", count(fetch))
-    monkeypatch.setattr(review_tables, "delete_decisions", count(delete))
+    monkeypatch.setattr(review_sql, "delete_decisions", count(delete))
     with Store.open(workspace, "alice") as store:
         for start, stop in ((0, MAX_SINGLE_QUERIES + 2), (MAX_SINGLE_QUERIES + 2, N_ITEMS)):
             n_queries.append(0)

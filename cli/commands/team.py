@@ -44,7 +44,7 @@ def _teams_file() -> Path:
     return find_user_folder("XDG_CONFIG_HOME", "~/.config") / "teams.json"
 
 
-def _find_link(workspace: Workspace) -> TeamLink | None:
+def find_link(workspace: Workspace) -> TeamLink | None:
     entry = _read_entries().get(_key_of(workspace))
     if entry is None:
         return None
@@ -111,7 +111,7 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_files(workspace)
-    link = _find_link(workspace)
+    link = find_link(workspace)
     if link is None:
         raise CommandError(f"{workspace.root} belongs to no team. Use fcreview team join URL")
     exchange = Exchange(workspace, link)
@@ -137,7 +137,7 @@ def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
     session may not write the journals of others."""
     if is_in_browser():
         return None
-    link = _find_link(session.workspace)
+    link = find_link(session.workspace)
     if link is None:
         return None
     if link.annotator != session.annotator:

@@ -132,6 +132,11 @@ class QueueRow:
     diff_predicted: str | None = field(default=None, metadata=row_column("i.diff_predicted", shows_verdict=True))
     question: str = field(default="", metadata=row_column("i.question"))
 
+    @property
+    def is_overruled(self) -> bool:
+        """Whether the verdict of all annotators, as after adjudication, is the opposite of this annotator's verdict."""
+        return isinstance(self.you, bool) and isinstance(self.human, bool) and self.you != self.human
+
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:

@@ -9,6 +9,13 @@ import pytest
 from textual.widgets._toast import Toast
 
 from fcreview.cli.config import is_first_start
+from fcreview.model.review import Annotation
+from fcreview.stats.sampling import ShareOptions
+from fcreview.store.queue_file import write_queue
+from fcreview.store.queue_sampling import QueueRequest
+from fcreview.store.reviews.journal import Journal
+from fcreview.store.reviews.reviewer import Reviewer
+from fcreview.store.rows import View
 
 WELCOME = "Welcome. Press enter to open, ? for all keys, : for commands"
 
@@ -52,10 +59,34 @@ async def test_complete_queue_shows_a_summary(make_app: Any, wait_for_screen: An
         for key in "pfu":
             await pilot.press(key)
             await wait_for_screen(pilot)
-        (toast,) = app.screen.query(Toast)
-        text = toast._notification.message
-        assert text.startswith("3 items reviewed: 1 pass, 1 fail, 1 unsure\n3 reviewed · 0 left"), text
-        assert ("estimate" in text) != blind and "press : and type export" in text
+        text = "\n".join(line.strip() for line in await wait_for_screen(pilot))
+        assert "Queue complete\n3 items reviewed: 1 pass, 1 fail, 1 unsure\n3 reviewed · 0 left" in text, text
+        assert ("estimate" in text) != blind and "Next: v overview; : export" in text
+        assert "A review as another annotator" in text and not app.screen.query(Toast), "nothing is covered"
         await pilot.press("f")
+        text = "\n".join(await wait_for_screen(pilot))
+        assert text.count("Queue complete") == 1 and "2 fail" in text, "the summary is replaced"
+        await pilot.press("[")
+        assert "Queue complete" not in "\n".join(await wait_for_screen(pilot))
+
+
+async def test_summary_counts_shared_items_only_for_their_annotators(make_app: Any, wait_for_screen: Any) -> None:
+    app = make_app([{} for _ in range(4)], view=View(queue="pilot", share=True))
+    store = make_app.stores[-1]
+    sharing = ShareOptions(["alice", "bob"], overlap=1)
+    queue = store.draw_queue(QueueRequest("pilot", View(), 3, "", sharing))
+    write_queue(store.workspace, queue)
+    ids = {share.annotator: {queue.items[at].key.id for at in share.order} for share in queue.shares}
+    (shared,) = ids["alice"] & ids["bob"]
+    (own,) = ids["alice"] - ids["bob"]
+    bob = Reviewer(store, Journal(store.workspace, "bob"))
+    for name, verdict in ((shared, True), (own, False)):  # the second item is assigned to alice only
+        bob.review(store.find_items(name)[0], Annotation(verdict=verdict))
+    async with app.run_test(size=(100, 30)) as pilot:
         await wait_for_screen(pilot)
-        assert len(app.screen.query(Toast)) == 1, "the summary is replaced"
+        await pilot.press("enter")
+        await wait_for_screen(pilot)
+        for _ in ids["alice"]:
+            await pilot.press("p")
+            text = "\n".join(await wait_for_screen(pilot))
+        assert "all annotators agree on 1 of 1 shared item" in text

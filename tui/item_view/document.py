@@ -228,7 +228,10 @@ def header_line(
     for gap, entries, badges in variants:
         parts: list[StyledText] = [(gap + place if names_item else place, "dim")]
         for name, value in entries:
-            parts += [(f"{gap}{name} ", "dim"), _header_verdict(name, value, row.your_parts, badge=badges)]
+            verdict = _header_verdict(name, value, row.your_parts, badge=badges)
+            if name == "you" and row.is_overruled and not hide_verdicts:
+                verdict = f"({symbols().verdict_symbol(value)})", "dim"
+            parts += [(f"{gap}{name} ", "dim"), verdict]
         parts += [(" STALE", "warn")] if row.stale else []
         used = line_width(tuple(parts)) + 1
         if used + display_width(item_id) + 1 <= cells:

@@ -267,6 +267,8 @@ def _format_cell(row: QueueRow, column: str, size: int, labels: Mapping[str, str
             value = getattr(row, column)
             is_own = column == "you"
             symbol = symbols().annotator_symbol(value, row.your_parts) if is_own else symbols().verdict_symbol(value)
+            if is_own and row.is_overruled:
+                return center_text(f"({symbol})", size), "dim"
             return center_text(symbol, size), verdict_style(value)
 
 

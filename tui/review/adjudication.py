@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from fcreview.model.address import ITEM, describe_address, enclosing_call
 from fcreview.model.decision import Disagreement, answer_letter
 from fcreview.model.review import CORRECT, Annotation, Fault, Opinion
-from fcreview.model.sanitize import sanitize
+from fcreview.model.sanitize import display_width, sanitize
 from fcreview.model.verdict import Scale, decides, find_scale
 from fcreview.model.wording import format_count, format_verdict
 from fcreview.stats.agreement_ratings import is_fault_disagreement
@@ -25,7 +25,7 @@ from fcreview.tui.review.item_reviewer import ActionRunner
 from fcreview.tui.review.prefetch import find_item_number
 from fcreview.tui.review.recorder import VERDICTS_BY_KEY, KeyLookup, describe_bulk, describe_event
 from fcreview.tui.review.status import NO_MESSAGE, StatusMessage
-from fcreview.tui.text.lines import Line, rule_line
+from fcreview.tui.text.lines import Line, rule_line, truncate_middle
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
@@ -47,6 +47,16 @@ class AdjudicationCase:
     @property
     def key(self) -> CaseKey:
         return self.item, self.disagreement.target, self.disagreement.criterion
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPart:
+    """What the adjudicator has to do with a case."""
+
+    review: Opinion | None = None
+    """The adjudicator's resolution."""
+    is_involved: bool = False
+    """Whether one of the answers is the adjudicator's own."""
 
 
 @dataclass(slots=True)
@@ -131,6 +141,20 @@ def annotator_names(answers: Sequence[Opinion]) -> str:
     return sanitize(", ".join(f"{answer_letter(at)} {answer.annotator}" for at, answer in enumerate(answers)))
 
 
+PART_GAP = "   "
+
+
+def fit_parts(text: str, cells: int) -> str:
+    """Shorten a message of several parts to fit into `cells`: omit the last parts, then cut the middle of the name."""
+    parts = text.split(PART_GAP)
+    while len(parts) > 1 and display_width(PART_GAP.join(parts)) > cells:
+        parts.pop()
+    first, blank, rest = parts[0].rpartition(" resolved: ")
+    if display_width(parts[0]) > cells and blank:
+        parts[0] = truncate_middle(first, max(cells - display_width(blank + rest), 1)) + blank + rest
+    return PART_GAP.join(parts)
+
+
 def remaining_text(cases: CaseList) -> str:
     """Return the number of unresolved cases as text: `2 disagreements left`."""
     open_ = len(cases.cases) - cases.n_resolved
@@ -140,6 +164,7 @@ def remaining_text(cases: CaseList) -> str:
 
 
 SEARCHING = "searching for disagreements"
+SHUFFLED = StatusMessage("A, B, ... are shuffled for each item. Names appear after you resolve it", "dim")
 RECEIVED = StatusMessage("received reviews of other annotators", "dim")
 MARK_KEY = "disputed"
 
@@ -281,6 +306,12 @@ class Adjudicator:
         current = (opinion for opinion in detail.opinions if not opinion.stale)
         return next((o for o in current if (o.annotator, o.target, o.criterion, o.is_adjudication) == wanted), None)
 
+    @property
+    def own_part(self) -> OwnPart:
+        case, own = self.cases.case, self._session.annotator
+        is_involved = case is not None and any(each.annotator == own for each in case.disagreement.answers)
+        return OwnPart(self.own_review, is_involved)
+
     def allowed_values(self) -> str:
         return self._scale(self.cases.case).describe_answers() if self.cases.case else ""
 
@@ -303,7 +334,7 @@ class Adjudicator:
         self.cases = CaseList.from_disagreements((each.item, each.disagreement) for each in found)
         await self._read_item()
         self.is_loaded = True
-        self._screen.show_case(NO_MESSAGE)
+        self._screen.show_case(SHUFFLED if self.cases.cases else NO_MESSAGE)
         return True
 
     async def _refresh(self) -> bool:
@@ -331,16 +362,17 @@ class Adjudicator:
         goes_on = self.cases.case is case and annotation.verdict is not None
         name, undo = sanitize(event.key.id), f"{self._key('item.undo')} undo"
         sign = "" if symbols().rule.isascii() else f"{symbols().passed} "
-        if case.resolved and not was_resolved:
-            parts = [f"{sign}{name} resolved: {words}", undo, annotator_names(case.disagreement.answers)]
-        else:
-            unresolved = annotation.verdict is not None and not decides(annotation.verdict)
-            parts = [f"{sign}{name} saved: {words}" + (" (still unresolved)" if unresolved else ""), undo]
+        is_new = case.resolved and not was_resolved
+        unresolved = annotation.verdict is not None and not decides(annotation.verdict)
+        state = "resolved" if is_new else "saved"
+        parts = [f"{sign}{name} {state}: {words}" + (" (still unresolved)" if unresolved else "")]
         moved = goes_on and self.cases.move_to_next_open()
-        if goes_on and not moved:
-            parts[2:2] = [remaining_text(self.cases), f"{self._key('item.back')} back"]
+        if moved and is_new:  # the cards show the names of a case that stays on screen
+            parts.append(annotator_names(case.disagreement.answers))
+        elif goes_on and not moved:
+            parts += [remaining_text(self.cases), f"{self._key('item.back')} back"]
         show = self._show_case if moved else self._refresh_case
-        await show(StatusMessage("   ".join(parts)))
+        await show(StatusMessage(PART_GAP.join([*parts, undo])))
         return True
 
     async def _undo(self) -> bool:

@@ -8,7 +8,7 @@ reviewed item.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import update_wrapper
 from time import monotonic
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from fcreview.tui.widgets.item_text import ItemText
 
 
-SUMMARY_SECONDS = 20.0
 SLOW_ACTION_DELAY = 0.4
 SCORE_VALUES = (0, 1, 2)
 
@@ -71,6 +70,10 @@ class ItemView(Protocol):
         ...
 
     def show_message(self, message: StatusMessage) -> None: ...
+
+    def show_summary(self, lines: Sequence[str]) -> None:
+        """Show the summary of a complete queue below the item, until another item or review is shown."""
+        ...
 
     def close(self, item: int) -> None:
         """Close the pane. `item`: number of the last displayed item."""
@@ -288,13 +291,11 @@ class ItemReviewer:
                 store, view, self._reviewed_ids, self.pace.summary, session.annotator, blind=session.blind
             )
         )
-        overview, key = self._key("item.overview"), self._key("app.palette")
-        what = f"press {key} and type export" + ("" if session.blind else ", estimate or report") if key else ""
-        lines.append(
-            "Next: " + "; ".join(filter(None, (f"press {overview} for the overview" if overview else "", what)))
-        )
-        self._view.app.clear_notifications()
-        self._view.app.notify("\n".join(lines), title="Queue complete", timeout=SUMMARY_SECONDS, markup=False)
+        overview, palette, person = map(self._key, ("item.overview", "app.palette", "app.annotator"))
+        hints = [f"{overview} overview"] if overview else []
+        hints += [f"{palette} export" + ("" if session.blind else ", estimate or report")] if palette else []
+        hints += [f"{person} review as another annotator"] if person and not session.fixed_annotator_reason else []
+        self._view.show_summary(["Queue complete", *lines, *([f"Next: {'; '.join(hints)}"] if hints else [])])
 
     def _end_message(self, remaining: RemainingItems) -> str:
         if not remaining.count:

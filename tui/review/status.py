@@ -17,6 +17,7 @@ from fcreview.tui.text.lines import Line, justify_line, line_width, truncate
 from fcreview.tui.text.theme import symbols
 
 if TYPE_CHECKING:
+    from fcreview.model.review import ItemKey
     from fcreview.store.store import Store
 
 
@@ -211,12 +212,25 @@ def summarize_queue(
 
 
 def _format_agreement(store: Store, view: View, annotator: str) -> str:
+    """Return the number of items on which the annotators agree. In a queue file, an item counts for the annotators to
+    whom it is assigned."""
+    assigned = _assigned_annotators(store, view.queue_file) if view.queue_file else None
     verdicts: dict[int, dict[str, object]] = {}
     for rating in store.analysis.fetch_ratings(view):
-        if rating.target == ITEM and rating.criterion == CORRECT and rating.value != UNSURE:
+        is_assigned = assigned is None or rating.annotator in assigned.get(rating.key, ())
+        if is_assigned and rating.target == ITEM and rating.criterion == CORRECT and rating.value != UNSURE:
             verdicts.setdefault(rating.item, {})[rating.annotator] = rating.value
     shared = [each for each in verdicts.values() if annotator in each and len(each) > 1]
     equal = sum(len(set(each.values())) == 1 for each in shared)
     if not shared:
         return ""
     return f"all annotators agree on {equal:,} of {format_count(len(shared), 'shared item')}"
+
+
+def _assigned_annotators(store: Store, name: str) -> Mapping[ItemKey, set[str]]:
+    queue = store.load_queue(name)
+    assigned: dict[ItemKey, set[str]] = {}
+    for share in queue.shares:
+        for at in share.order:
+            assigned.setdefault(queue.items[at].key, set()).add(share.annotator)
+    return assigned

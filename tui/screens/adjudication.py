@@ -21,6 +21,7 @@ from fcreview.tui.review.adjudication import (
     Adjudicator,
     DisagreementCursor,
     case_name,
+    fit_parts,
     remaining_text,
 )
 from fcreview.tui.review.answer_cards import (
@@ -168,12 +169,13 @@ class AdjudicationScreen(GuardedScreen[None]):
     def _draw(self) -> None:
         cells, cases, detail = self.app.size.width, self.adjudicator.cases, self.adjudicator.detail
         right = resolution_line(cases, self._session.annotator, cells)
-        self.query_one(TopLine).show_path((*self._session.folder_names, "disagreements"), right)
+        run = (sanitize(detail.run.model),) if detail is not None else ()
+        self.query_one(TopLine).show_path((*self._session.folder_names, *run, "disagreements"), right)
         text = remaining_text(cases) if self.adjudicator.is_loaded else SEARCHING
         question, lines = make_line(f" {text}", "strong"), list[Line]()
         if cases.case is not None and detail is not None:
             key = self._key_name("adjudication.answers")
-            lines = answer_lines(cases.case, detail.item, self.adjudicator.own_review, self.app.size, key)
+            lines = answer_lines(cases.case, detail.item, self.adjudicator.own_part, self.app.size, key)
             question = question_line(cases, cases.case, detail, cells)
         self.query_one(LineBlock).show(lines)
         self.query_one("#adjudication-question", LineBar).show(question)
@@ -184,7 +186,7 @@ class AdjudicationScreen(GuardedScreen[None]):
         cells, keys = self.app.size.width, active_key_names(self.app)
         right: Line = ((f" {self.text.scroll_percent:3} % ", "dim"),) if self.text.reader else ()
         text, style = self._message
-        left: Line = ((f" {text}", style),)
+        left: Line = ((f" {fit_parts(text, cells - line_width(right) - 2)}", style),)
         if not text and self.adjudicator.cases.case:
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)

@@ -327,7 +327,14 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._show_message("no sampled items of this run are assigned to you")
 
     def action_adjudicate(self) -> None:
-        self.dismiss(("adjudicate", None))
+        """Show the disagreements, and read the estimates again afterwards."""
+        from fcreview.tui.screens.adjudication import AdjudicationScreen
+
+        def read_again(_: None) -> None:
+            self._message, self._is_loaded = (), False
+            self._load()
+
+        self.app.push_screen(AdjudicationScreen(self._session, self._view), read_again)
 
     def action_command(self, name: str) -> None:
         values = {"run": str(self._run.run)} if self._run is not None and name == "estimate" else {}

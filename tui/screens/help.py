@@ -44,6 +44,7 @@ def symbol_rows() -> list[tuple[str, str, str]]:
         (sign.unsure, "unsure", "unsure"),
         (sign.none, "dim", "no verdict"),
         (sign.disputed, "disputed", "annotators disagree"),
+        (f"({sign.failed})", "dim", "your verdict does not count, because the disagreement was resolved differently"),
         (sign.stale, "warn", "stale: your review is of an earlier prediction or golden answer"),
         ("i", "warn", "the import reported a problem with the item"),
     ]

@@ -6,7 +6,7 @@ shows one pane on a screen of its own, and `SplitView` shows one beside the queu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -36,9 +36,9 @@ from fcreview.tui.screens import item_dialogs
 from fcreview.tui.screens.dialogs import AskScreen
 from fcreview.tui.screens.golden_editor import open_golden_editor
 from fcreview.tui.session import Session
-from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, make_line
+from fcreview.tui.text.lines import TWO_PANES_MIN_WIDTH, Line, fit_line, make_line
 from fcreview.tui.widgets.base import GuardedScreen, work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.item_text import ItemBody, ItemText
 from fcreview.tui.widgets.panel import is_small
 
@@ -151,8 +151,9 @@ class ItemPane(Vertical):
     def compose(self) -> ComposeResult:
         yield LineBar(id="item-header")
         yield ItemBody(self.text)
-        question = LineBar(id="item-why")
-        question.display = False
+        summary, question = LineBlock(id="item-summary"), LineBar(id="item-why")
+        summary.display = question.display = False
+        yield summary
         yield question
         yield LineBar(id="item-status")
 
@@ -237,6 +238,7 @@ class ItemPane(Vertical):
         self.run_worker(work, group="actions")
 
     def show_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
+        self.show_summary(())
         self._key_press.begin_item(from_list=self._from_list)
         self._from_list, self._target.is_at_cursor, self._message = False, False, message
         if self.text.reader is None:
@@ -259,6 +261,7 @@ class ItemPane(Vertical):
         self.call_after_refresh(self._prefetch)
 
     def refresh_item(self, displayed: DisplayedItem, message: StatusMessage) -> None:
+        self.show_summary(())
         self._message = message
         self.cursor.options = replace(self.cursor.options, suspicion=displayed.suspicion)
         self.text.update_item(displayed.detail)
@@ -278,6 +281,12 @@ class ItemPane(Vertical):
         if message.style == "bad":
             self.app.bell()
         self.draw_bars()
+
+    def show_summary(self, lines: Sequence[str]) -> None:
+        block, cells = self.query_one("#item-summary", LineBlock), self.size.width
+        block.display = bool(lines)
+        styles = ("strong", *[""] * len(lines))
+        block.show([fit_line(((f" {line}", style),), cells) for line, style in zip(lines, styles, strict=False)])
 
     def notify_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))

@@ -55,7 +55,7 @@ from fcreview.tui.widgets.lists import TextList
 from fcreview.tui.widgets.panel import MIN_SIZE, Panel, is_small
 
 OverviewChoice = tuple[str, Any]
-"""(menu of the queue, choice) that a line or a key of the overview opens, or ("adjudicate", None)."""
+"""(menu of the queue, choice) that a line or a key of the overview opens."""
 PANELS = ("runs", "reasons", "reviews", "scores", "next")
 """Names of the lists, one in each panel, in the order of the digit keys."""
 MAX_RUN_LINES = 10
@@ -460,6 +460,10 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self._show_message("No queue file has items left for you to review")
         elif self._overview.blind and name != "failures":
             self._show_message(f"{name}: not available in blind mode")
+        elif name == "adjudicate":
+            from fcreview.tui.screens.adjudication import AdjudicationScreen
+
+            self.app.push_screen(AdjudicationScreen(self._session, self._view), self._read_again)
         else:
             some_fail = not self._overview.blind and self._overview.n_failures != 0
             choices: dict[str, OverviewChoice] = {
@@ -467,11 +471,13 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 if some_fail
                 else ("order", "dataset" if self._overview.blind else "failures"),
                 "suspects": ("order", "suspects"),
-                "adjudicate": ("adjudicate", None),
                 "runs": ("menu", "runs"),
                 "compare": ("menu", "runs"),
             }
             self.dismiss(choices[name])
+
+    def _read_again(self, _: None) -> None:
+        self._load()
 
     def _show_message(self, message: str) -> None:
         self._message = message

@@ -194,11 +194,9 @@ class QueueScreen(GuardedScreen[None]):
             self.apply_overview_choice(choice)
 
     def apply_overview_choice(self, choice: OverviewChoice) -> None:
-        """Do what the user chose on the overview: adjudicate, open a menu, or list items by order or filter."""
+        """Do what the user chose on the overview: open a menu, or list items by order or filter."""
         menu_name, value = choice
-        if menu_name == "adjudicate":
-            self.action_adjudicate()
-        elif menu_name == "menu":
+        if menu_name == "menu":
             self.action_choose(value)
         else:
             self._levels.clear(all_runs=True)

@@ -108,21 +108,22 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
     async with open_adjudication(workspace) as person:
         assert person.lines[1].split("   ")[0].strip() == "Is this item correct?"
         assert "simple_0" in person.lines[1] and "unresolved · 1 of 3" in person.lines[1]
-        assert "0 of 3 resolved" in person.lines[0]
+        assert "0 of 3 resolved" in person.lines[0] and "maple-8b › disagreements" in person.lines[0]
+        assert "are shuffled for each item" in person.status()
         assert not any(name in line for line in person.lines for name in SAID)
         assert "decisive step" not in "\n".join(person.lines), "only available keys are shown"
         assert any("Hangzhou is in China" in line for line in person.lines)
         assert any(line.split() == ["majority", "none"] for line in person.lines)
         await person.press(find_answer_key(person.lines, "fail"))
         assert person.events == [("simple_0", "adjudicate", "item", "correct", False, None, None)]
-        assert person.status().startswith("✓ simple_0 resolved: fail   z undo")
+        assert person.status().startswith("✓ simple_0 resolved: fail   A ")
         assert all(name in person.status() for name in SAID)
         assert "Which fault applies?   simple_1" in person.lines[1]
         assert "unresolved · 2 of 3" in person.lines[1]
         assert any("fault unresolved" in line for line in person.lines)
         await person.press("w", "g")
         assert person.events[-1] == ("simple_1", "adjudicate", "item", "correct", True, "golden", None)
-        assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   z undo")
+        assert person.status().startswith("✓ simple_1 resolved: pass, golden wrong   A ")
         assert "unresolved · 3 of 3" in person.lines[1]
         assert "simple_2 · turn 1 call 1" in person.lines[1]
         assert "Which value of completeness" in person.lines[1]
@@ -131,7 +132,7 @@ async def test_one_key_resolves_and_shows_the_next_disagreement(workspace: Works
         await person.press("f", "o", "1", "enter")
         assert person.events[2:] == [("simple_2", "adjudicate", CALL, "completeness", 1, None, None)]
         assert "all resolved" in person.lines[0]
-        assert "all resolved" in person.status()
+        assert "all resolved   q back" in person.status()
         assert any("· alice" in line for line in person.lines[2:-2])
     async with open_adjudication(workspace) as person:
         assert any("no disagreements" in line for line in person.lines)

@@ -122,6 +122,22 @@ async def test_keys_open_the_named_screens(app: Any, wait_for_screen: Any, key: 
         assert isinstance(app.screen, screen)
 
 
+@pytest.mark.parametrize("path", [("v", "n"), ("v",)])
+async def test_disagreements_return_to_the_screen_that_opened_them(app: Any, wait_for_screen: Any, path: Any) -> None:
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        for key in path:
+            await pilot.press(key)
+            await wait_for_screen(pilot)
+        opened_from = app.screen
+        await pilot.press("x")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, AdjudicationScreen)
+        await pilot.press("q")
+        await wait_for_screen(pilot)
+        assert app.screen is opened_from
+
+
 @pytest.mark.sweep
 async def test_overview_opens_forms_of_export_and_report(app: Any, wait_for_screen: Any) -> None:
     async with app.run_test(size=(100, 34)) as pilot:

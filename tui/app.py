@@ -214,6 +214,8 @@ class FcreviewApp(App[int]):
             self._message = f"You now review as {sanitize(session.annotator)}"
         else:
             self._position = session.load_position(self._state) if resume else None
+        if self._position is not None and self._position.is_start_of(self._state.settings):
+            self._position = None  # the overview opens again if it opens at the start
         if self._position is not None:
             self._state.restore(self._position.settings)
         self._open_item = open_item

@@ -199,6 +199,16 @@ def argument_lines(row: ArgumentRow, widths: Columns) -> list[Line]:
     return lines
 
 
+def _is_accepted_omission(row: ArgumentRow) -> bool:
+    """Whether a missing call lacks an argument that the golden answer allows to omit."""
+    return row.state == "-" and row.optional and not row.is_required_by_function
+
+
+def _state_sign(row: ArgumentRow) -> StyledText:
+    state = "=" if _is_accepted_omission(row) else row.state
+    return f"{state} ", STATE_STYLES[state]
+
+
 def missing_value_labels(row: ArgumentRow) -> tuple[str, str]:
     """Return the (golden, predicted) labels that replace missing values. The label is empty if the value exists."""
     omitted = "(optional, omitted)" if row.optional and not row.is_required_by_function else "(missing)"
@@ -223,7 +233,7 @@ def _difference_style(row: ArgumentRow) -> str:
 def _side_by_side_lines(
     row: ArgumentRow, golden_rows: list[str], predicted_rows: list[str], spans: list[Span], widths: Columns
 ) -> list[Line]:
-    unimportant = row.state == "=" or (row.state == "-" and row.optional and not row.is_required_by_function)
+    unimportant = row.state == "=" or _is_accepted_omission(row)
     name_style, golden_style, predicted_style = ("dim",) * 3 if unimportant else ("", "golden", "predicted")
     no_golden, no_predicted = missing_value_labels(row)
     if no_golden:
@@ -234,10 +244,10 @@ def _side_by_side_lines(
     offset = golden_offset = 0
     golden_spans = _golden_spans(row, spans)
     for at, (golden, piece) in enumerate(zip_longest(golden_rows, predicted_rows, fillvalue="")):
-        state, label = (row.state, row_label(row)) if at == 0 else (" ", "")
+        label = row_label(row) if at == 0 else ""
         lines.append(
             (
-                (f"{state} ", STATE_STYLES[row.state]),
+                _state_sign(row) if at == 0 else ("  ", ""),
                 pad_text(label, widths.name, name_style),
                 ("  ", ""),
                 *mark_spans(golden.rstrip(), golden_offset, golden_spans, golden_style, "golden_diff"),
@@ -261,7 +271,7 @@ def _stacked_lines(row: ArgumentRow, golden: str, predicted: str, spans: list[Sp
     room = max(cells - SIDE_LABEL_CELLS, 8)
     start = spans[0][0] if spans else 0
     head: list[StyledText] = [
-        (row.state + " ", STATE_STYLES[row.state]),
+        _state_sign(row),
         (row_label(row), "dim" if row.state == "=" else ""),
     ]
     if spans and golden != predicted:
@@ -353,13 +363,15 @@ def labelled_side_lines(side: Side, rows: Sequence[str]) -> list[Line]:
     return [((_side_label(side, at), "dim"), (row, side)) for at, row in enumerate(rows)]
 
 
-def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions) -> list[Line]:
-    """Render a call that could not be decoded: the error, then the raw text."""
-    what = "golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded"
+def undecoded_call_lines(call: Call, cells: int, options: DisplayOptions, neutral: str = "") -> list[Line]:
+    """Render a call that could not be decoded: the error, then the raw text. `neutral`: words before the reason if the
+    answer is no error."""
+    what = neutral or ("golden answer cannot be parsed" if call.side == "golden" else "cannot be decoded")
     error = f"{what}: {sanitize(call.decode_error or 'not a call')}"
     rows, has_more = wrap_head(call.raw or "", cells - SIDE_LABEL_CELLS, options.row_limit(UNDECODED_ROWS))
     pieces = wrap_visible(error, cells - 2, 3)
-    lines: list[Line] = [(("  " if at else "! ", "bad"), (piece, "bad")) for at, piece in enumerate(pieces)]
+    sign, style = ("  ", "dim") if neutral else ("! ", "bad")
+    lines: list[Line] = [(("  " if at else sign, style), (piece, style)) for at, piece in enumerate(pieces)]
     lines += labelled_side_lines(call.side, rows if call.raw else ())
     if has_more:
         lines.append(make_line(f"    … {options.unfold_hint}", "dim"))

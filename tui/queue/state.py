@@ -274,6 +274,10 @@ class QueueLevel:
     lists: ListStates = field(default_factory=ListStates)
 
 
+OVERVIEW = "overview"
+"""Value of `QueueLevel.opened_from` for a list that was chosen on the overview."""
+
+
 class QueueLevels:
     """Levels of the queue above the current level, outermost first."""
 
@@ -283,8 +287,9 @@ class QueueLevels:
         self.lists = ListStates()
 
     def push(self, settings: QueueSettings, cursor: CursorPosition, opened_from: str = "") -> None:
-        """Save `settings` as a level above the current level, unless they are still the current settings."""
-        if settings != self._state.settings:
+        """Save `settings` as a level above the current level, unless they are still the current settings and no
+        overview is above."""
+        if settings != self._state.settings or opened_from == OVERVIEW:
             self.above.append(QueueLevel(settings, cursor, opened_from, self.lists))
             self.lists = ListStates()
 
@@ -299,11 +304,12 @@ class QueueLevels:
         return level
 
     def clear(self, *, all_runs: bool = False) -> None:
-        """Show all items of the run, or of all opened runs, and drop the levels above that show the same runs."""
+        """Show all items of the run, and drop the levels above that show the same run. With `all_runs`, show all items
+        of all opened runs, and drop all levels."""
         self._state.apply_filter("")
         if all_runs:
             self._state.run = None
-        self.above = [level for level in self.above if level.settings.run != self._state.run]
+        self.above = [level for level in self.above if not all_runs and level.settings.run != self._state.run]
 
 
 def level_to_json(settings: QueueSettings, cursor: CursorPosition) -> dict[str, Any]:
@@ -342,6 +348,10 @@ class QueuePosition:
     cursor: CursorPosition
     levels: Sequence[QueueLevel] = ()
     is_item_open: bool = False
+
+    def is_start_of(self, settings: QueueSettings) -> bool:
+        """Whether this is the first line of the queue with these settings."""
+        return not (self.is_item_open or self.levels or self.cursor.line) and self.settings == settings
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:

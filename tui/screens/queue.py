@@ -22,14 +22,16 @@ from textual.widget import Widget
 
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
+from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
 from fcreview.tui.queue.loader import find_unfinished_share
-from fcreview.tui.queue.state import CursorPosition, QueueLevels, QueuePosition, QueueState
+from fcreview.tui.queue.state import OVERVIEW, CursorPosition, QueueLevels, QueuePosition, QueueState
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
 from fcreview.tui.screens.split_view import SplitView
 from fcreview.tui.session import Session
+from fcreview.tui.text.lines import truncate_middle
 from fcreview.tui.widgets.base import GuardedScreen, work
 from fcreview.tui.widgets.document_view import KeyLine, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 ITEM_MODULE = "fcreview.tui.screens.item_pane"
 PRELOAD_DELAY = 0.3
 """Seconds after the first rows until the modules of the item screen are imported, so that the first item opens fast."""
+MAX_SEARCH_CELLS = 40
+"""Maximum width of a search in a message, in cells."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
 
 
@@ -83,6 +87,7 @@ class QueueScreen(GuardedScreen[None]):
         self._reopens_item = session.in_browser and position is not None and position.is_item_open
         """Whether the item under the cursor is to be opened, because the page was reloaded while it was open."""
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
+        self._is_restored = position is not None
 
     def compose(self) -> ComposeResult:
         yield TopLine()
@@ -123,10 +128,21 @@ class QueueScreen(GuardedScreen[None]):
         self.release_keys()
         if not self._preloaded:
             self._preloaded = True
+            self._mention_restored_search()
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)
             if self._reopens_item:
                 self.action_open()
+
+    def _mention_restored_search(self) -> None:
+        """Say that the list omits items because of a search or filter of the last session."""
+        where, search = self.state.where, self.state.search
+        if self._is_restored and (search or where not in ("", FAILING_FILTER)):
+            what = f'search "{search}"' if search else f"filter {where}"
+            key = active_key_names(self.app).get("queue.clear", "")
+            hint = f"; {key} shows all items" if key else ""
+            self._is_share_mentioned = True
+            self.pane.add_message(f"{truncate_middle(sanitize(what), MAX_SEARCH_CELLS)} restored{hint}")
 
     def on_queue_pane_item_found(self, found: QueuePane.ItemFound) -> None:
         row = self.list.row_at(self.list.cursor)
@@ -202,7 +218,7 @@ class QueueScreen(GuardedScreen[None]):
             self._levels.clear(all_runs=True)
             if menu_name == "clusters":
                 self.state.apply_order("failures")
-            cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from="overview")
+            cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
             self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
@@ -295,7 +311,7 @@ class QueueScreen(GuardedScreen[None]):
         level = self._levels.pop()
         if level is not None:
             self.pane.load_view(level.cursor)
-            if level.opened_from == "overview":
+            if level.opened_from == OVERVIEW:
                 self.action_overview()
             elif level.opened_from:
                 self.action_choose(level.opened_from)

@@ -24,10 +24,11 @@ from fcreview.tui.queue import header
 from fcreview.tui.queue.choices import issue_choices, order_choices, reason_choices
 from fcreview.tui.queue.columns import EMPTY_COLUMNS, queue_heading_line
 from fcreview.tui.queue.loader import QueueLoader, QueuePage, QueueRequest, count_clusters
-from fcreview.tui.queue.state import ClusterCounts, CursorPosition, QueueLevels, QueueState
+from fcreview.tui.queue.state import OVERVIEW, ClusterCounts, CursorPosition, QueueLevels, QueueState
 from fcreview.tui.screens.choice_list import PickerScreen
 from fcreview.tui.session import Session, SessionError
 from fcreview.tui.text.lines import ChoiceTable, progress_message
+from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import ProgressTimer, work
 from fcreview.tui.widgets.document_view import LineBar, TopLine
 from fcreview.tui.widgets.filter_input import FilterLine
@@ -85,10 +86,9 @@ class QueueMenus:
         menu, settings = self.menus[menu_name], self._state.settings
         self._levels.lists.selections[menu_name] = choice
         menu.apply(choice)
-        if not menu.adds_level:
-            return cursor
-        self._levels.push(settings, cursor, menu_name if opened_from is None else opened_from)
-        return CursorPosition()
+        if menu.adds_level or opened_from == OVERVIEW:
+            self._levels.push(settings, cursor, menu_name if opened_from is None else opened_from)
+        return CursorPosition() if menu.adds_level else cursor
 
     @property
     def shown_runs(self) -> Sequence[RunRow] | None:
@@ -288,6 +288,10 @@ class QueuePane(Vertical):
     @property
     def _shown_runs(self) -> Sequence[RunRow] | None:
         return self._menus.runs_of(self._shown.run)
+
+    def add_message(self, message: str) -> None:
+        """Show a message after the current message."""
+        self.show_message(f" {symbols().separator} ".join(filter(None, (self._message, message))))
 
     def _bar(self, name: str) -> LineBar:
         return self.query_one(f"#{name}", LineBar)

@@ -64,6 +64,17 @@ def test_five_states_differ_without_colour() -> None:
     assert "(none)" in shown["more"]
 
 
+def test_accepted_omission_and_answer_without_call_are_no_errors() -> None:
+    missing = make_item([golden_call("f", gone=2, left=AcceptedValues([5], optional=True))], [])
+    lines = document_lines(make_detail(missing))
+    assert any(line.startswith("- gone") for line in lines)
+    assert any(line.startswith("= left") and line.endswith("(optional, omitted)") for line in lines)
+    prose = Call("predicted", "", None, raw="Sorry.", decode_error="prose, not calls")
+    lines = document_lines(make_detail(make_item([], [prose])))
+    assert "  no call: prose, not calls" in lines
+    assert not any("extra" in line or "decoded" in line for line in lines)
+
+
 def test_columns_are_aligned_with_wide_characters() -> None:
     item = make_item([golden_call("f", 城市="杭州市", a="x")], [predicted_call("f", 城市="杭州", a="y")])
     lines = document_lines(make_detail(item))

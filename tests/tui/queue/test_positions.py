@@ -229,3 +229,44 @@ async def test_end_of_the_queue_is_reported(make_app: Any, wait_for_screen: Any)
         await pilot.press("q")
         lines = await wait_for_screen(pilot)
         assert "Queue complete (3 reviewed): run fcreview export" in lines[4] and "3 of 3" in lines[0]
+
+
+@pytest.mark.parametrize("keys", [["down", "enter", "c", "enter"], ["f"], ["s"]])
+async def test_leaving_a_list_returns_to_the_overview_it_was_opened_from(
+    make_app: Any, wait_for_screen: Any, keys: list[str]
+) -> None:
+    async with make_app(runs={"maple-8b": [{}, {}], "oak-8b": [{}, {}]}).run_test(size=(80, 24)) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        overview = (await wait_for_screen(pilot))[:2]
+        for key in keys:
+            await pilot.press(key)
+            await wait_for_screen(pilot)
+        for _ in range(8):
+            if (await wait_for_screen(pilot))[:2] == overview:
+                break
+            await pilot.press("q")
+        assert (await wait_for_screen(pilot))[:2] == overview and pilot.app.is_running
+
+
+async def test_restored_search_is_named(imported: Imported, tmp_path: Path, wait_for_screen: Any) -> None:
+    workspace = imported(tmp_path / "work", {"maple-8b": twelve_rows(), "oak-8b": twelve_rows()})
+
+    def make_session() -> Session:
+        session = Session(workspace, "alice")
+        session.opens_overview = True
+        return session
+
+    async with FcreviewApp(make_session(), resume=True).run_test(size=NARROW) as pilot:
+        assert "overview" in (await wait_for_screen(pilot))[0]
+        await pilot.press("q")
+    async with FcreviewApp(make_session(), resume=True).run_test(size=NARROW) as pilot:
+        assert "overview" in (await wait_for_screen(pilot))[0], "nothing was left"
+        await pilot.press("v", "slash", *"simple_1", "enter")
+        await wait_for_screen(pilot)
+        await pilot.press("ctrl+q")
+    async with FcreviewApp(make_session(), resume=True).run_test(size=NARROW) as pilot:
+        lines = await wait_for_screen(pilot)
+        assert 'search "simple_1" restored; F shows all items' in lines[-2], lines
+        await pilot.press("F")
+        assert "restored" not in "\n".join(await wait_for_screen(pilot))

@@ -118,8 +118,7 @@ NO_ERRATA = "none"  # value of --errata that removes the errata from the workspa
 
 
 def set_errata(plans: Iterable[RunPlan], errata_option: str | None, workspace: Workspace) -> None:
-    """Set the errata of each run, and copy the file of --errata to the workspace. Raises CommandError if the file does
-    not exist or no entry is applicable; ErrataError if it is invalid."""
+    """Set the errata of each run, and copy the file of --errata, if it is valid and applicable, to the workspace."""
     if errata_option == NO_ERRATA:
         workspace.errata.unlink(missing_ok=True)
     elif errata_option is not None:

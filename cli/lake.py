@@ -21,8 +21,7 @@ _S3 = "s3:/"
 
 
 def find_lake(paths: Sequence[Path]) -> str | None:
-    """Return the absolute path or address of the lake that the paths name, or None if they name result files. Raises
-    UsageError for a lake among several paths."""
+    """Return the absolute path or address of the lake that the paths name, or None if they name result files."""
     found = [lake for path in paths if (lake := _to_lake(path)) is not None]
     if found and len(paths) > 1:
         raise UsageError("a lake cannot be opened together with other paths: pass the lake alone")
@@ -44,8 +43,7 @@ def resolve_location(location: str) -> str:
 
 
 def locate_lake_workspace(lake: str, folder: Path | None) -> Workspace:
-    """Return the workspace with the reviews of a lake: in `folder` (`--workspace`), or `.fcreview/` in the lake. Raises
-    UsageError for an object store without a folder."""
+    """Return the workspace with the reviews of a lake: in `folder` (`--workspace`), or `.fcreview/` in the lake."""
     from fcreview.store.workspace import find_workspace
 
     if folder is None and not os.path.isabs(lake):  # noqa: PTH117 - an address

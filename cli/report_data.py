@@ -85,8 +85,7 @@ class ReportPart:
 
 
 def compute_report_parts(session: WorkspaceSession, run: str | None, *, quiet: bool = False) -> Iterator[ReportPart]:
-    """Compute the metrics of each run, then combined metrics of one model's runs if the benchmark publishes them. `run`
-    is the number or model of the only run to include."""
+    """Compute the metrics of each run, then combined metrics of one model's runs if the benchmark has them."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[ScoredRun]] = {}
@@ -396,8 +395,7 @@ def _format_remarks(line: MetricRow, interval: Interval | None) -> str:
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:
-    """Build the report of all runs as text for a page, until `is_stopped` returns true. Raises StoreError in blind
-    mode."""
+    """Build the report of all runs as text for a page, until `is_stopped` returns true."""
     lines: list[str] = []
     queues = describe_queue_samples(session)
     for part in compute_report_parts(session, None, quiet=True):

@@ -181,8 +181,7 @@ def build_command_line(session: WorkspaceSession, command: str, arguments: Seque
 
 
 async def _run_process(arguments: Sequence[str]) -> CommandResult:
-    """Run the interpreter. `-P` stops it from importing modules in the working folder, which may come from somebody
-    else."""
+    """Run the interpreter. `-P` prevents imports of modules in the working folder, which may be somebody else's."""
     from fcreview.tui.command_forms import CommandResult
 
     process = await asyncio.create_subprocess_exec(

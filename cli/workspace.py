@@ -247,8 +247,7 @@ class WorkspaceSession:
     def build_review_view(
         self, where: str = "", *, queue: str | None = None, seed: int = 0, run: str | None = None, blind: bool = False
     ) -> View:
-        """Build a view for review like `build_view`, of the annotator's items if the queue is a file. The default queue
-        is `failures`, or `dataset` for blind review."""
+        """Build a view for review, of the annotator's items if the queue is a file. See `build_view`."""
         default = "dataset" if blind else "failures"
         return self.limit_to_share(self.build_view(where, queue=queue or default, seed=seed, run=run, blind=blind))
 

@@ -38,8 +38,7 @@ class UnblindedAnalysis:
         self._strata: StrataCache = {}
 
     def fetch_judge_verdicts(self, items: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
-        """Return item number -> judge verdicts on the item and its parts, each a dict of `target`, `criterion`, `value`
-        and `by` (the name of the judge)."""
+        """Return item number -> judge verdicts on the item and its parts: {target, criterion, value, by}."""
         return self._query(lambda: scored_items.fetch_judge_verdicts(self._connection, items))
 
     def fetch_scored_items(self, run: int, *, with_errata: bool = False) -> dict[MetricSource, list[ScoredItem]]:
@@ -81,8 +80,7 @@ class UnblindedAnalysis:
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter that selects a calibration cell among the items of the filter `base`; None for too many
-        items."""
+        """Return a filter of a calibration cell among the items of `base`; None for too many items."""
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._query(lambda: build_cell_filter(self._connection, base, cell))

@@ -113,8 +113,7 @@ def attach_store(workspace: Workspace, attach_more: Callable[[Connection], objec
 
 
 def open_store(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the workspace's store as `attach_store` does. Raises StoreError if it is missing or damaged, has another
-    schema version, or has views instead of tables."""
+    """Open the workspace's store as `attach_store` does. Raises StoreError for anything but a complete store."""
     try:
         connection = attach_store(workspace, attach_more)
     except FileNotFoundError:
@@ -260,8 +259,7 @@ def close_connection(connection: Connection, save_cache: Callable[[], object] = 
 
 
 def has_running_query() -> bool:
-    """Whether a query that could not be interrupted is still running. Closing the connection would wait for the
-    query."""
+    """Whether a query runs that could not be interrupted. Closing the connection would wait for it."""
     return not all(each.done() for each in _abandoned)
 
 

@@ -320,8 +320,7 @@ def check_target(target: str, item_id: str, n_turns: int, pairs: Counter[int]) -
 def _record_overridden_verdicts(
     store: Store, located: Sequence[tuple[ImportedReview, _StoredItem]]
 ) -> Iterator[tuple[ImportedReview, _StoredItem]]:
-    """Yield the reviews with their items. A new review, without a time in the file, records the automatic verdict that
-    it overrides."""
+    """Yield the reviews and items. A new review records the automatic verdict that it overrides."""
     annotations = [
         (item.item, each.annotation if _is_given_now(each, item) else Annotation()) for each, item in located
     ]

@@ -151,8 +151,7 @@ _get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name fo
 def read_labels(
     reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
 ) -> list[dict[str, Any]]:
-    """Return the labels of a chunk as dicts with the `LABEL_FIELDS`, in item order and with an item's own verdict
-    first. Equal values may be the same object."""
+    """Return the labels of a chunk in item order, an item's own verdict first. Equal values may be the same object."""
     reader = _ChunkReader(reviews, connection, chunk, choice)
     rows = reader.fetch_rows(_VALUE_COLUMNS)
     content = reader.fetch_content(rows)

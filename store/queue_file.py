@@ -281,8 +281,7 @@ class ShareProgress:
 def measure_progress(
     name: str, table: QueueItemTable, reviews: ReviewTables, annotator: str | None = None
 ) -> list[ShareProgress]:
-    """Return the progress of all annotators of a queue, or of one. An item is reviewed if it has a verdict that is not
-    stale."""
+    """Return the progress of all annotators of a queue, or of one. Stale verdicts do not count."""
     queue, items = table.load_queue(name), table.item_numbers(name)
     progress = []
     for share in queue.shares:

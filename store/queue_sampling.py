@@ -70,8 +70,7 @@ class QueueRequest:
 
 
 def draw_queue(connection: Connection, request: QueueRequest) -> QueueFile:
-    """Draw a sample and return it as a queue file, without writing it. The same view, size and seed give the same
-    sample. Raises QueueError, SamplingError, AnnotatorError or FilterError if the request is not valid."""
+    """Draw a sample as a queue file that is not written. The same view, size and seed give the same sample."""
     check_queue_name(request.name)
     names = [check_annotator(name) for name in request.sharing.annotators]
     if not names or len({name.casefold() for name in names}) < len(names):
@@ -196,8 +195,7 @@ class MergedQueue:
 
 
 def merge_queues(workspace: Workspace, other: Workspace) -> list[MergedQueue]:
-    """Copy the queues of the other workspace that this workspace lacks. Return one result per queue, sorted by name.
-    Raises QueueError if a file cannot be written."""
+    """Copy the queues of the other workspace that this workspace lacks. Return one result per queue, by name."""
     return [merge_queue(workspace, queue) for queue in read_queues(other)]
 
 

@@ -91,8 +91,7 @@ def row_column(sql: str, *, shows_verdict: bool = False, is_json: bool = False) 
 
 @dataclass(slots=True, kw_only=True)
 class QueueRow:
-    """One row of a queue, with small columns only. A field that is added here is read from the store and printed by
-    `items --json`."""
+    """One row of a queue with small columns. A new field is read from the store and printed by `items --json`."""
 
     item: int = field(metadata=row_column("i.item"))
     """Item number (see `encode_repetition`). It can change with the next import, so it must not be saved."""

@@ -184,8 +184,7 @@ class Store:
         return self._query(lambda: self._read_detail(item))
 
     def iter_details(self, view: View, batch_size: int = DETAIL_BATCH_SIZE) -> Iterator[list[ItemDetail]]:
-        """Yield the complete content of the view's items in item order, in lists. Other threads can use the store
-        between two lists. Raises StoreError in blind mode."""
+        """Yield the complete items of the view in lists. Other threads can use the store between two lists."""
         self._raise_if_blind("reading all items")
         chunks = self._query(lambda: split_into_chunks(self.connection, view, batch_size))
         return map(self._read_chunk, chunks)
@@ -212,8 +211,7 @@ class Store:
         return self._query(lambda: item_detail.search_item_ids(self.connection, text, runs, preferred_run, limit))
 
     def find_same_question(self, item: int) -> list[int]:
-        """Return the items with the same id and category in all runs of the benchmark, version and language, with the
-        item."""
+        """Return this item and the same one in other runs of the benchmark, version and language."""
         return self._query(lambda: item_detail.find_same_question(self.connection, decode_item(item)))
 
     def fetch_predictions(self, item: int) -> list[item_detail.Prediction]:
@@ -229,8 +227,7 @@ class Store:
         return self._query(lambda: fetch_label_criteria(self.connection, decode_item(item)))
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
-        """Count the view's items by value of each filter key, most frequent first: `{"category": [("live_simple", 258),
-        ...], ...}`."""
+        """Count the view's items by value of each filter key: `{"category": [("live_simple", 258), ...], ...}`."""
         return self._query(lambda: fetch_facets(self.connection, view, blind=self.blind))
 
     def fetch_used_tags(self) -> list[str]:
@@ -305,8 +302,7 @@ class Store:
         return self._query(lambda: draw_queue(self.connection, request))
 
     def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
-        """Return the progress of all annotators of a queue file, or of one annotator. Raises QueueError as
-        `load_queue`."""
+        """Return the progress of all annotators of a queue file, or of one annotator."""
         from fcreview.store.queue_file import measure_progress
 
         return self._query(lambda: measure_progress(name, self._queue_items, self.reviews, annotator))
@@ -322,8 +318,7 @@ class Store:
         return self._analysis
 
     def find_overrides(self, annotations: Sequence[tuple[int, Annotation]]) -> list[dict[str, Any] | None]:
-        """For each item and annotation, return the automatic verdict that the annotation contradicts: {source, by,
-        value} or None."""
+        """For each item and annotation, return the contradicted automatic verdict {source, by, value}, or None."""
         from fcreview.store.queries.scored_items import find_overrides
 
         return self._query(lambda: find_overrides(self.connection, annotations))
@@ -360,8 +355,7 @@ class Store:
         return self._iter_labels(read_label_lines, view, selection, None)
 
     def refresh_reviews(self) -> int:
-        """Read new journal entries, including those of other processes, and return the number of new events. Views
-        whose filter or order depends on reviews change only in this call."""
+        """Read new journal entries, update views that depend on them, and return the number of new events."""
         with self.lock:
             events = self.reviews.refresh()
             self._orders.drop_review_orders()

@@ -193,8 +193,7 @@ class TeamServer:
         return Membership(*self._fetch("SELECT * FROM fcreview.whoami()")[0])
 
     def invite(self, annotator: str, role: str) -> tuple[str, str] | None:
-        """Add a member or change a member's role. Return the login and its one-time password. Return None if the member
-        has already joined, because the password stays valid."""
+        """Add a member or change a role. Return the login and one-time password, or None after the member joined."""
         password, verifier = make_password(self._connection)
         login = self._fetch("SELECT fcreview.invite(%s, %s, %s)", annotator, role, verifier)[0][0]
         return None if login is None else (login, password)

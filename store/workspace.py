@@ -143,8 +143,7 @@ class Workspace:
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
-        """Convert `Run.dataset` to the form used in the store. A relative path begins with `./`, because some importers
-        give a description instead of a path."""
+        """Convert `Run.dataset`, a path or description, to the form in the store. A path begins with `./`."""
         if dataset is None or not Path(dataset).is_absolute():
             return dataset
         stored_path = self.to_stored_path(dataset)

@@ -111,8 +111,7 @@ def _format_disagreement_lines(
 
 
 def _format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
-    """Format the golden calls, the predicted calls (without any, the model's text) and the first difference of a
-    target."""
+    """Format golden calls, predicted calls (or the model's text without any) and first difference of a target."""
     part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:

@@ -73,8 +73,7 @@ this number of runs prints the marks of all runs."""
 
 
 def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
-    """Print a JSON object for each run, best first, then for each item, hardest first. Runs in `matrix` are indexes of
-    `sides`."""
+    """Print a JSON object for each run, best first, then for each item, hardest first."""
     for each in matrix.ranking:
         emit_json(
             {"kind": "run", "rank": each.rank}
@@ -174,8 +173,7 @@ def _print_pair_json(
 
 
 def _build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource) -> dict[str, Any]:
-    """Build the JSON fields of a group. Rates and differences are shares from 0 to 1. If `comparable` is false, the
-    text output omits them."""
+    """Build the JSON fields of a group. Rates and differences are shares from 0 to 1."""
     counts, found = group.counts, group.difference
     return {
         "of": group.n_pairs, "n": counts.n, **asdict(counts), "rate_a": counts.rate_a, "rate_b": counts.rate_b,

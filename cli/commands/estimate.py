@@ -216,8 +216,7 @@ def _format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample
 
 
 def format_estimate(one: MetricEstimate) -> tuple[str, str]:
-    """Format the estimated value and its interval: (`74.9 %`, `[69.8, 79.6]`), or `–` for an unknown value. If too many
-    items are undecided, the value is a range."""
+    """Format the estimated value, or its range, and its interval: (`74.9 %`, `[69.8, 79.6]`). Unknown: `–`."""
     if one.is_bounds_headline:
         return _format_bounds(one), NO_VALUE
     if one.low is None or one.high is None:

@@ -257,8 +257,7 @@ def _prepare_for_browser(screens: Session) -> None:
 
 
 def _pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
-    """Copy the items of a filter or of a share from a lake to the local store, and return a session on it. Without a
-    filter or queue file, and for too many items, return the same session."""
+    """Copy the selected items of a lake, unless they are too many, to a local store. Return a session."""
     from fcreview.store.lake.reader import pull_items
 
     view = selection.build_view(session)
@@ -315,8 +314,7 @@ def demo(
 
 
 def _copy_samples(target: Path | None) -> Path:
-    """Copy the sample runs to the target, by default a temporary folder, and return the folder. An earlier copy is
-    reused. Raises CommandError if the target has other contents."""
+    """Copy the sample runs to the target, or reuse an earlier copy. Without a target, use a temporary folder."""
     if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
         if not (target / ".fcreview").is_dir():
             raise CommandError(f"{target} is not empty: choose another folder")

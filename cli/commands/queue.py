@@ -59,8 +59,7 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
 
 
 def _build_queue_json(session: WorkspaceSession, queue: QueueFile) -> dict[str, Any]:
-    """Build the JSON object of a queue. `annotators` are {annotator, done, total, missing}. `total` counts an item with
-    a hidden duplicate twice."""
+    """Build the JSON object of a queue. `total` counts an item with a hidden duplicate twice."""
     names = ("seed", "where", "stratify", "size", "overlap", "repeats", "population")
     return {
         "queue": queue.name,

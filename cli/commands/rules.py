@@ -48,8 +48,7 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes if the workspace's errata are applied. Raises CommandError if it applies to
-    no run."""
+    """Find the verdicts that a rule changes if the workspace's errata are applied, or raise CommandError."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)

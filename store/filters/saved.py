@@ -33,8 +33,7 @@ def load_saved_filters(state: AnnotatorState) -> dict[str, str]:
 
 
 def save_filter(state: AnnotatorState, name: str, text: str) -> None:
-    """Save a filter under a new or existing name. Names of saved filters in the text are expanded. Raises FilterError
-    if the filter is invalid; SavedFilterError if the name is invalid or the file cannot be written."""
+    """Save a filter, with the names of saved filters expanded. Raises FilterError or SavedFilterError."""
     name = name.removeprefix(SAVED_FILTER_PREFIX)
     if not _NAME.fullmatch(name):
         raise SavedFilterError("invalid name: use letters, digits and _ . -, at most 40 characters")

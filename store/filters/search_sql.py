@@ -123,8 +123,7 @@ def compare_text(column: str, value: FilterValue) -> SqlCondition:
 
 
 def compare_prefix(column: str, value: FilterValue) -> SqlCondition:
-    """Compare as `compare_text` does, and also match longer texts that continue with any character except a letter or
-    digit: `live` matches `live_simple`."""
+    """Compare as `compare_text` does, and also match the first words: `live` matches `live_simple`."""
     if value.quoted or value.md5_digest or "*" in value.text or value.text.lower() == "none":
         return compare_text(column, value)
     rest = f"substr({column}, {len(value.text) + 1})"

@@ -32,8 +32,7 @@ class FilterError(FcreviewError):
         return [f"--where: {self.message}", *self.format_caret().split("\n")]
 
     def format_caret(self) -> str:
-        """Format the filter as one line, with a caret and the message in the line below. The text must be sanitised
-        before it is displayed in a fixed-width font."""
+        """Format the filter as one line that is not sanitised, with a caret and the message below."""
         line = "".join(" " if character in "\t\r\n" else character for character in self.text)
         return f"{line}\n{' ' * self.position}^ {self.message}"
 
@@ -79,8 +78,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
 def tokenize(text: str) -> list[FilterTerm | FilterOperator]:
-    """Split a filter into terms and operators. Raises FilterError for unclosed quotation marks, missing values, invalid
-    Unicode and filters that are too long."""
+    """Split a filter into terms and operators. Raises FilterError for invalid text and filters that are too long."""
     if len(text) > MAX_FILTER_LENGTH:
         raise FilterError(f"a filter can have at most {MAX_FILTER_LENGTH:,} characters", text, MAX_FILTER_LENGTH)
     try:

@@ -102,8 +102,7 @@ class StoreBuilder:
         return self._types[table]
 
     def load_runs(self, staged_runs: Sequence[StagedRun], *, omit_invalid: bool = False) -> None:
-        """Replace the items of the runs in one transaction. `omit_invalid` replaces values that do not fit their
-        columns with null. Raises LoadError if DuckDB cannot load the files."""
+        """Replace the items of the runs in one transaction. `omit_invalid` replaces invalid values with null."""
         if not staged_runs:
             return
         try:
@@ -223,8 +222,7 @@ class StoreBuilder:
         self._workspace.files.replace(path, self._workspace.store)
 
     def _compact(self) -> Path | None:
-        """Copy the database file without unused blocks, if most blocks are unused. Return the path of the copy, or
-        None."""
+        """Copy the file without unused blocks, if most blocks are unused. Return the path of the copy, or None."""
         used, free = self._execute(
             "SELECT used_blocks, free_blocks FROM pragma_database_size() WHERE database_name = 'store'"
         ).fetchall()[0]

@@ -90,8 +90,7 @@ class SharedRowWriter:
 
 
 def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter) -> bytes:
-    """Serialise an item as one line of JSON with the hashes of its function docs and shared question, which are written
-    to `shared_rows`."""
+    """Serialise an item as one line of JSON. Its function docs and shared question go to `shared_rows`."""
     shared_content = item.shared_content
     if shared_content is None:
         shared = _serialize_shared(item)
@@ -108,8 +107,7 @@ def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter)
 
 
 def _serialize_shared(item: Item) -> bytes:
-    """Serialise the fields that can be equal in several runs, without braces. The content of a shared question is
-    omitted."""
+    """Serialise the fields that can be equal in several runs, without braces and without a shared question."""
     values = dict(zip(_SHARED_FIELDS, _get_shared(item), strict=True))
     values["n_golden"] = len(item.golden)
     if type(item.golden) is SharedList:

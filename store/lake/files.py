@@ -123,8 +123,7 @@ BLOCK_BYTES = 1 << 20  # Number of bytes to read ahead. The default of s3fs woul
 
 
 class ObjectStoreFiles:
-    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. A file appears when it is complete, so
-    no temporary names are needed."""
+    """Implementation of `LakeFiles` for an address such as `s3://bucket/lake`. Every write is atomic."""
 
     def __init__(self, location: str) -> None:
         """Raises: StoreError if s3fs is not installed."""

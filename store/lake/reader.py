@@ -208,8 +208,7 @@ class LakeConnection:
         return [f"SELECT {', '.join(selected)} FROM {source} i"]
 
     def _check_indexes(self, indexes: Sequence[LakeIndex]) -> None:
-        """Raise _UnexpectedContentError for indexes with empty values, or with more or fewer rows than their runs.
-        DuckDB finds both in the metadata of the files."""
+        """Raise _UnexpectedContentError for indexes whose rows have empty values or do not match their runs."""
         if not indexes:
             return
         query = "SELECT file_name, num_rows FROM parquet_file_metadata(getvariable('whole_items'))"
@@ -251,8 +250,7 @@ def _assign_indexes(contents: LakeContents) -> list[tuple[LakeIndex, list[int]]]
 
 
 def open_lake(workspace: Workspace, attach_more: Callable[[Connection], object] = lambda _: None) -> Connection:
-    """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only. Raises
-    StoreError if the lake cannot be read or was written by another version."""
+    """Open the lake of a workspace like `database.open_store`. The connection can access the lake's files only."""
     lake = connect_lake(workspace)
     try:
         attach_more(lake.connection)

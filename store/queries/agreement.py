@@ -49,8 +49,7 @@ def fetch_reviewed_items(
 
 
 def fetch_ratings(connection: Connection, reviews: ReviewTables, view: View) -> list[Rating]:
-    """Return one rating for each current verdict of an annotator, "unsure" included. Adjudications, bulk reviews, and
-    item verdicts that only follow from verdicts on parts are omitted."""
+    """Return one rating for each current verdict of an annotator, "unsure" included, bulk reviews omitted."""
     return [
         Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
         for each in fetch_reviewed_items(connection, reviews, view)
@@ -60,8 +59,7 @@ def fetch_ratings(connection: Connection, reviews: ReviewTables, view: View) -> 
 
 
 def fetch_duplicate_reviews(connection: Connection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
-    """Return the first and second verdict of each annotator on each hidden duplicate. The first verdict is the one that
-    was current when the duplicate was shown. Stale and retracted verdicts are omitted."""
+    """Return the first and second verdict of each annotator on each hidden duplicate, unless stale."""
     found = []
     for each in fetch_reviewed_items(connection, reviews, view):
         for annotator in reviews.events.annotators_with_repetition(each.key):

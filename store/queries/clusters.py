@@ -175,7 +175,6 @@ _LABEL_CRITERIA = (
 
 
 def fetch_label_criteria(connection: Connection, item: int) -> list[str]:
-    """Return the criteria on which responses have lists of labels (such as dialog acts) instead of pass or fail. They
-    depend on the item's category and run, not on its verdicts, so a blind annotator may see them."""
+    """Return the criteria on which responses of the item's run and category have lists of labels."""
     query = _LABEL_CRITERIA.format(runs=select_runs(connection, [item]))
     return [row[0] for row in connection.execute(query, {"run": item >> 32, "item": item}).fetchall()]

@@ -89,8 +89,7 @@ StrataCache = dict[str, dict[ContentKey, str]]  # description of a queue -> stra
 def load_samples(
     connection: Connection, workspace: Workspace, cache: StrataCache
 ) -> tuple[list[QueueSample], list[str]]:
-    """Return (usable samples of the workspace, one message for each queue that is not usable). A queue is usable if the
-    database still has its population. `cache` stores populations that do not depend on reviews."""
+    """Return (samples whose population is still in the database, one message for each other queue)."""
     samples: dict[str, QueueSample] = {}
     problems, extensions = [], []
     for queue in read_queues(workspace):
@@ -159,8 +158,7 @@ _SCORE_FILE_SUFFIX = ".json"  # Suffix of a score file. Other values of `Verdict
 def fetch_calibration_cases(
     connection: Connection, workspace: Workspace, reviews: ReviewTables, view: View
 ) -> list[VerdictPair]:
-    """Return one case, in item order, for each automatic verdict on a target and criterion with a resolved human
-    verdict."""
+    """Return one case for each automatic verdict with a resolved human verdict, in item order."""
     queues = [queue for queue in read_queues(workspace) if not isinstance(queue, QueueError)]
     reached = find_sample_outcomes(queues, reviews.events, {}).keys()
     is_random = {
@@ -408,8 +406,7 @@ def sampled_keys(queue: QueueFile) -> list[ContentKey]:
 def find_sample_outcomes(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return content key -> outcome, for each drawn item that annotators have reached. `decisions` are the outcomes of
-    items with a resolved verdict or a disagreement."""
+    """Return content key -> outcome (`decisions` if known), for each drawn item that annotators have reached."""
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
         keys = sampled_keys(queue)

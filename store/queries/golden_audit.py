@@ -294,8 +294,7 @@ class SuspectTable:
         self._suspicions[view.runs_key] = suspicions
 
     def suspicions_of(self, view: View) -> Mapping[int, Suspicion]:
-        """Return the suspicions of the view's runs by item number, the strongest first. Empty before they are
-        loaded."""
+        """Return the view's suspicions by item number, strongest first. Empty before they are loaded."""
         return self._suspicions.get(view.runs_key, {})
 
 

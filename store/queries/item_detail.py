@@ -87,8 +87,7 @@ def hide_detail_verdicts(detail: ItemDetail, annotator: str | None) -> None:
 
 
 def read_items(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
-    """Return imported items by number. Numbers without an item, and items without id or category, are omitted. Equal
-    function docs are the same object."""
+    """Return imported items by number, without invalid ones. Equal function docs are the same object."""
     if not numbers:
         return {}
     # DuckDB uses the index for `=` only. For several items, the range limits how many rows are read.
@@ -146,8 +145,7 @@ def _fetch_issues(connection: Connection, numbers: list[int]) -> dict[int, list[
 
 
 def read_issues(connection: Connection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
-    """Return the import issues of one item, or of the given runs (all runs if empty) and without a run. Errors come
-    first."""
+    """Return the import issues of one item, or of the given runs (empty for all) and without a run, errors first."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues WHERE (?::BIGINT IS NULL OR item = ?)"
         " AND (run IS NULL OR len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], run))"
@@ -223,8 +221,7 @@ def _decode_record(data: bytes, extra: Extra) -> str:
 def _read_record(
     connection: Connection, workspace: Workspace, number: int, location: RecordLocation, item_id: str | None = None
 ) -> bytes:
-    """Read the bytes of a record. Raise StoreError if the file has changed and they are not a JSON object with
-    `item_id`."""
+    """Read a record. Raise StoreError if the file has changed and it is not a JSON object with `item_id`."""
     path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:

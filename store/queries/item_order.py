@@ -80,8 +80,7 @@ class ViewOrders:
         self._n_created = 0
 
     def order_of(self, view: View, n_rows: int | None = None) -> ViewOrder:
-        """Return the order of a view with at least its first `n_rows` items, or all, computed on the first call. Raises
-        FilterError if the view's filter is not valid, QueueError if its queue does not exist."""
+        """Return the order of a view with at least its first `n_rows` items, or all, from the cache if possible."""
         order, count = self._orders.get(view), None
         if order is not None and order.n_rows < order.count and (n_rows is None or n_rows > order.n_rows):
             count = order.count
@@ -275,8 +274,7 @@ _MEASURED_VERDICTS = {
 
 
 def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
-    """Return a display name for each run: the model and, for several runs of a model, the version or the language of
-    the benchmark, else the run number. Runs of different benchmarks can have the same name."""
+    """Return a display name for each run: the model, and what distinguishes it from other runs of the model."""
     names = {run: info.model for run, info in runs.items()}
     models = {run: (info.benchmark, info.model) for run, info in runs.items()}
     for attribute in ("generation", "language"):

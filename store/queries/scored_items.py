@@ -101,8 +101,7 @@ FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({items}){
 def find_overrides(
     connection: Connection, annotations: Sequence[tuple[int, Annotation]]
 ) -> list[dict[str, Any] | None]:
-    """For each (item, annotation), return the automatic verdict that the annotation contradicts, as a dict {source, by,
-    value}, or None."""
+    """For each (item, annotation), return the contradicted automatic verdict {source, by, value}, or None."""
     items = list({item for item, annotation in annotations if decides(annotation.verdict)})
     if not items:
         return [None] * len(annotations)
@@ -127,8 +126,7 @@ def find_overrides(
 
 
 def only_judge(names: Iterable[str | None]) -> str | None:
-    """Return the name of the judge of an item verdict that is derived from verdicts on parts. None if the item has no
-    judge or several judges."""
+    """Return the only judge of an item, for verdicts that are derived from verdicts on parts. None if several."""
     judges = set(names)
     return judges.pop() if len(judges) == 1 else None
 

@@ -95,8 +95,7 @@ class Journal:
                 )
 
     def append(self, key: ItemKey, annotation: Annotation, **circumstances: Any) -> Event:
-        """Write one event, which is on disk when this returns. Raises JournalError if a value has the wrong type or the
-        write fails. Then the event does not count."""
+        """Write one event, which is on disk when this returns. After a JournalError, it does not count."""
         return self.extend([self._new_event(key, annotation, **circumstances)])[0]
 
     def extend(self, events: Sequence[Event]) -> list[Event]:
@@ -131,8 +130,7 @@ class Journal:
     def append_bulk(
         self, reviews: Iterable[tuple[ItemKey, str, str, Annotation]], *, queue: str | None = None
     ) -> list[Event]:
-        """Write one bulk review as one event for each item: (key, prediction hash, golden hash, annotation). Raises
-        JournalError like `extend`."""
+        """Write one bulk review: an event for each (key, prediction hash, golden hash, annotation)."""
         shared = {"blind": False, "queue": queue, "bulk": secrets.token_hex(16)}
         return self.extend(
             [
@@ -259,8 +257,7 @@ def _sync(descriptor: int) -> None:
 
 
 def lock_journal(descriptor: int) -> None:
-    """Wait for other processes of this annotator and lock the journal. Continue without the lock after `LOCK_TIMEOUT`
-    seconds, or if the file system has no locks."""
+    """Wait for other processes of this annotator, at most `LOCK_TIMEOUT` seconds, and lock the journal if possible."""
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
@@ -352,8 +349,7 @@ def parse_verified_line(line: bytes) -> Event:
 
 
 def read_stated_hash(line: bytes) -> str | None:
-    """Return the `hash` field of a line that may be invalid, so that the event after an altered line is not reported as
-    a break of the chain."""
+    """Return the `hash` field of a line that may be invalid, so that the next event does not break the chain."""
     try:
         content = orjson.loads(line)
     except ValueError:

@@ -62,8 +62,7 @@ class JournalMerge:
         return [copy.result for copy in self.copies if copy.new and not _is_of_user(copy.target, self.user)]
 
     def write(self) -> list[MergedJournal]:
-        """Append the lines. Return one result per journal, sorted by name. Raises JournalError if a write fails. Events
-        that were written before count, and another merge copies the others."""
+        """Append the lines, and return one result per journal. After a JournalError, another merge continues."""
         for copy in self.copies:
             written = copy.new.keys() & copy.target.append_lines(copy.lines)
             copy.result.known += len(copy.new) - len(written)  # written by another process meanwhile

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JournalPrefix:
-    """The beginning of a journal that was verified without a warning. A later session does not verify the same bytes
-    again."""
+    """The beginning of a journal that was verified without a warning, and need not be verified again."""
 
     size: int
     digest: str  # BLAKE2b hash (32 bytes, in hex) of these first bytes of the journal
@@ -127,8 +126,7 @@ class JournalReader:
         return events
 
     def read_verified(self, prefixes: Mapping[str, JournalPrefix]) -> list[Event] | None:
-        """Return the events in journal prefixes (by name) without verification, instead of the first call of `read`.
-        None, without reading anything, if a file does not begin with its prefix."""
+        """Return the events in unchanged journal prefixes (by name) without verification, else None."""
         found: dict[_JournalFile, list[Event]] = {}
         for path in self._journal_paths():
             file = self._make_file(path)
@@ -394,8 +392,7 @@ _NONE = -1  # parent number of an event without a preceding event
 
 
 def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
-    """Sort the events by time, except that each event follows its parent, which is given by number. Events that do not
-    descend from an event without a parent are omitted."""
+    """Sort the events by time after their parents, which are given by number. Omit events of circular parents."""
     followers: dict[int, list[int]] = {}
     for number, parent in enumerate(parents):
         followers.setdefault(parent, []).append(number)

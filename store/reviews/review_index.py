@@ -191,8 +191,7 @@ class EventIndex:
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale ones. If several runs of a model have the key, events on the
-        answers of the other runs are not stale and are omitted."""
+        """Return the events on an item, including stale ones, without those on the answers of other runs."""
         events = self.by_key.get(key, [])
         references = self._items.items_with(key)
         if len(references) < 2:
@@ -218,8 +217,7 @@ class EventIndex:
         return sorted(self.by_key.get(key, ()), key=lambda event: event.time)
 
     def last_reviews(self, annotator: str) -> list[Event]:
-        """Return the annotator's latest review that is not retracted, or all reviews of its bulk review, in journal
-        order."""
+        """Return the annotator's latest review, or all reviews of its bulk review, in journal order."""
         last = find_last_event(self._events.values(), annotator, self.retracted)
         if last is None or last.bulk is None:
             return [] if last is None else [last]
@@ -272,8 +270,7 @@ class EventIndex:
     def first_and_second_opinions(
         self, key: ItemKey, annotator: str, prediction_hash: str, golden_hash: str
     ) -> tuple[list[Opinion], list[Opinion]]:
-        """Return (an annotator's individual opinions before the hidden duplicate was shown, opinions on the duplicate).
-        Stale opinions are omitted."""
+        """Return (opinions before the hidden duplicate was shown, opinions on it), unless stale."""
         # Journal order decides what came before the duplicate, because clocks can go back.
         own = self._individual_events(key, annotator, prediction_hash, golden_hash)
         shown_again = next((at for at, event in enumerate(own) if event.presentation), len(own))

@@ -175,8 +175,7 @@ def automatic_sql(table: str) -> str:
 
 
 def effective_sql(human: str, decided_by: str, table: str) -> str:
-    """Return an expression for the effective verdict: the human verdict (column `human`) if it is resolved, else the
-    automatic verdict."""
+    """Return an expression for the effective verdict: `human` if it is resolved, else the automatic verdict."""
     return f"CASE WHEN {is_resolved_sql(decided_by)} THEN {human} ELSE {automatic_sql(table)} END"
 
 

@@ -166,8 +166,7 @@ class ReviewTables:
         return ((key, self.items.items_with(key)) for key in self.events.by_key)
 
     def has_seen_verdicts(self, item: int, annotator: str, presentation: int = 1) -> bool:
-        """Whether the annotator has seen other verdicts on the item, even in blind mode. Raises KeyError for an unknown
-        item."""
+        """Whether the annotator has seen other verdicts on the item. Raises KeyError for an unknown item."""
         key, prediction_hash, golden_hash = self.key_and_hashes(item)
         history, context = self.events.history_of(key), self.roll_up_context(item)
         return has_seen_other_verdicts(history, context, annotator, prediction_hash, golden_hash, presentation)

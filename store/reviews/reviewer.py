@@ -92,8 +92,7 @@ class Reviewer:
         return events
 
     def undo(self) -> list[Event]:
-        """Retract this annotator's latest review, also from an earlier session, with all reviews of its bulk review.
-        Return the retracted events, in journal order."""
+        """Retract this annotator's latest review, with its bulk review, and return the retracted events."""
         with self._store.lock:
             self._store.reviews.refresh()
             events = self._store.reviews.events.last_reviews(self.annotator)

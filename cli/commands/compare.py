@@ -13,29 +13,8 @@ from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, format_t
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import NO_VALUE, format_count, format_rate
+from fcreview.stats import run_comparison as stats
 from fcreview.stats.intervals import CONFIDENCE_LEVEL
-from fcreview.stats.run_comparison import (
-    INTERVAL_DESCRIPTION,
-    INTERVAL_METHOD,
-    TEST_DESCRIPTION,
-    TEST_METHOD,
-    VERDICT_SOURCES,
-    ComparisonGroup,
-    Flip,
-    ItemOutcome,
-    MatrixItem,
-    RunComparison,
-    RunMatrix,
-    VerdictSource,
-    build_run_matrix,
-    choose_source,
-    combine_complete_categories,
-    compare_runs,
-    format_difference,
-    format_p_value,
-    list_caveats,
-    list_table_groups,
-)
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -49,7 +28,7 @@ class ComparisonSide:
     """One side of a comparison: a run and the source of its verdicts."""
 
     row: RunRow
-    source: VerdictSource
+    source: stats.VerdictSource
     is_requested: bool  # whether an option sets the source
 
     @property
@@ -72,7 +51,7 @@ MAX_END_RUNS = 20
 this number of runs prints the marks of all runs."""
 
 
-def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int | None) -> None:
+def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None) -> None:
     """Print a JSON object for each run, best first, then for each item, hardest first."""
     for each in matrix.ranking:
         emit_json(
@@ -87,7 +66,7 @@ def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit
         emit_json({"kind": "item"} | item.aligned_item.question_key._asdict() | counts | {"verdicts": verdicts})
 
 
-def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: RunMatrix, limit: int) -> None:
+def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int) -> None:
     emit(
         f"{format_count(len(sides), 'run')}, {format_count(len(matrix.items), 'item')},"
         f" verdicts: {_describe_sources(sides)}"
@@ -122,7 +101,7 @@ def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
     return f"official; rule for {format_count(len(recomputed), 'run')} without official verdicts ({listed})"
 
 
-def print_matrix_items(heading: str, items: Sequence[MatrixItem], limit: int) -> None:
+def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: int) -> None:
     if not items or not limit:
         return
     emit()
@@ -151,17 +130,17 @@ ID_WIDTH = 44  # width of item ids in the list of flips, in cells
 
 
 def _print_pair_json(
-    sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int | None
+    sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int | None
 ) -> None:
     sources = sides[0].source, sides[1].source
     complete, judged, unmatched = (
-        combine_complete_categories(comparison, *sources), comparison.overall.n_verdicts, comparison.n_unmatched
+        stats.combine_complete_categories(comparison, *sources), comparison.overall.n_verdicts, comparison.n_unmatched
     )  # fmt: skip
     emit_json(
         {"kind": "overall", "a": sides[0].as_json(), "b": sides[1].as_json()}
         | _build_group_json(comparison.overall, *sources)
         | {"complete_categories": complete and _build_group_json(complete, *sources)}
-        | {"level": CONFIDENCE_LEVEL, "method": INTERVAL_METHOD, "test": TEST_METHOD}
+        | {"level": CONFIDENCE_LEVEL, "method": stats.INTERVAL_METHOD, "test": stats.TEST_METHOD}
         | {"judged_a": judged[0], "judged_b": judged[1]}
         | {"without_partner_a": unmatched[0], "without_partner_b": unmatched[1]}
         | {"other_question": comparison.n_other_question, "independent": not comparison.has_grouped_items}
@@ -172,7 +151,7 @@ def _print_pair_json(
         emit_json(_build_flip_json(flip))
 
 
-def _build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource) -> dict[str, Any]:
+def _build_group_json(group: stats.ComparisonGroup, a: stats.VerdictSource, b: stats.VerdictSource) -> dict[str, Any]:
     """Build the JSON fields of a group. Rates and differences are shares from 0 to 1."""
     counts, found = group.counts, group.difference
     return {
@@ -182,7 +161,7 @@ def _build_group_json(group: ComparisonGroup, a: VerdictSource, b: VerdictSource
     }  # fmt: skip
 
 
-def _build_flip_json(flip: Flip) -> dict[str, Any]:
+def _build_flip_json(flip: stats.Flip) -> dict[str, Any]:
     """Build the JSON object of a flip. `a` and `b` are {verdict, error_type, first_difference}."""
     a, b = (
         {name: getattr(side, name) for name in ("verdict", "error_type", "first_difference")}
@@ -192,37 +171,37 @@ def _build_flip_json(flip: Flip) -> dict[str, Any]:
     return {"kind": "flip", **flip.a.question_key._asdict(), "passes": flip.passing_side, **flip_fields, "a": a, "b": b}
 
 
-def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: RunComparison, limit: int) -> None:
+def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: stats.RunComparison, limit: int) -> None:
     a, b = sides
     emit(f"A  {a.name}")
     emit(f"B  {b.name}")
-    for remark in list_caveats(comparison, a.source, b.source):
+    for remark in stats.list_caveats(comparison, a.source, b.source):
         emit(sanitize(remark))
     emit()
-    parts = list_table_groups(comparison, a.source, b.source)
+    parts = stats.list_table_groups(comparison, a.source, b.source)
     rows = [_build_group_row(part, part.is_comparable(a.source, b.source)) for part in parts]
     headers = ["", "items", "A", "B", "both pass", "both fail", "only A", "only B", "A - B, points", "p"]
     print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
     emit(
         "",
-        f"[ ]: {INTERVAL_DESCRIPTION}. p: {TEST_DESCRIPTION}"
+        f"[ ]: {stats.INTERVAL_DESCRIPTION}. p: {stats.TEST_DESCRIPTION}"
         + ("; not corrected for the number of categories." if parts[1:] else "."),
     )
     _print_flips(comparison.flips, limit)
 
 
-def _build_group_row(group: ComparisonGroup, comparable: bool) -> list[str]:
+def _build_group_row(group: stats.ComparisonGroup, comparable: bool) -> list[str]:
     counts = group.counts
     rates, test = [NO_VALUE] * 2, [NO_VALUE] * 2
     if comparable:
         rates = [format_rate(counts.both_pass + only, counts.n) for only in (counts.only_a, counts.only_b)]
-        test = [format_difference(group), format_p_value(group.difference.p)]
+        test = [stats.format_difference(group), stats.format_p_value(group.difference.p)]
     numbers = [f"{number:,}" for number in (counts.both_pass, counts.both_fail, counts.only_a, counts.only_b)]
     name = "all items" if group.category is None else sanitize(group.category)
     return [name, f"{counts.n:,}", *rates, *numbers, *test]
 
 
-def _print_flips(flips: Sequence[Flip], limit: int) -> None:
+def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
     for side in ("a", "b"):
         found = [flip for flip in flips if flip.passing_side == side]
         if found:
@@ -247,7 +226,7 @@ def compare(
         str | None,
         option(
             "--source NAME",
-            f"Verdicts to compare: {', '.join(VERDICT_SOURCES)}.",
+            f"Verdicts to compare: {', '.join(stats.VERDICT_SOURCES)}.",
             show_default="official; rule for a run without official verdicts",
         ),
     ] = None,
@@ -277,7 +256,7 @@ def compare(
                 raise UsageError(
                     "both sides are the same: choose another run, or two sources with --source and --against"
                 )
-            comparison = compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
+            comparison = stats.compare_runs(_fetch_outcomes(session, view, a), _fetch_outcomes(session, view, b))
             if as_json:
                 _print_pair_json((a, b), comparison, limit)
             else:
@@ -286,23 +265,25 @@ def compare(
             raise UsageError("--against needs two runs; you can name the same run twice")
         else:
             sides = [_make_side(row, first_source) for row in {row.run: row for row in chosen}.values()]
-            outcomes: dict[int, list[ItemOutcome]] = {}
+            outcomes: dict[int, list[stats.ItemOutcome]] = {}
             for each in dict.fromkeys(side.source for side in sides):
                 numbers = [side.row.run for side in sides if side.source == each]
                 outcomes |= session.store.analysis.fetch_verdicts_of_runs(view, numbers, each)
-            matrix = build_run_matrix([outcomes[side.row.run] for side in sides])
+            matrix = stats.build_run_matrix([outcomes[side.row.run] for side in sides])
             if as_json:
                 _print_matrix_json(sides, matrix, limit)
             else:
                 _print_matrix_text(sides, matrix, DEFAULT_LIMIT if limit is None else limit)
 
 
-def _make_side(row: RunRow, requested: VerdictSource | None) -> ComparisonSide:
-    return ComparisonSide(row, requested or choose_source(row.official_known, row.rule_known), requested is not None)
+def _make_side(row: RunRow, requested: stats.VerdictSource | None) -> ComparisonSide:
+    return ComparisonSide(
+        row, requested or stats.choose_source(row.official_known, row.rule_known), requested is not None
+    )
 
 
-def _check_source(name: str | None) -> VerdictSource | None:
-    return None if name is None else check_choice(VERDICT_SOURCES, name, "source")
+def _check_source(name: str | None) -> stats.VerdictSource | None:
+    return None if name is None else check_choice(stats.VERDICT_SOURCES, name, "source")
 
 
 def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow]:
@@ -313,5 +294,5 @@ def _select_runs(session: WorkspaceSession, names: Sequence[str]) -> list[RunRow
     return chosen
 
 
-def _fetch_outcomes(session: WorkspaceSession, view: View, side: ComparisonSide) -> list[ItemOutcome]:
+def _fetch_outcomes(session: WorkspaceSession, view: View, side: ComparisonSide) -> list[stats.ItemOutcome]:
     return session.store.analysis.fetch_outcomes(view, [side.row.run], side.source)[side.row.run]

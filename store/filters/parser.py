@@ -16,25 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fcreview.model.verdict import DECISIVE_STEP, PASS_FAIL
-from fcreview.store.filters.search_sql import (
-    AUTOMATIC_DISAGREEMENT_SQL,
-    ERROR_TYPE_SQL,
-    JUDGE_CONDITIONS,
-    VERDICT_VALUE,
-    ConditionBuilder,
-    InvalidValueError,
-    SqlCondition,
-    compare_prefix,
-    match_called_function,
-    match_choice,
-    match_item,
-    match_json,
-    match_number,
-    match_run,
-    match_subquery,
-    match_text,
-    search_all_texts,
-)
+from fcreview.store.filters import search_sql as sql
 from fcreview.store.filters.tokens import FilterError, FilterOperator, FilterTerm, quote, tokenize
 from fcreview.store.reviews.review_sql import EFFECTIVE_VERDICT
 
@@ -45,7 +27,7 @@ __all__ = ["FilterCondition", "FilterError", "list_filter_help", "list_key_value
 class FilterKey:
     """A key of the filter language, as in `key:value`."""
 
-    build: ConditionBuilder
+    build: sql.ConditionBuilder
     help: str
     shows_verdict: bool = False  # Whether the key reveals verdicts. It is then not allowed in blind mode.
     depends_on_reviews: bool = False  # whether the selected items change while annotators review
@@ -77,22 +59,18 @@ _OWN_CONDITIONS = {word: text.replace(_N_PARTS, "h.your_parts") for word, text i
 
 
 def _choice_key(
-    column: str,
-    conditions: dict[str, str],
-    help_text: str,
-    *,
-    shows_verdict: bool = True,
-    depends_on_reviews: bool = False,
+    column: str, conditions: dict[str, str], help_text: str, *, shows_verdict: bool = True, **flags: bool
 ) -> FilterKey:
-    return FilterKey(match_choice(column, conditions), help_text, shows_verdict, depends_on_reviews, tuple(conditions))
+    build = sql.match_choice(column, conditions)
+    return FilterKey(build, help_text, shows_verdict, choices=tuple(conditions), **flags)
 
 
-def _verdict_key(build: ConditionBuilder, help_text: str) -> FilterKey:
+def _verdict_key(build: sql.ConditionBuilder, help_text: str) -> FilterKey:
     return FilterKey(build, help_text, shows_verdict=True)
 
 
 def _review_key(subquery: str, column: str, help_text: str) -> FilterKey:
-    build = match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", match_text(column))
+    build = sql.match_subquery(f"i.item IN (SELECT item FROM {subquery} WHERE {{}})", sql.match_text(column))
     return FilterKey(build, help_text, shows_verdict=True, depends_on_reviews=True)
 
 
@@ -101,7 +79,7 @@ _IN_VERDICTS = "i.item IN (SELECT item FROM verdicts v WHERE {})"
 _IN_SCORES = _IN_VERDICTS.format(f"v.criterion <> '{DECISIVE_STEP}' AND {{}}")
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
-_NUMERIC_VALUE = f"TRY_CAST({VERDICT_VALUE} AS DOUBLE)"
+_NUMERIC_VALUE = f"TRY_CAST({sql.VERDICT_VALUE} AS DOUBLE)"
 """Null for true and false, because their JSON cannot be cast to a number."""
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
@@ -109,14 +87,14 @@ FILTER_KEYS: dict[str, FilterKey] = {
     "official": _choice_key("i.official", _AUTOMATIC_CONDITIONS, "official verdict: pass, fail or unknown"),
     "rule": _choice_key("i.rule", _AUTOMATIC_CONDITIONS, "recomputed verdict: pass, fail or unknown"),
     "judge": _choice_key(
-        "i.judge", JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
+        "i.judge", sql.JUDGE_CONDITIONS, "judge verdict on the item or its parts: pass, fail, any or unknown"
     ),
     "criterion": _verdict_key(
-        match_subquery(_IN_VERDICTS, match_text("v.criterion")),
+        sql.match_subquery(_IN_VERDICTS, sql.match_text("v.criterion")),
         "criterion of an automatic verdict: equivalent, dialog_act ...",
     ),
     "score": _verdict_key(
-        match_subquery(_IN_SCORES, match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
+        sql.match_subquery(_IN_SCORES, sql.match_number(_NUMERIC_VALUE)), "score from the benchmark, 0 to 2 or 0 to 1"
     ),
     "you": _choice_key(
         "h.you",
@@ -143,34 +121,34 @@ FILTER_KEYS: dict[str, FilterKey] = {
         "effective verdict: pass, fail, unknown or disputed",
         depends_on_reviews=True,
     ),
-    "error": _verdict_key(match_text(ERROR_TYPE_SQL), "error type: official, else recomputed"),
-    "rule_error": _verdict_key(match_text("i.rule_error_type"), "recomputed error type"),
-    "function": _verdict_key(match_text("i.diff_function"), "function of the first difference"),
-    "argument": _verdict_key(match_text("i.diff_argument"), "argument of the first difference"),
-    "golden_value": _verdict_key(match_json("i.diff_golden"), "golden value of the first difference"),
-    "predicted_value": _verdict_key(match_json("i.diff_predicted"), "predicted value of the first difference"),
-    "decisive": _verdict_key(match_text("i.decisive_step"), "kind of the guessed decisive step: wrong_write ..."),
-    "calls": FilterKey(match_called_function, "name of a golden or predicted call"),
-    "category": FilterKey(match_text("i.category", compare_prefix), "category, or its first words"),
-    "group": FilterKey(match_text('i."group"'), "conversation"),
-    "id": FilterKey(match_text("i.id"), "item id"),
-    "item": FilterKey(match_item, "item number in the database"),
-    "run": FilterKey(match_run, "number of the run, or part of its path"),
-    "model": FilterKey(match_subquery(_IN_RUNS, match_text("model")), "model"),
-    "benchmark": FilterKey(match_subquery(_IN_RUNS, match_text("benchmark")), "benchmark"),
-    "generation": FilterKey(match_subquery(_IN_RUNS, match_text("generation")), "version of the benchmark"),
-    "language": FilterKey(match_subquery(_IN_RUNS, match_text("language")), "language of the dataset"),
-    "text": FilterKey(search_all_texts, "text in the question, messages or calls"),
+    "error": _verdict_key(sql.match_text(sql.ERROR_TYPE_SQL), "error type: official, else recomputed"),
+    "rule_error": _verdict_key(sql.match_text("i.rule_error_type"), "recomputed error type"),
+    "function": _verdict_key(sql.match_text("i.diff_function"), "function of the first difference"),
+    "argument": _verdict_key(sql.match_text("i.diff_argument"), "argument of the first difference"),
+    "golden_value": _verdict_key(sql.match_json("i.diff_golden"), "golden value of the first difference"),
+    "predicted_value": _verdict_key(sql.match_json("i.diff_predicted"), "predicted value of the first difference"),
+    "decisive": _verdict_key(sql.match_text("i.decisive_step"), "kind of the guessed decisive step: wrong_write ..."),
+    "calls": FilterKey(sql.match_called_function, "name of a golden or predicted call"),
+    "category": FilterKey(sql.match_text("i.category", sql.compare_prefix), "category, or its first words"),
+    "group": FilterKey(sql.match_text('i."group"'), "conversation"),
+    "id": FilterKey(sql.match_text("i.id"), "item id"),
+    "item": FilterKey(sql.match_item, "item number in the database"),
+    "run": FilterKey(sql.match_run, "number of the run, or part of its path"),
+    "model": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("model")), "model"),
+    "benchmark": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("benchmark")), "benchmark"),
+    "generation": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("generation")), "version of the benchmark"),
+    "language": FilterKey(sql.match_subquery(_IN_RUNS, sql.match_text("language")), "language of the dataset"),
+    "text": FilterKey(sql.search_all_texts, "text in the question, messages or calls"),
     "tag": _review_key(_TAGS, "tag", "error tag of a review"),
     "fault": _review_key("human_labels", "fault", "fault in a review: model, golden ..."),
     "annotator": _review_key(_ANNOTATORS, "annotator", "annotator of a review"),
-    "golden": FilterKey(match_number("i.n_golden"), "number of golden calls"),
-    "predicted": FilterKey(match_number("i.n_predicted"), "number of predicted calls"),
-    "turns": FilterKey(match_number("i.n_turns"), "number of turns"),
-    "steps": FilterKey(match_number("i.n_steps"), "number of model steps"),
-    "tokens": FilterKey(match_number(_TOKENS), "input and output tokens"),
-    "latency": FilterKey(match_number("i.latency"), "latency in seconds"),
-    "issues": _verdict_key(match_number("i.n_issues"), "number of import issues"),
+    "golden": FilterKey(sql.match_number("i.n_golden"), "number of golden calls"),
+    "predicted": FilterKey(sql.match_number("i.n_predicted"), "number of predicted calls"),
+    "turns": FilterKey(sql.match_number("i.n_turns"), "number of turns"),
+    "steps": FilterKey(sql.match_number("i.n_steps"), "number of model steps"),
+    "tokens": FilterKey(sql.match_number(_TOKENS), "input and output tokens"),
+    "latency": FilterKey(sql.match_number("i.latency"), "latency in seconds"),
+    "issues": _verdict_key(sql.match_number("i.n_issues"), "number of import issues"),
 }
 
 FILTER_FLAGS: dict[str, FilterFlag] = {
@@ -179,7 +157,7 @@ FILTER_FLAGS: dict[str, FilterFlag] = {
         "h.your_stale", "the prediction or golden answer changed after your review", depends_on_reviews=True
     ),
     "disagree": FilterFlag(
-        AUTOMATIC_DISAGREEMENT_SQL, "official, recomputed and judge verdicts differ", shows_verdict=True
+        sql.AUTOMATIC_DISAGREEMENT_SQL, "official, recomputed and judge verdicts differ", shows_verdict=True
     ),
     "disputed": FilterFlag(IS_DISPUTED, "annotators disagree", shows_verdict=True, depends_on_reviews=True),
     "adjudicated": FilterFlag(
@@ -237,14 +215,14 @@ class _Parser:
             raise self._error("unmatched closing parenthesis", self._position())
         return FilterCondition(where, params, self._depends_on_reviews)
 
-    def _parse_or(self, depth: int) -> SqlCondition:
+    def _parse_or(self, depth: int) -> sql.SqlCondition:
         parts = [self._parse_and(depth)]
         while self._next_is("OR"):
             self._index += 1
             parts.append(self._parse_and(depth))
         return _join(" OR ", parts)
 
-    def _parse_and(self, depth: int) -> SqlCondition:
+    def _parse_and(self, depth: int) -> sql.SqlCondition:
         parts = []
         while self._index < len(self._tokens) and not self._next_is("OR", ")"):
             parts.append(self._parse_condition(depth))
@@ -252,7 +230,7 @@ class _Parser:
             raise self._error("a condition is missing here", self._position())
         return _join(" AND ", parts)
 
-    def _parse_condition(self, depth: int) -> SqlCondition:
+    def _parse_condition(self, depth: int) -> sql.SqlCondition:
         if depth > MAX_DEPTH:
             raise self._error("nested too deeply", self._position())
         if self._index == len(self._tokens) or self._next_is(")", "OR"):
@@ -270,7 +248,7 @@ class _Parser:
         self._index += 1
         return condition
 
-    def _build_term(self, term: FilterTerm, name: str) -> SqlCondition:
+    def _build_term(self, term: FilterTerm, name: str) -> sql.SqlCondition:
         key = FILTER_KEYS.get(name)
         if key is None:
             raise self._error(_unknown_key_message(name), term.position)
@@ -278,10 +256,10 @@ class _Parser:
         self._depends_on_reviews |= key.depends_on_reviews
         try:
             return key.build(term)
-        except InvalidValueError as error:
+        except sql.InvalidValueError as error:
             raise self._error(f"{name}: {error}", error.value.position) from None
 
-    def _build_bare_word(self, term: FilterTerm) -> SqlCondition:
+    def _build_bare_word(self, term: FilterTerm) -> sql.SqlCondition:
         value = term.values[0]
         flag = None if value.quoted else FILTER_FLAGS.get(value.text.lower())
         if flag is None:
@@ -306,7 +284,7 @@ class _Parser:
         return FilterError(message, self._text, position)
 
 
-def _join(operator: str, conditions: list[SqlCondition]) -> SqlCondition:
+def _join(operator: str, conditions: list[sql.SqlCondition]) -> sql.SqlCondition:
     if len(conditions) == 1:
         return conditions[0]
     params = [value for _, values in conditions for value in values]

@@ -300,13 +300,13 @@ def collect_metric_rows(
     figures: Callable[[MetricSource], Iterable[Metric]], sources: Iterable[MetricSource] = METRIC_SOURCES
 ) -> list[MetricRow]:
     """Merge the metrics of all sources into one row per metric, in the order of first occurrence."""
-    lines: dict[MetricKey, MetricRow] = {}
+    rows: dict[MetricKey, MetricRow] = {}
     for source in sources:
         for one in figures(source):
             row = MetricRow(one.table, one.name, one.unit, one.level, one.note, one.digits, one.counted_noun, one.total)
-            line = lines.setdefault(one.key, row)
-            line.values[source], line.n[source] = one.value, one.n
-    return list(lines.values())
+            row = rows.setdefault(one.key, row)
+            row.values[source], row.n[source] = one.value, one.n
+    return list(rows.values())
 
 
 def format_disagreements(line: MetricRow) -> str:

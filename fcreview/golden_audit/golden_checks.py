@@ -283,12 +283,8 @@ class GoldenAnswerIndex:
         string. Returns None if there is no such item."""
         if not isinstance(predicted, str):
             return None
-        for value in accepted:
-            if isinstance(value, str):
-                others = self._accepted_with.get((name, normalize_text(value)), {})
-                if item := others.get(normalize_text(predicted)):
-                    return item
-        return None
+        others = (self._accepted_with.get((name, normalize_text(one)), {}) for one in accepted if isinstance(one, str))
+        return next(filter(None, (each.get(normalize_text(predicted)) for each in others)), None)
 
     def find_conflicting_item(self, question: AuditedQuestion) -> str | None:
         """Return the id of an item with the same question and functions but a different golden answer, or None."""

@@ -141,15 +141,19 @@ def _pair_calls(golden: Sequence[Call], predicted: Sequence[Call], rules: Compar
         return []
     if len(golden) * len(predicted) > MAX_COMPARED_PAIRS:
         return _pair_by_position(golden, predicted, ordered)
+
+    def cost(i: int, j: int) -> float:
+        return _pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j)
+
     if ordered:
-        return _assign_in_order(_cost_matrix(golden, predicted, rules, range(len(golden)), range(len(predicted))))
+        return _assign_in_order([[cost(i, j) for j in range(len(predicted))] for i in range(len(golden))])
     by_name = _pair_by_unique_name(golden, predicted, rules)
     paired = set(by_name.values())
     rows = [i for i in range(len(golden)) if i not in by_name]
     columns = [j for j in range(len(predicted)) if j not in paired]
     pairs = list(by_name.items())
     if rows and columns:
-        assigned = _assign_in_any_order(_cost_matrix(golden, predicted, rules, rows, columns))
+        assigned = _assign_in_any_order([[cost(i, j) for j in columns] for i in rows])
         pairs += [(rows[i], columns[j]) for i, j in assigned]
     return pairs
 
@@ -165,16 +169,6 @@ def _pair_by_unique_name(golden: Sequence[Call], predicted: Sequence[Call], rule
         if len(same_function) == 1:
             single[i] = same_function[0]
     return {i: j for i, j in single.items() if counts[j] == 1}
-
-
-def _cost_matrix(
-    golden: Sequence[Call],
-    predicted: Sequence[Call],
-    rules: ComparisonRules,
-    rows: Sequence[int],
-    columns: Sequence[int],
-) -> list[list[float]]:
-    return [[_pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j) for j in columns] for i in rows]
 
 
 def _pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:

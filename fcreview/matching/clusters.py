@@ -29,15 +29,8 @@ UNNAMED_GROUPS = (*(f"(no {name} given)" for name in GROUPINGS[:BY_VALUE]), "(no
 
 @dataclass(slots=True)
 class Cluster:
-    """Failures with common properties, depending on the grouping:
-
-    * error type, function and argument
-    * category, error type and function
-    * decisive step, error type and function
-    * golden and predicted value, function and argument
-
-    All other properties are empty.
-    """
+    """Failures with common properties: the property of the grouping and those of `SUBDIVISIONS`. All other properties
+    are empty. The groupings by error type, function and argument have the same clusters."""
 
     error_type: str
     function: str | None
@@ -168,7 +161,7 @@ def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separ
 
 
 def draw_bar(number: int, total: int, cells: int) -> str:
-    """Draw `number / total` as a bar of up to `cells` cells, in eighths of a cell. It is empty only for 0."""
+    """Draw `number / total` as a bar of up to `cells` cells, in eighths of a cell. The bar is empty only for 0."""
     eighths = max(round(8 * cells * number / total), 1) if number else 0
     full, rest = divmod(eighths, 8)
     return "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")

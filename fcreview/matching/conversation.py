@@ -72,8 +72,8 @@ class RepeatedCalls:
                 self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
-        """Return the position of the latest earlier equal call, such as `turn 1 step 2`, of a quoted call only if there
-        is no other."""
+        """Return the position of the latest earlier equal call, such as `turn 1 step 2`, or None. Predicted calls take
+        precedence over quoted calls."""
         key, position = _content_key(call), _call_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]

@@ -123,7 +123,6 @@ class _Facts:
             if not is_reading(call.name)
         ]
         self.results = list(results.values())
-        self._numbered_results = [(n, each.content) for n, each in enumerate(messages, 1) if each.role == "tool"]
         self.done: dict[int, _Write] = {}
         """Index of a golden action -> the call that made it."""
         self.wrong: list[_Write] = []
@@ -138,10 +137,11 @@ class _Facts:
         return [index for index in range(len(self.golden)) if index not in self.done]
 
     def describe_ids(self, before: int | None = None) -> Descriptions:
-        """Collect names and options of objects from the tool results, if given only before the message with this
+        """Collect names and options of objects from all tool results, or from those before the message with this
         number."""
         found = Descriptions()
-        found.add_results(text for number, text in self._numbered_results if before is None or number < before)
+        earlier = self.messages if before is None else self.messages[: before - 1]
+        found.add_results(message.content for message in earlier if message.role == "tool")
         return found
 
     def _match_writes(self) -> None:

@@ -59,16 +59,12 @@ def _describe_small_difference(expected: Any, value: Any) -> str | None:
 SCALAR_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
-def _identity(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class ComparisonRules:
     """Rules by which a benchmark treats values as equal although they are not exactly equal. By default, there are no
     such rules. Values that are equal only by these rules have the state `~`."""
 
-    normalise: Callable[[str], str] = _identity
+    normalise: Callable[[str], str] = str
     """Function that normalises a string. Strings are equal if their normalised texts are equal."""
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
@@ -201,7 +197,8 @@ class ComparisonBudget:
 def diff_accepted_values(
     accepted: AcceptedValues, value: Any, path: str, depth: int, budget: ComparisonBudget
 ) -> list[ArgumentDiff]:
-    """Return the differences between a value and the closest accepted value, none if the value is accepted."""
+    """Return the differences between a value and the closest accepted value. The list is empty if the value is
+    accepted."""
     if is_accepted(accepted, value, depth):
         return []
     if not accepted.any_of:

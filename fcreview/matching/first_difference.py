@@ -39,8 +39,8 @@ def make_confusable_skeleton(text: str) -> str:
 
 
 def describe_hidden_difference(golden: str, predicted: str) -> str | None:
-    """Describe the first difference between two strings that look equal, else return None: `texts look alike: U+0430
-    CYRILLIC SMALL LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`."""
+    """Describe the first difference between two strings that look equal: `texts look alike: U+0430 CYRILLIC SMALL
+    LETTER A instead of U+0061 LATIN SMALL LETTER A at character 5`. Returns None if they do not look equal."""
     if golden == predicted or max(len(golden), len(predicted)) > MAX_TEXT_LENGTH:
         return None
     if make_confusable_skeleton(golden) != make_confusable_skeleton(predicted):
@@ -72,7 +72,8 @@ class ArgumentRow:
     """Row of the argument table: an argument, or a nested value of the argument above it."""
 
     path: str
-    """Path of the argument or nested value. Empty in a row for the call as a whole, which has the function names."""
+    """Path of the argument or nested value. It is empty in a row for the call as a whole, which has the function
+    names."""
     depth: int
     """Indentation: 0 for an argument, 1 to `MAX_INDENT` for a nested value."""
     state: DiffState

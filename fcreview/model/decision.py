@@ -267,7 +267,7 @@ class Decision:
     target: str
     criterion: str
     human: Any = None
-    """The decided verdict; "disputed"; "unsure" without other verdicts; None if there is no current verdict."""
+    """The decided verdict; "disputed"; "unsure" if all verdicts are unsure; None if there is no current verdict."""
     decided_by: DecidedBy | None = None
     """How the verdict was decided. None if no annotator decided, so that the automatic verdict is used."""
     mine: Any = field(default=None, metadata={"column": "you"})
@@ -412,7 +412,7 @@ def set_individual_verdicts(decisions: Iterable[Decision], without_bulk: Iterabl
 
 
 def _decide_single(opinion: Opinion, annotator: str | None) -> Decision:
-    """Return the same as `_decide_item`, faster. Most reviewed items have only one opinion."""
+    """Decide on an item with one opinion, as most reviewed items have. The result is that of `_decide_item`."""
     verdict = opinion.verdict
     decided_by: DecidedBy | None = "unanimous" if decides(verdict) else None
     return Decision(

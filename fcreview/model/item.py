@@ -117,8 +117,8 @@ class Extra:
     score_record: RecordLocation | None = None
     """Location of the item's entry in the score file. The item screen shows the entry with the raw records."""
     needs: list[list[str]] | None = None
-    """Lists of addresses of parts. From verdicts on parts, the item passes if a part of each list passes. If this is
-    None, all call pairs of all turns must pass."""
+    """Lists of addresses of parts. If annotators review parts, the item passes if at least one part of each list
+    passes. If this is None, all call pairs of all turns must pass."""
     without_errata: RecomputedVerdict | None = None
     """Recomputed verdict with the golden answer of the dataset. Set only if errata changed the golden answer."""
     erratum: Erratum | None = None
@@ -126,7 +126,7 @@ class Extra:
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
     """Decisions by people that the run's files contain. Blind review hides them."""
     redacted: bool = False
-    """Whether keys of third-party APIs were removed from the item. Its raw records are then shown without them too."""
+    """Whether keys of third-party APIs were removed from the item. They are then removed from its raw records too."""
     metadata: dict[str, Any] = field(default_factory=dict)
     """Name -> JSON value for data that only this benchmark has. The item screen lists the values, and hides them in
     blind review. Only the benchmark's own metrics may read a value by its name (`ScoredItem.metadata`)."""

@@ -124,7 +124,7 @@ class Metric:
     note: str = ""
     """Remark, such as a known fault of the official program or an unexpected denominator."""
     n: int | None = None
-    """Number of verdicts from which the value is computed. Less than `total` if some items have no verdict."""
+    """Number of verdicts from which the value is computed. It is less than `total` if some items have no verdict."""
     total: int | None = None
     """Number of verdicts that the metric needs to cover all items."""
     counted_noun: str = "items"

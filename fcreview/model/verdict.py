@@ -327,8 +327,8 @@ def find_contradicted_verdict(item: Item, annotation: Annotation) -> dict[str, A
 
 Metadata = Mapping[str, Any]
 Rule = tuple[TargetCriterion, Callable[[Any, Metadata], Any]]
-"""(target and criterion of a given verdict, function that derives a verdict from it and the item's metadata, or
-None)."""
+"""(target and criterion of a given verdict, function). The function derives a verdict, or None, from the given verdict
+and the item's metadata."""
 
 GOLDEN_ACTS_KEY = "golden dialog acts"
 """Metadata key of the golden dialog acts of a CONFETTI item."""
@@ -408,7 +408,7 @@ def find_sources(
     benchmark: str, question: TargetCriterion, given: Iterable[TargetCriterion] = ()
 ) -> list[TargetCriterion]:
     """Return the targets and criteria from which the verdict on `question` can be derived, in order of precedence.
-    `given` are the reviewed targets and criteria, because items of tau-bench have different checks."""
+    `given` contains the reviewed targets and criteria. tau-bench needs it, because its items have different checks."""
     if benchmark != _PRODUCT_BENCHMARK:
         return [source for source, _ in _find_rules(benchmark, question)]
     if question not in (_REWARD, _ITEM_VERDICT):

@@ -66,7 +66,7 @@ def compute_column_widths(
 ) -> list[int]:
     """Compute the width of each column, in cells, so that its title and its sanitized texts fit. `widest` limits every
     column except the last. If the table is wider than `cells`, the last column is made narrower first, then the widest
-    column, but no column narrower than its title or its entry in `least`."""
+    column. No column becomes narrower than its title or its entry in `least`."""
     sizes = [max([display_width(title), *(display_width(row[at]) for row in rows)]) for at, title in enumerate(titles)]
     last = len(sizes) - 1
     if widest is not None:
@@ -213,6 +213,17 @@ def format_metric_value(value: float | None, unit: MetricUnit, digits: int = 1) 
     if unit in ("seconds", "dollars"):
         return f"{value:.{digits}f} {'s' if unit == 'seconds' else '$'}"
     return f"{value:,.0f}" if unit == "count" else f"{value:.3f}"
+
+
+def format_with_interval(
+    value: float | None, low: float | None, high: float | None, unit: MetricUnit, decimals: int
+) -> tuple[str, str]:
+    """Format a value and its interval: `91.2 %`, `[85.0, 95.1]`. The second text is empty without an interval."""
+    texts = [
+        format_metric_value(None if each is None else round(each, decimals) + 0.0, unit)  # -0.0 + 0.0 is 0.0.
+        for each in (value, low, high)
+    ]
+    return texts[0], "" if low is None else f"[{texts[1].removesuffix(' %')}, {texts[2].removesuffix(' %')}]"
 
 
 @dataclass(frozen=True, slots=True)

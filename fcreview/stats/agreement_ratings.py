@@ -17,7 +17,7 @@ from fcreview.model.metric import MetricUnit
 from fcreview.model.review import CORRECT, Fault, ItemKey, Opinion
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import DISPUTED, PASS_FAIL_CRITERIA, SCALES, SCORING_ORDER, agreed_verdict, decides
-from fcreview.model.wording import NO_VALUE, format_metric_value, format_verdict
+from fcreview.model.wording import NO_VALUE, format_verdict, format_with_interval
 
 FAULT_UNRESOLVED = "all pass; fault unresolved"
 
@@ -255,12 +255,8 @@ def format_coefficient_name(coefficient: AgreementCoefficient) -> str:
 
 def format_value_and_interval(coefficient: AgreementCoefficient) -> list[str]:
     unit: MetricUnit = "share" if coefficient.metric == "percent" else "score"
-    value, low, high = (
-        format_metric_value(None if each is None else round(each, 3) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
-        for each in (coefficient.value, coefficient.low, coefficient.high)
-    )
-    interval = f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"
-    return [value, NO_VALUE if coefficient.low is None else interval]
+    value, interval = format_with_interval(coefficient.value, coefficient.low, coefficient.high, unit, 3)
+    return [value, interval or NO_VALUE]
 
 
 def group_key(coefficient: AgreementCoefficient) -> tuple[str | None, str | None, str]:

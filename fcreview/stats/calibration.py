@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fcreview.model.metric import MetricUnit
 from fcreview.model.sanitize import sanitize
-from fcreview.model.wording import NO_VALUE, format_count, format_metric_value, format_verdict, source_label
+from fcreview.model.wording import NO_VALUE, format_count, format_verdict, format_with_interval, source_label
 from fcreview.stats.agreement_ratings import infer_measurement_level, to_label_key
 from fcreview.stats.intervals import wilson_interval
 
@@ -203,14 +203,10 @@ def format_error(group: ErrorGroup) -> str:
 
 def format_measure(measure: CalibrationMeasure | None) -> list[str]:
     """Return two table cells: the value of a measure and its interval, such as `91.2 %` and `[85.0, 95.1]`."""
-    if measure is None or measure.value is None:
+    if measure is None:
         return [NO_VALUE, ""]
     unit: MetricUnit = "score" if measure.metric in ("kappa", "f1") else "share"
-    value, low, high = (
-        format_metric_value(None if each is None else round(each, 6) + 0.0, unit)  # Adding 0.0 turns -0.0 into 0.0.
-        for each in (measure.value, measure.low, measure.high)
-    )
-    return [value, "" if measure.low is None else f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"]
+    return [*format_with_interval(measure.value, measure.low, measure.high, unit, 6)]
 
 
 def format_measures(measures: Sequence[CalibrationMeasure]) -> dict[MeasureName, str]:

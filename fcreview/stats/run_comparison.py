@@ -204,7 +204,8 @@ class PairedCounts:
 
 @dataclass(frozen=True, slots=True)
 class RateDifference:
-    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval. All None without items."""
+    """Difference of two pass rates (A minus B), from -1 to 1, with its 95 % interval. All fields are None without
+    items."""
 
     value: float | None
     low: float | None
@@ -363,7 +364,7 @@ COMPLETE_CATEGORIES = "complete categories"
 def combine_complete_categories(
     comparison: RunComparison, a: VerdictSource, b: VerdictSource
 ) -> ComparisonGroup | None:
-    """Combine the categories whose pass rates can be compared. Returns None if there are none, or no others."""
+    """Combine the comparable categories. Returns None if all categories are comparable, or none is."""
     groups = [group for group in comparison.categories if group.is_comparable(a, b)]
     if not groups or len(groups) == len(comparison.categories):
         return None
@@ -374,7 +375,8 @@ def combine_complete_categories(
 
 
 def list_table_groups(comparison: RunComparison, a: VerdictSource, b: VerdictSource) -> list[ComparisonGroup]:
-    """List the rows of the table: all items, the comparable categories combined if others are not, each category."""
+    """List the rows of the table: all items, the comparable categories combined (unless all are comparable), and each
+    category."""
     complete = combine_complete_categories(comparison, a, b)
     categories = comparison.categories if len(comparison.categories) > 1 else []
     return [comparison.overall, *([complete] if complete else []), *categories]
@@ -470,7 +472,8 @@ def build_run_matrix(runs: Sequence[Sequence[ItemOutcome]]) -> RunMatrix:
 
 
 def rank_runs(verdicts: Sequence[Sequence[bool | None]], n_runs: int) -> list[RankedRun]:
-    """Rank runs by pass rate, equal rates in given order. `verdicts` has the verdict of each run for each item."""
+    """Rank runs by pass rate. Runs with equal rates keep their order. `verdicts` has the verdict of each run for each
+    item."""
     columns = [[row[run] for row in verdicts if row[run] is not None] for run in range(n_runs)]
     rates = [sum(map(bool, column)) / len(column) if column else -1.0 for column in columns]
     order = sorted(range(n_runs), key=lambda run: -rates[run])

@@ -19,7 +19,7 @@ from fcreview.stats.calibration import (
     compute_multiclass_measures,
     find_error_groups,
 )
-from tests.oracles import AnnotationTask, bootstrap, cohens_kappa, proportion_confint, to_table
+from tests.oracles import bootstrap, cohens_kappa, proportion_confint, to_table
 
 
 def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPair:
@@ -81,15 +81,6 @@ def test_each_scope_omits_items_without_a_group() -> None:
     }  # fmt: skip
 
 
-def test_result_states_how_items_were_selected() -> None:
-    by_hand, random = make_pair(1, True, True), make_pair(2, True, False, is_random=True)
-    chosen = [
-        next(iter(compute_calibrations(cases, ("overall",)))).chosen
-        for cases in ([by_hand], [random], [by_hand, random])
-    ]
-    assert chosen == ["by hand", "random", "both"]
-
-
 def test_error_groups_count_wrong_and_all_items() -> None:
     cases = [
         make_pair(1, False, True, error="value_error"),
@@ -110,13 +101,6 @@ COUNTS = st.lists(st.integers(0, 40), min_size=4, max_size=4).filter(any)
 
 def compute_rates(counts: list[int]) -> dict[MeasureName, CalibrationMeasure]:
     return {rate.metric: rate for rate in compute_binary_measures(counts)}
-
-
-@given(counts=st.lists(st.integers(1, 12), min_size=4, max_size=4))
-def test_kappa_equals_nltk(counts: list[int]) -> None:
-    pairs = [pair for pair, n in zip(((1, 1), (1, 0), (0, 1), (0, 0)), counts, strict=True) for _ in range(n)]
-    task = AnnotationTask([(who, at, pair[side]) for at, pair in enumerate(pairs) for side, who in enumerate("sp")])
-    assert compute_rates(counts)["kappa"].value == pytest.approx(task.kappa(), abs=1e-9)
 
 
 @given(counts=COUNTS)

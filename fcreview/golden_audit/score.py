@@ -22,7 +22,6 @@ from typing import Any
 from fcreview.golden_audit.evidence import (
     QuestionEvidence,
     RunWeigher,
-    SharedDifference,
     collect_evidence,
     create_schema_reader,
     describe_equivalence,
@@ -81,16 +80,11 @@ def _find_agreement(evidence: QuestionEvidence) -> list[Reason]:
         return []
     best = max(several, key=lambda each: weights.compute_share(each.runs))
     alternative = evidence.build_alternative(best.difference, best.runs)
-    return [Reason("agreement", weights.compute_share(best.runs), _agreement_text(evidence, best), alternative)]
-
-
-def _agreement_text(evidence: QuestionEvidence, shared: SharedDifference) -> str:
-    weights = evidence.run_weights
-    n_families = format_count(weights.n_families, "model family", "model families")
-    n_models = format_count(len(weights.models_of(shared.runs)), "model")
-    answer = evidence.build_alternative(shared.difference, shared.runs).answer
-    golden = f", golden {shared.difference.golden_label}" if shared.difference.path else ""
-    return f"models agree: {answer}{golden} ({len(weights.families_of(shared.runs))} of {n_families}, {n_models})"
+    families = f"{len(alternative.families)} of {format_count(weights.n_families, 'model family', 'model families')}"
+    golden = f", golden {best.difference.golden_label}" if best.difference.path else ""
+    models = format_count(len(alternative.models), "model")
+    text = f"models agree: {alternative.answer}{golden} ({families}, {models})"
+    return [Reason("agreement", weights.compute_share(best.runs), text, alternative)]
 
 
 def _find_reversed_ranking(evidence: QuestionEvidence) -> list[Reason]:

@@ -108,11 +108,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
 
 
 def _make_plan(
-    model: str,
-    language: str,
-    files_by_kind: dict[str, list[Path]],
-    model_folder: Path,
-    dataset_folders: Sequence[Path],
+    model: str, language: str, files_by_kind: dict[str, list[Path]], model_folder: Path, dataset_folders: Sequence[Path]
 ) -> RunPlan:
     scores = files_by_kind["score"] + files_by_kind["process"]
     if not scores:

@@ -19,12 +19,7 @@ from typing import Any
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.evaluate import evaluate
-from fcreview.importers.bfcl.dataset import (
-    DatasetItem,
-    parse_golden_calls,
-    repeated_id,
-    strip_repeat_suffix,
-)
+from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls, repeated_id, strip_repeat_suffix
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
 from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category

@@ -99,10 +99,7 @@ def items() -> Callable[[RunPlan], Read]:
 
     def read(plan: RunPlan) -> Read:
         found = list(read_items(plan))
-        return (
-            [one for one in found if isinstance(one, Item)],
-            [one for one in found if isinstance(one, ImportIssue)],
-        )
+        return ([one for one in found if isinstance(one, Item)], [one for one in found if isinstance(one, ImportIssue)])
 
     return read
 

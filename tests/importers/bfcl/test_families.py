@@ -49,10 +49,7 @@ def test_native_javascript_objects_were_source_text_until_july_2024() -> None:
         [{"drawChart": {"options": "{kind: 'pie', limit: 10}"}}],
         "command-r-plus-FC",
         decoder=early_v1_decoder(DECODERS_BY_NAME["FC-O"], "V1"),
-    ) == (
-        False,
-        "value_error:dict_value",
-    )
+    ) == (False, "value_error:dict_value")
 
 
 def test_hermes_javascript_objects_become_source_text() -> None:

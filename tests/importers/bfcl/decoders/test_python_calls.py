@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fcreview.importers.bfcl.decoders.base import DecoderContext, WrongFormat
-from fcreview.importers.bfcl.decoders.python_calls import (
-    is_prose,
-    parse_call_text,
-    parse_calls,
-    parse_simple_calls,
-)
+from fcreview.importers.bfcl.decoders.python_calls import is_prose, parse_call_text, parse_calls, parse_simple_calls
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model
 from fcreview.importers.common.python_syntax import parse_expression, read_call
 from fcreview.importers.common.records import Undecodable

@@ -21,7 +21,7 @@ from typing import Any
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.dataset import Dataset, DatasetItem, content_text, json_text, parse_turns, repeated_id
 from fcreview.importers.common.jsonl import JsonRecord, is_large_file, make_excerpt, read_records, reread_value
-from fcreview.importers.common.records import function_names
+from fcreview.importers.common.records import function_names, is_integer
 from fcreview.model.item import ImportIssue
 from fcreview.model.redact import redact
 
@@ -55,9 +55,11 @@ def load_results(
     by_id: dict[str, tuple[tuple[Path, JsonRecord], ...]] = {}
     for path in paths:
         read = _read_file(path, results)
-        first_index = _detect_first_index([stated for stated, _ in read])
+        numbers = [stated for stated, _ in read if isinstance(stated, int)]
+        first_index = 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
         for position, (stated, record) in enumerate(read):
-            item_id = _item_id(stated, position, first_index, category)
+            number = stated - first_index if is_integer(stated) else position
+            item_id = stated if isinstance(stated, str) and stated else f"{category}_{number}"
             by_id[item_id] = (*by_id.get(item_id, ()), (path, record))
         del read
     all_scored = n_scored == sum(map(len, by_id.values()))
@@ -67,8 +69,8 @@ def load_results(
         else:
             _add_repeated(results, item_id, found, dataset or Dataset(), all_scored=all_scored)
     # Sort by the numbers in the ids, which follow the order of the dataset. Ids without a number come last.
-    numbers = {item_id: filenames.item_number(item_id) for item_id in results.records}
-    ordered = sorted(numbers.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
+    places = {item_id: filenames.item_number(item_id) for item_id in results.records}
+    ordered = sorted(places.items(), key=lambda pair: 1 << 62 if pair[1] is None else pair[1])
     results.records = {item_id: results.records[item_id] for item_id, _ in ordered}
     return results
 
@@ -98,19 +100,6 @@ def _read_file(path: Path, results: Results) -> list[tuple[Any, JsonRecord]]:
     if not read and not results.issues:
         results.issues.append(ImportIssue(str(path), None, "the result file is empty"))
     return read
-
-
-def _detect_first_index(stated_ids: list[Any]) -> int:
-    numbers = [number for number in stated_ids if isinstance(number, int)]
-    return 1 if numbers and min(numbers) == 1 and max(numbers) == len(numbers) else 0
-
-
-def _item_id(stated: Any, position: int, first_index: int, category: str) -> str:
-    if isinstance(stated, str) and stated:
-        return stated
-    if isinstance(stated, int) and not isinstance(stated, bool):
-        return f"{category}_{stated - first_index}"
-    return f"{category}_{position}"
 
 
 def _add_repeated(

@@ -7,7 +7,6 @@ arguments that the checker does not accept.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -73,8 +72,7 @@ def _check_fields_v1(value: dict[str, Any], golden: Any) -> Mismatch | None:
             return "value_error:dict_key", f"field {shorten(key)} is not in the golden object"
         accepted = golden[key]
         if type(accepted) is dict:
-            mismatch = _check_fields_v1(field, accepted)
-            if mismatch is not None:
+            if mismatch := _check_fields_v1(field, accepted):
                 return mismatch[0], f"field {key}: {mismatch[1]}"
         elif not _is_accepted(field, accepted):
             return "value_error:dict_value", f"field {key}: {_not_accepted_message(field, accepted)}"
@@ -106,37 +104,51 @@ def _check_elements(values: list[Any], golden: list[Any] | str, v1: bool) -> Mis
     for index, (value, expected) in enumerate(zip(values, golden, strict=True)):
         if type(value) is not dict:
             return "value_error:dict_key", f"[{index}] is not an object"
-        mismatch = check_object(value, [expected], v1)
-        if mismatch is not None:
+        if mismatch := check_object(value, [expected], v1):
             return mismatch[0], f"[{index}] {mismatch[1]}"
     return None
 
 
 def check_value(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
-    if parameter.convert is not None:
-        if type(value) is not str:
-            language, title = ("java", "Java") if parameter.language == "java" else ("js", "JavaScript")
-            return f"type_error:{language}", f"{shorten(value)} is not a string with {title} code"
-        value = parameter.convert(value)
+    if parameter.convert is not None and type(value) is not str:
+        language, title = ("java", "Java") if parameter.language == "java" else ("js", "JavaScript")
+        return f"type_error:{language}", f"{shorten(value)} is not a string with {title} code"
     try:
         value = _convert_to_declared(parameter, value)
     except OverflowError:
         return "value_error:others", "the number is too large for a float"
-    value_type, is_variable = type(value), parameter.is_variable
-    if value_type is not parameter.expected_type:
+    value_type, kind = type(value), parameter.expected_type
+    if value_type is not kind:
         if parameter.golden_type is None or value_type is not parameter.golden_type:
             return "type_error:simple", _wrong_type_message(parameter, value)
-        is_variable = True
+        kind = object
     elif parameter.element_type is not None and not _has_element_type(parameter, value):
         if parameter.golden_type is list:
             message = f"{shorten(value)} has elements that are not {type_name(parameter.element_type)}"
             return "type_error:nested", message
         return "type_error:simple", _wrong_type_message(parameter, value)
-    if not is_variable and (check := CHECK_BY_TYPE.get(parameter.expected_type)):
-        return check(parameter, value, v1)
-    if value in parameter.accepted:
-        return None
-    return "value_error:others", _not_accepted_message(value, parameter.accepted)
+    return _compare_value(parameter, value, object if parameter.is_variable else kind, v1)
+
+
+def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
+    if parameter.convert is not None:
+        return parameter.convert(value)
+    if parameter.to_list and type(value) is tuple:
+        return list(value)
+    return float(value) if parameter.to_float and type(value) is int else value
+
+
+def _compare_value(parameter: ExpectedArgument, value: Any, kind: type, v1: bool) -> Mismatch | None:
+    """Compare a value as a string, list or object, if `kind` is one of these types. Otherwise, it must be accepted."""
+    if kind is dict or (kind is list and parameter.element_type is dict):
+        return (check_object if kind is dict else check_objects)(value, parameter.accepted, v1)
+    if kind is str:
+        error, is_accepted = "value_error:string", normalise_string(value) in parameter.normalised_strings
+    elif kind is list:
+        error, is_accepted = "value_error:list/tuple", normalise_list(value) in parameter.normalised_lists
+    else:
+        error, is_accepted = "value_error:others", value in parameter.accepted
+    return None if is_accepted else (error, _not_accepted_message(value, parameter.accepted))
 
 
 def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch | None:
@@ -145,12 +157,6 @@ def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch
     if mismatch is not None and parameter.equivalence_rules and is_accepted_by_rule(parameter, value):
         return None
     return mismatch
-
-
-def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
-    if parameter.to_list and type(value) is tuple:
-        return list(value)
-    return float(value) if parameter.to_float and type(value) is int else value
 
 
 def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
@@ -162,28 +168,6 @@ def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
         if all(type(value) in types for value in values):
             return True
     return False
-
-
-def _check_string(parameter: ExpectedArgument, value: str, _v1: bool) -> Mismatch | None:
-    if normalise_string(value) in parameter.normalised_strings:
-        return None
-    return "value_error:string", _not_accepted_message(value, parameter.accepted)
-
-
-def _check_list(parameter: ExpectedArgument, value: list[Any], v1: bool) -> Mismatch | None:
-    if parameter.element_type is dict:
-        return check_objects(value, parameter.accepted, v1)
-    if normalise_list(value) in parameter.normalised_lists:
-        return None
-    return "value_error:list/tuple", _not_accepted_message(value, parameter.accepted)
-
-
-CHECK_BY_TYPE: dict[type, Callable[[ExpectedArgument, Any, bool], Mismatch | None]] = {
-    str: _check_string,
-    list: _check_list,
-    dict: lambda parameter, value, v1: check_object(value, parameter.accepted, v1),
-}
-"""Python type -> function that compares a value with the golden values. Other types are compared by `==`."""
 
 
 def _not_accepted_message(value: Any, accepted: Any) -> str:
@@ -225,8 +209,7 @@ def check_call(
             return _argument_failure("unexpected_param", golden, str(key), "not expected in this call")
         if parameter.passes_if_equal and type(value) is parameter.expected_type and value in parameter.accepted:
             continue
-        mismatch = find_mismatch(parameter, value, v1)
-        if mismatch is not None:
+        if mismatch := find_mismatch(parameter, value, v1):
             return CallFailure(mismatch[0], golden.name, key, f"{key}: {mismatch[1]}")
     for key in golden.not_omittable:
         if key not in arguments:
@@ -289,15 +272,14 @@ def pair_calls(item: DatasetItem, predicted: list[Call], category: str, v1: bool
     pairs = align(item.golden_calls, converted, COMPARISON_RULES)
     if converted is predicted and not failed and all(pair.state == "=" for pair in pairs):
         return pairs
-    if expected is None:
-        expected = _expected_calls(item, category, v1)
+    expected = _expected_calls(item, category, v1) if expected is None else expected
     for pair in pairs:
         if pair.golden is None or pair.predicted is None or pair.golden >= len(expected):
             continue
-        golden, arguments = expected[pair.golden], predicted[pair.predicted].arguments
-        if arguments is None or not golden.has_function_doc:
+        golden, call = expected[pair.golden], predicted[pair.predicted]
+        if (arguments := call.arguments) is None or not golden.has_function_doc:
             continue
-        _apply_checker(pair, golden, predicted[pair.predicted], converted[pair.predicted].arguments or {}, v1)
+        _apply_checker(pair, golden, call, converted[pair.predicted].arguments or {}, v1)
         if failed:
             _add_schema_differences(pair, golden, arguments)
         if pair.diff:

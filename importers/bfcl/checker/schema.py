@@ -44,15 +44,13 @@ def normalise_list(values: Any) -> list[Any]:
     return [normalise_value(value) for value in values]
 
 
-def _is_same_name(golden: str, predicted: str) -> bool:
-    """Whether two function names are equal. `math_factorial` equals `math.factorial`: most native APIs forbid dots."""
-    return golden == predicted or golden.replace(".", "_") == predicted
-
-
 COMPARISON_RULES = ComparisonRules(
-    normalise=normalise_string, int_is_float=True, tuple_is_list=True, is_same_name=_is_same_name
+    normalise=normalise_string,
+    int_is_float=True,
+    tuple_is_list=True,
+    is_same_name=lambda golden, predicted: predicted in (golden, golden.replace(".", "_")),
 )
-"""Rules by which the call diff compares values as BFCL does."""
+"""Rules by which the call diff compares values as BFCL does. Most native APIs forbid dots in function names."""
 
 
 def shorten(value: Any) -> str:
@@ -214,7 +212,9 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
     for name, parameters in golden if has_several else golden[:1]:
         function_doc: dict[str, Any] | None = item.functions[0]
         if has_several and not (v1 and "multiple" not in category):
-            function_doc = _find_function_doc(item.functions, name, v1)
+            # In V1, the name in the function doc only has to be part of the golden name.
+            docs = (doc for doc in item.functions if doc["name"] == name or (v1 and doc["name"] in name))
+            function_doc = next(docs, None)
         if function_doc is not None:
             compiled.append(_compile_call(function_doc, parameters, language, item.equivalence_rules))
         elif v1:
@@ -222,11 +222,6 @@ def _compile_expected_calls(item: DatasetItem, category: str, v1: bool) -> list[
         else:
             raise UncheckableItem(f"no function doc for {name}")
     return compiled
-
-
-def _find_function_doc(functions: list[dict[str, Any]], name: str, v1: bool) -> dict[str, Any] | None:
-    """Return the doc of a golden call's function. In V1, its name only has to be part of the golden name."""
-    return next((doc for doc in functions if doc["name"] == name or (v1 and doc["name"] in name)), None)
 
 
 def _compile_call(

@@ -95,13 +95,11 @@ def check_type(value: Any, golden: Any, declared: str, items: Any) -> tuple[bool
     skip = golden != "" and type(golden) is not expected
     if value in ("true", "false") and isinstance(value, str):
         value = value == "true"
-    has_wrong_elements = False
-    if type(value) is expected:
-        if declared not in NESTED_TYPES or _check_element_types(value, golden, declared, items):
-            return True, skip
-        has_wrong_elements = True
+    has_declared_type = type(value) is expected
+    if has_declared_type and (declared not in NESTED_TYPES or _check_element_types(value, golden, declared, items)):
+        return True, skip
     if golden != "" and (type(value) is type(golden) or value == golden):
-        return not has_wrong_elements, True
+        return not has_declared_type, True
     return False, skip
 
 
@@ -127,16 +125,13 @@ def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -
             return None
         return "value_error:string", f"{name}: {value!r} does not contain {golden!r}"
     if expected is list:
-        inner = PYTHON_TYPES.get(_element_type(declared, items)[0])
-        return _check_object_list(name, value, golden) if inner is dict else _check_list(name, value, golden)
+        if PYTHON_TYPES.get(_element_type(declared, items)[0]) is dict:
+            return _check_object_list(name, value, golden)
+        is_same = list(map(_normalise_value, value)) == list(map(_normalise_value, golden))
+        return None if is_same else ("value_error:list/tuple", f"{name}: {value!r} differs from {golden!r}")
     if expected is dict:
         return check_object(name, value, golden)
     return None
-
-
-def _check_list(name: str, value: Any, golden: Any) -> CheckFailure:
-    ours, theirs = list(map(_normalise_value, value)), list(map(_normalise_value, golden))
-    return None if ours == theirs else ("value_error:list/tuple", f"{name}: {value!r} differs from {golden!r}")
 
 
 def _check_object_list(name: str, value: Any, golden: Any) -> CheckFailure:
@@ -158,11 +153,9 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
         if isinstance(ours, str) and ours in ("true", "false"):
             ours = ours == "true"
         if isinstance(theirs, dict):
-            failure = check_object(path, ours, theirs)
-            if failure:
+            if failure := check_object(path, ours, theirs):
                 return failure
-            continue
-        if str(_normalise_value(theirs)) not in str(_normalise_value(ours)):
+        elif str(_normalise_value(theirs)) not in str(_normalise_value(ours)):
             return "value_error", f"{path}: {ours!r} does not contain {theirs!r}"
     return None
 
@@ -242,8 +235,7 @@ def _check_arguments(
         if argument not in properties or argument not in golden:
             text = f"{argument} is not in the function doc or not in the golden call"
             return CheckOutcome(False, "addition_args", text, name, argument)
-        failure = _check_argument(argument, value, golden[argument], properties[argument])
-        if failure:
+        if failure := _check_argument(argument, value, golden[argument], properties[argument]):
             return CheckOutcome(False, failure[0], failure[1], name, argument)
     return PASSED
 
@@ -310,8 +302,7 @@ def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) ->
             continue
         expected = golden[name]
         if isinstance(expected, dict) and isinstance(value, dict):
-            wrong = [key for key, item in expected.items() if key not in value or value[key] != item]
-            if wrong:
+            if wrong := [key for key, item in expected.items() if key not in value or value[key] != item]:
                 found.append((name, f"the values of {', '.join(map(str, wrong))} differ"))
         elif value != expected:
             found.append((name, f"{value!r}, golden {expected!r}"))

@@ -120,17 +120,13 @@ def _make_plan(
     results = sorted(category_of, key=lambda path: CATEGORY_ORDER[category_of[path]])
     categories = [category_of[path] for path in results]
     dataset = next(find_dataset_folders(model_folder, language, dataset_folders), None) if language else None
-    plan = RunPlan(
-        run=Run("acebench", "v1", language, model, str(model_folder), dataset=str(dataset) if dataset else None),
-        results=results,
-        scores=scores,
-        reason=f"{len(results)} files data_<category>_result.json under {model_folder.name}",
-    )
+    run = Run("acebench", "v1", language, model, str(model_folder), dataset=str(dataset) if dataset else None)
+    reason = f"{len(results)} files data_<category>_result.json under {model_folder.name}"
+    plan = RunPlan(run, results, scores, reason=reason)
     if dataset is not None:
-        for category in categories:
-            for path in (dataset / f"data_{category}.json", dataset / "possible_answer" / f"data_{category}.json"):
-                if path.is_file():
-                    plan.data.append(path)
+        folders = (dataset, dataset / "possible_answer")
+        paths = (folder / f"data_{category}.json" for category in categories for folder in folders)
+        plan.data = [path for path in paths if path.is_file()]
     plan.logs = _find_dialogue_histories(model_folder, language, model, categories)
     if not language:
         what = "imported without questions because no folder name states the language (result_en, result_zh)"

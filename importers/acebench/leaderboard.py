@@ -84,13 +84,12 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
     note = "the official program swaps object_short and object_deep"
     for name, value in summary_row(_printed_values(scores), _printed_values(process)).items():
         found.append(Metric(SUMMARY_TABLE, name, value, note=note if name.startswith("object_") else ""))
-    normal, special, agent = (
+    counts = [
         sum(len(part) for name, part in by_category.items() if name.startswith(kind))
         for kind in ("normal", "special", "agent")
-    )
+    ]
     exact = {name: rate.exact for name, rate in scores.items()}
-    weights = paper_weights((normal, special, agent))
-    corrected = summary_row(exact, _printed_values(process), weights, swap_object_columns=False)
+    corrected = summary_row(exact, _printed_values(process), paper_weights(counts), swap_object_columns=False)
     note = "weighted by the square root of the sample counts, as in the paper's appendix E"
     found += [
         Metric("sound", name, corrected[name], note=note if name == "Summary" else "")
@@ -123,19 +122,19 @@ def error_type_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         kind: Counter(item.error_type or NO_ERROR_TYPE for item in failing if item.category.startswith(kind))
         for kind in ("normal", "special", "agent")
     }
+    classes = {
+        error_type: next((name for name, prefixes in ERROR_CLASSES.items() if error_type.startswith(prefixes)), "other")
+        for error_type in counts["normal"]
+    }
     metrics: list[Metric] = []
     for name in ERROR_CLASSES:
-        of_class = [(kind, count) for kind, count in counts["normal"].most_common() if error_class(kind) == name]
+        of_class = [(kind, count) for kind, count in counts["normal"].most_common() if classes[kind] == name]
         note = ERROR_CLASS_NOTE if not metrics else ""
         metrics.append(Metric("normal errors", name, sum(count for _, count in of_class), "count", note=note))
         metrics += [Metric("normal errors", kind, count, "count", level=1) for kind, count in of_class]
     for kind in ("special", "agent"):
         metrics += [Metric(f"{kind} errors", name, count, "count") for name, count in counts[kind].most_common()]
     return metrics
-
-
-def error_class(error_type: str) -> str:
-    return next((name for name, prefixes in ERROR_CLASSES.items() if error_type.startswith(prefixes)), "other")
 
 
 def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) -> CategoryRate:
@@ -197,17 +196,16 @@ def _round(value: float | None, digits: int | None) -> float | None:
     return value if value is None or digits is None else round(value, digits)
 
 
-def paper_weights(counts: tuple[int, int, int]) -> tuple[float, float, float]:
+def paper_weights(counts: Sequence[int]) -> list[float]:
     """Compute the weights of the paper's appendix E: square roots of the sample counts, scaled to a sum of 1."""
     roots = [count**0.5 for count in counts]
-    total = sum(roots) or 1.0
-    return roots[0] / total, roots[1] / total, roots[2] / total
+    return [root / (sum(roots) or 1.0) for root in roots]
 
 
 def summary_row(
     scores: CategoryValues,
     process: CategoryValues,
-    weights: tuple[float, float, float] = PROGRAM_WEIGHTS,
+    weights: Sequence[float] = PROGRAM_WEIGHTS,
     swap_object_columns: bool = True,
 ) -> dict[str, float | None]:
     """Compute the row of `result.xlsx` by column name from the accuracy and process accuracy of the categories.
@@ -226,8 +224,8 @@ def summary_row(
     total = round(sum(w * mean for w, mean in zip(weights, means, strict=True)), 3) if is_complete else None
     return row | {
         "atom": _category_mean(scores, ATOM_CATEGORIES),
-        "single_turn_singal_function": scores.get(SINGLE_TURN_CATEGORIES[0], 0.0),
-        "single_turn_parallel_function": scores.get(SINGLE_TURN_CATEGORIES[1], 0.0),
+        "single_turn_singal_function": scores.get("normal_single_turn_single_function", 0.0),
+        "single_turn_parallel_function": scores.get("normal_single_turn_parallel_function", 0.0),
         "single_turn": _category_mean(scores, SINGLE_TURN_CATEGORIES),
         "multiple_turn_switch": scores.get(MULTI_TURN_CATEGORIES[0], 0.0),
         "multiple_turn_adjust": scores.get(MULTI_TURN_CATEGORIES[1], 0.0),

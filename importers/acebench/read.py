@@ -53,7 +53,7 @@ class CategoryInputs:
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     question_ids: list[str] = field(default_factory=list)
     """Ids in dataset order. Score and process files refer to agent items by position."""
-    scored: FailureList | None = None
+    scored: FailureList = field(default_factory=FailureList)
     process_entries: dict[str, dict[str, Any]] | None = None
     """Entries of the process file by category and position, such as `agent_multi_turn_3`; None without the file."""
     histories: dict[int, Path] = field(default_factory=dict)
@@ -143,7 +143,7 @@ def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list
 def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
     """Return whether an item in the list of failures passes another golden answer. The header counts it as correct."""
     golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
-    if inputs.scored is None or item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
+    if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
         return False
     if not isinstance(golden, list) or len(golden) < 2 or not inputs.category.startswith("normal"):
         return False
@@ -159,7 +159,7 @@ def _check_process_entries(path: Path, inputs: CategoryInputs, issues: list[Impo
 
     The process file lists only items that did not reach all milestones, so a missing entry would count as 1.
     """
-    header = inputs.scored.header if inputs.scored else {}
+    header = inputs.scored.header
     stated, total, entries = header.get(PROCESS_ACCURACY), header.get("total_count"), inputs.process_entries or {}
     values = [_counted_process_accuracy(entry)[0] for entry in entries.values()]
     if not isinstance(stated, (int, float)) or type(total) is not int or total < len(values):
@@ -195,10 +195,9 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
         item = Item(id=item_id, category=inputs.category, file=path)
         item.line, item.offset, item.length = line, record.offset, record.length
         yield fill_safely(item, partial(_fill_item, item, result, inputs))
-    if inputs.scored is not None:
-        for item_id in sorted(inputs.scored.entries.keys() - first_lines.keys()):
-            what = f"the score file lists {item_id}, which has no result record"
-            yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
+    for item_id in sorted(inputs.scored.entries.keys() - first_lines.keys()):
+        what = f"the score file lists {item_id}, which has no result record"
+        yield ImportIssue(str(inputs.scored.path), None, what, item=item_id)
 
 
 def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> None:
@@ -225,11 +224,9 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
 def _fill_reply_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, inputs: CategoryInputs
 ) -> None:
-    if answer:
-        golden = answer.get(GROUND_TRUTH)
-    else:  # the entry of a failing item repeats the golden answer
-        entry = inputs.scored.entries.get(result["id"]) if inputs.scored else None
-        golden = (entry or {}).get("possible_answer")
+    # Without a dataset, the entry of a failing item repeats the golden answer.
+    entry = inputs.scored.entries.get(result["id"]) or {}
+    golden = answer.get(GROUND_TRUTH) if answer else entry.get("possible_answer")
     can_recompute = answer is not None and question is not None
     fill = partial(replies.fill_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
@@ -286,15 +283,14 @@ def _check_agent_fix(golden_fix: JsonObject) -> str | None:
     if not isinstance(truth, list) or not all(isinstance(each, dict) and len(each) == 1 for each in truth):
         return f'{GROUND_TRUTH} must be a list of objects with exactly one key: {{"CLASS": {{expected attributes}}}}'
     is_nested = isinstance(milestones, list) and milestones and all(map(is_string_list, milestones))
-    if is_nested or is_string_list(milestones):
-        return None
-    return f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
+    is_valid = is_nested or is_string_list(milestones)
+    return None if is_valid else f"{MILE_STONE} must be a list of calls as strings, or a list of such lists"
 
 
 def _add_official_verdict(item: Item, inputs: CategoryInputs) -> None:
     scored = inputs.scored
-    item.official = scored.get_verdict(item.id) if scored else None
-    if scored is None or item.official is None:
+    item.official = scored.get_verdict(item.id)
+    if item.official is None:
         return
     entry = scored.get_failure(item.id)
     item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None

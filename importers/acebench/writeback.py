@@ -70,7 +70,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         inputs = load_category_inputs(plan, path, parsed[0], [])
         score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
         scores, process = (score_files.get((inputs.category, kind)) for kind in ("score", "process"))
-        if scores is None or inputs.scored is None or not inputs.scored.is_complete:
+        if scores is None or not inputs.scored.is_complete:
             reason = "which has no score file" if scores is None else "whose score file is damaged"
             yield Unrepresentable(f"items of {inputs.category}, {reason}", sum(map(_has_override, part)))
             continue

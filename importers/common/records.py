@@ -189,7 +189,8 @@ def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | Non
 class FailureList:
     """The content of a score file with a header and entries of failing items."""
 
-    path: Path
+    path: Path = Path()
+    """Empty if there is no score file."""
     header: JsonObject = field(default_factory=dict)
     entries: dict[str, JsonObject] = field(default_factory=dict)
     """Item id -> entry of a failing item."""

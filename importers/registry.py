@@ -199,10 +199,8 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     """
     files_with_records: set[str] = set()
     last_file = ""
-    entries: Iterator[Item | ImportIssue] = (
-        IMPORTERS[plan.importer or plan.run.benchmark].load_module("read").read_items(plan)
-    )
-    for entry in entries:
+    module: Any = IMPORTERS[plan.importer or plan.run.benchmark].load_module("read")
+    for entry in module.read_items(plan):
         if entry.file != last_file:
             last_file = entry.file
             files_with_records.add(last_file)

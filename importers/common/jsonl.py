@@ -114,8 +114,12 @@ def _parse_lines(file: BinaryIO, name: str) -> Iterator[JsonRecord | ImportIssue
         line += 1
         length = len(raw)
         if length > MAX_LINE_BYTES and not raw.endswith(b"\n"):
-            issue, length = _skip_long_line(file, raw, name, line)
-            yield issue
+            start = make_excerpt(raw[:EXCERPT_LENGTH])
+            while raw and not raw.endswith(b"\n"):
+                raw = file.readline(1 << 20)
+                length += len(raw)
+            what = f"skipped a line of {length / 1e6:.0f} MB (the maximum is {MAX_LINE_BYTES / 1e6:.0f} MB)"
+            yield ImportIssue(name, line, what, start, severity="error")
         else:
             body = raw[:-1] if raw[-1] == 10 else raw
             yield from parse_record(body, name, line, offset, is_terminated=raw[-1] == 10)
@@ -137,15 +141,6 @@ def parse_record(
 
 def _has_long_integer(body: bytes) -> bool:
     return b"0" * 19 in body.translate(_DIGITS) and _LONG_NUMBER.search(body) is not None
-
-
-def _skip_long_line(file: BinaryIO, start: bytes, name: str, line: int) -> tuple[ImportIssue, int]:
-    length, part = len(start), start
-    while part and not part.endswith(b"\n"):
-        part = file.readline(1 << 20)
-        length += len(part)
-    what = f"skipped a line of {length / 1e6:.0f} MB (the maximum is {MAX_LINE_BYTES / 1e6:.0f} MB)"
-    return ImportIssue(name, line, what, make_excerpt(start[:EXCERPT_LENGTH]), severity="error"), length
 
 
 def _parse_irregular_line(
@@ -231,9 +226,7 @@ def clean_value(value: Any, max_length: int | None = None, depth: int = 0) -> An
 
 def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
     """Return the beginning of a raw line as text, for an issue."""
-    if isinstance(raw, str):
-        return raw if len(raw) <= limit else raw[:limit] + "…"
-    text = raw[: limit * 4].decode("utf-8", "replace")
+    text = raw if isinstance(raw, str) else raw[: limit * 4].decode("utf-8", "replace")
     return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
 
 
@@ -263,10 +256,7 @@ def read_first_record(path: Path, limit: int = 1 << 20) -> Any:
     first = None
     try:
         with open_file(path) as file:
-            for _ in range(20):
-                raw = file.readline(limit)
-                if not raw:
-                    break
+            for raw in itertools.islice(iter(lambda: file.readline(limit), b""), 20):
                 value = _parse_json_or_none(raw.removeprefix(_BOM).strip())
                 if isinstance(value, dict):
                     return value

@@ -65,17 +65,13 @@ def _compute_node(node: ast.expr, budget: list[int]) -> Any:
         return [_compute_node(part, budget) for part in node.elts]
     if isinstance(node, ast.Tuple):
         return tuple(_compute_node(part, budget) for part in node.elts)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLABLE_FUNCTIONS:
-        return _compute_call(node.func.id, node, budget)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (name := node.func.id) in CALLABLE_FUNCTIONS:
+        values = [_compute_node(part, budget) for part in node.args]
+        if node.keywords or (len(values) > 1 and name not in ("max", "min")):
+            raise UnsupportedArithmetic(f"unsupported arguments of {name}")
+        return CALLABLE_FUNCTIONS[name](*values)
     what = f"the name {node.id}" if isinstance(node, ast.Name) else f"a node of type {type(node).__name__}"
     raise UnsupportedArithmetic(f"unsupported arithmetic with {what}")
-
-
-def _compute_call(name: str, node: ast.Call, budget: list[int]) -> Any:
-    values = [_compute_node(part, budget) for part in node.args]
-    if node.keywords or (len(values) > 1 and name not in ("max", "min")):
-        raise UnsupportedArithmetic(f"unsupported arguments of {name}")
-    return CALLABLE_FUNCTIONS[name](*values)
 
 
 def _check_result_size(op: ast.operator, left: Any, right: Any) -> None:

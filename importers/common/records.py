@@ -125,13 +125,13 @@ def load_records_by_id(path: Path, issues: list[ImportIssue]) -> dict[str, dict[
         if isinstance(record, ImportIssue):
             issues.append(record)
             continue
-        value, line = record.value, record.line
-        item_id = value.get("id") if isinstance(value, dict) else None
+        item_id = record.value.get("id") if isinstance(record.value, dict) else None
         if not isinstance(item_id, str):
-            issues.append(ImportIssue(str(path), line, "not a record with an id", make_excerpt(str(value))))
-        elif by_id.setdefault(item_id, value) != value:
+            excerpt = make_excerpt(str(record.value))
+            issues.append(ImportIssue(str(path), record.line, "not a record with an id", excerpt))
+        elif by_id.setdefault(item_id, record.value) != record.value:
             what = f"{item_id} occurs more than once, with different content. The first record is used"
-            issues.append(ImportIssue(str(path), line, what, item=item_id))
+            issues.append(ImportIssue(str(path), record.line, what, item=item_id))
     return by_id
 
 
@@ -139,15 +139,10 @@ def find_missing_records(
     questions_file: Path, questions: Container[str], answers: Container[str], item_ids: Collection[str]
 ) -> Iterator[ImportIssue]:
     """Yield an issue if questions of results are missing in the dataset, and one if golden answers are missing."""
-    yield from _report_missing(questions_file, "question", questions, item_ids)
-    yield from _report_missing(
-        questions_file.parent / "possible_answer" / questions_file.name, "golden answer", answers, item_ids
-    )
-
-
-def _report_missing(path: Path, what: str, known: Container[str], item_ids: Collection[str]) -> Iterator[ImportIssue]:
-    if n_missing := sum(item_id not in known for item_id in item_ids):
-        yield missing_records_issue(path, what, n_missing, len(item_ids))
+    answers_file = questions_file.parent / "possible_answer" / questions_file.name
+    for path, what, known in ((questions_file, "question", questions), (answers_file, "golden answer", answers)):
+        if n_missing := sum(item_id not in known for item_id in item_ids):
+            yield missing_records_issue(path, what, n_missing, len(item_ids))
 
 
 def missing_records_issue(path: Path, what: str, n_missing: int, n_results: int) -> ImportIssue:
@@ -159,7 +154,7 @@ def missing_records_issue(path: Path, what: str, n_missing: int, n_results: int)
 
 def function_names(functions: Iterable[dict[str, Any]]) -> set[str]:
     """Return the names in function docs. Names that are not strings are ignored."""
-    return {name for name in (each.get("name") for each in functions) if isinstance(name, str)}
+    return {name for each in functions if isinstance(name := each.get("name"), str)}
 
 
 JsonObject = dict[str, Any]
@@ -177,12 +172,11 @@ def count_failures(header: Mapping[str, Any]) -> int | None:
 def describe_count_error(header: Mapping[str, Any], n_failing: int) -> str | None:
     """Return why the number of failing items in a score file is wrong, or None if it equals the header's count."""
     n_failures = count_failures(header)
-    if n_failures is None:
-        return "no header with correct_count and total_count. The official verdicts are unknown"
-    if n_failures != n_failing:
-        what = f"the header states {n_failures} failures, but the file lists {n_failing}"
-        return f"{what}. The official verdicts are unknown"
-    return None
+    if n_failures == n_failing:
+        return None
+    what = f"the header states {n_failures} failures, but the file lists {n_failing}"
+    what = "no header with correct_count and total_count" if n_failures is None else what
+    return f"{what}. The official verdicts are unknown"
 
 
 @dataclass(slots=True)

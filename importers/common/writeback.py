@@ -212,8 +212,7 @@ def rewrite_golden_file(
     edits, applied = LineEdits(), list[AppliedGoldenFix]()
     missing = dict(fixes)
     for index, (line, record) in enumerate(parse_numbered_records(raw)):
-        match = missing.pop(record_name(index, record), None)
-        if match is not None:
+        if match := missing.pop(record_name(index, record), None):
             item, fix = match
             old, new, new_record = replace(record, fix)
             if new_record != record:
@@ -268,8 +267,7 @@ def find_unrepresentable(
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(_describe_criterion(key) for key in item.overrides if not is_representable(item, key))
-        if item.disputed:
-            counts[DISAGREEMENT_NOTE] += len(item.disputed)
+        counts.update([DISAGREEMENT_NOTE] * len(item.disputed))
     yield from (Unrepresentable(description, count) for description, count in counts.items())
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.jsonl import read_first_record
+from fcreview.importers.common.records import as_list, as_object, list_objects
 from fcreview.model.item import Run
 from fcreview.model.json_value import to_plain_json
 from fcreview.run_plan import DiscoveredRuns, RunPlan
@@ -45,8 +46,7 @@ def _make_plan(path: Path, first: Any) -> RunPlan | None:
         run.generation = str(header.get("generation") or "")
         run.language = str(header.get("language") or "")
         run.model = str(header.get("model") or run.model)
-        settings = header.get("settings")
-        run.settings = settings if isinstance(settings, dict) else {}
+        run.settings = as_object(header.get("settings"))
         confidence, reason = 1.0, "first line is a header of the generic format"
     elif isinstance(first.get("messages"), list) and "id" in first and first.keys() & DISTINCTIVE_FIELDS:
         confidence, reason = 0.6, "records with id and messages"
@@ -68,23 +68,16 @@ def chat_log_to_record(value: Any, line_number: int) -> Any:
     request = value.get("request") or value.get("body") or value
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         return value
-    response = value.get("response") or {}
-    response = response.get("body", response) if isinstance(response, dict) else {}
-    response = response if isinstance(response, dict) else {}
-    choices = response.get("choices") or value.get("choices")
-    replies = [
-        choice["message"]
-        for choice in (choices[:1] if isinstance(choices, list) else [])
-        if isinstance(choice, dict) and isinstance(choice.get("message"), dict)
-    ]
-    usage = response.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    tools = request.get("tools") or value.get("tools")
+    response = as_object(value.get("response"))
+    response = as_object(response.get("body", response))
+    choices = as_list(response.get("choices") or value.get("choices"))
+    replies = [choice["message"] for choice in list_objects(choices[:1]) if isinstance(choice.get("message"), dict)]
+    usage = as_object(response.get("usage"))
     return {
         "id": str(value.get("id") or value.get("custom_id") or f"chat_{line_number}"),
         "category": "chat",
         "messages": [*request["messages"], *replies],
-        "tools": [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else [],
+        "tools": list_objects(request.get("tools") or value.get("tools")),
         "tokens_in": usage.get("prompt_tokens"),
         "tokens_out": usage.get("completion_tokens"),
         "extra": {name: field for name, field in value.items() if name not in CHAT_LOG_FIELDS},

@@ -24,12 +24,10 @@ def _mean_metrics(table: str, verdicts: Iterable[tuple[str, Any]]) -> list[Metri
     values: dict[str, list[float | None]] = {}
     for criterion, value in verdicts:
         if value is None or isinstance(value, (int, float)):
-            values.setdefault(criterion, []).append(None if value is None else float(value))
+            values.setdefault(criterion, []).append(value)
     metrics = []
     for criterion, scores in values.items():
-        known = [score for score in scores if score is not None]
-        mean = sum(known) / len(known) if known else None
-        metrics.append(
-            Metric(table, criterion, mean, "score", n=len(known), total=len(scores), counted_noun="verdicts")
-        )
+        known = [float(score) for score in scores if score is not None]
+        mean, n = sum(known) / len(known) if known else None, len(known)
+        metrics.append(Metric(table, criterion, mean, "score", n=n, total=len(scores), counted_noun="verdicts"))
     return metrics

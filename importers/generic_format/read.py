@@ -180,14 +180,12 @@ def parse_predicted_call(call: FunctionCall | PredictedCall, turn: int, step: in
     arguments = call.arguments
     if not isinstance(arguments, str):
         return Call("predicted", call.name, dict(arguments), turn, step, index)
-    value, decode_error = None, None
     try:
         value = json.loads(arguments or "{}")
-        if not isinstance(value, dict):
-            value, decode_error = None, "arguments are not a JSON object"
-    except (ValueError, RecursionError) as error:
-        decode_error = f"arguments are not JSON: {error}"
-    return Call("predicted", call.name, value, turn, step, index, arguments, decode_error)
+        error = None if isinstance(value, dict) else "arguments are not a JSON object"
+    except (ValueError, RecursionError) as reason:
+        error = f"arguments are not JSON: {reason}"
+    return Call("predicted", call.name, None if error else value, turn, step, index, arguments, error)
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -223,9 +221,8 @@ def _validation_issues(error: ValidationError, path: Path, line: JsonRecord) -> 
     for problem in problems[:MAX_FIELD_ISSUES]:
         field_name = ".".join(map(str, problem["loc"])) or "the line"
         yield ImportIssue(str(path), line.line, f"{field_name}: {problem['msg']}", raw, severity="error")
-    if len(problems) > MAX_FIELD_ISSUES:
-        what = f"and {len(problems) - MAX_FIELD_ISSUES} more fields"
-        yield ImportIssue(str(path), line.line, what, None, severity="error")
+    if (n_more := len(problems) - MAX_FIELD_ISSUES) > 0:
+        yield ImportIssue(str(path), line.line, f"and {n_more} more fields", None, severity="error")
 
 
 def _fill_item(item: Item, record: Record) -> None:
@@ -261,17 +258,14 @@ def _enumerate_by_turn(calls: list[Any]) -> Iterator[tuple[int, Any]]:
 
 
 def parse_golden_calls(calls: list[GoldenCall]) -> list[Call]:
-    return [_parse_golden_call(call, index) for index, call in _enumerate_by_turn(calls)]
+    def accepted_values(value: Any) -> AcceptedValues:
+        is_simple = not isinstance(value, Alternatives)
+        return AcceptedValues([value]) if is_simple else AcceptedValues(list(value.any_of), value.optional)
 
-
-def _parse_golden_call(call: GoldenCall, index: int) -> Call:
-    accepted = {
-        name: AcceptedValues(list(value.any_of), value.optional)
-        if isinstance(value, Alternatives)
-        else AcceptedValues([value])
-        for name, value in call.arguments.items()
-    }
-    return Call("golden", call.name, accepted, call.turn, 0, index)
+    return [
+        Call("golden", call.name, {n: accepted_values(v) for n, v in call.arguments.items()}, call.turn, 0, index)
+        for index, call in _enumerate_by_turn(calls)
+    ]
 
 
 def _recompute_verdict(item: Item) -> None:
@@ -287,14 +281,11 @@ def _recompute_verdict(item: Item) -> None:
 
 
 def _pair_error_type(pair: CallPair) -> str:
-    if pair.state == "-":
-        return "missing_call"
-    if pair.state == "+":
-        return "extra_call"
-    first = pair.diff[0] if pair.diff else None
-    if first is None or not first.path:
+    if pair.state in "-+":
+        return "missing_call" if pair.state == "-" else "extra_call"
+    if not pair.diff or not pair.diff[0].path:
         return "wrong_function"
-    return {"-": "missing_argument", "+": "extra_argument"}.get(first.state, "wrong_value")
+    return {"-": "missing_argument", "+": "extra_argument"}.get(pair.diff[0].state, "wrong_value")
 
 
 def _set_verdict_fields(item: Item) -> None:

@@ -42,7 +42,6 @@ class Importer:
     name: str
     """Name of the package, value of `--format` and of `Run.benchmark`, such as `bfcl`."""
     title: str
-    """Display name, such as `BFCL`."""
     expected_files: str
     """Description of the files that the importer recognizes. It is shown if no run was found."""
     version: int = 1

@@ -41,7 +41,6 @@ TABLE_2_COLUMNS = {
     "Preference": "profile", "Summary": "normal_summary", "Special": "special_summary", "Agent": "agent_summary",
     "Overall": "Summary",
 }  # fmt: skip
-"""Column of the paper's table 2 -> column of `result.xlsx`."""
 
 ERROR_CLASSES = {
     "param value": ("value_error",),
@@ -54,7 +53,6 @@ ERROR_CLASSES = {
 Error types without an example belong to the class `other`."""
 ERROR_CLASS_NOTE = "classes as in the paper's figure 6; fcreview assigns the error types to them"
 NO_ERROR_TYPE = "no error type"
-"""Displayed error type of an item that annotators fail and the checker passes."""
 
 CategoryValues = Mapping[str, float | None]
 """Category -> value, None if unknown. Categories that were not run are not in the mapping."""

@@ -30,7 +30,6 @@ from fcreview.model.item import AcceptedValues, Call, Item, Message, Verdict
 _SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
 """Prefix of a message in a transcript: its speaker. `system` is the assistant."""
 OTHER_ANSWERS = "other accepted answers"
-"""Metadata key: golden answers of an item, without the first one."""
 
 
 def remove_whitespace(reply: str) -> str:

@@ -56,9 +56,7 @@ class DatasetItem:
     expected_calls_cache: dict[str, Any] = field(default_factory=dict)
     """Golden calls compiled by `schema.compile_expected_calls`, and copies of the item with errata."""
     evaluation_cache: dict[str, Any] = field(default_factory=dict)
-    """Evaluations of decoded calls, see `evaluate.evaluate`."""
     reply_cache: dict[Any, Any] = field(default_factory=dict)
-    """Evaluated replies, see `evaluate.evaluate_reply`."""
 
 
 MAX_LOADED_ITEMS = 10_000
@@ -216,7 +214,6 @@ _FUNCTION_DOC_FILES = {
 }  # fmt: skip
 """API class -> name of the file in `multi_turn_func_doc/`. The file of MemoryAPI has the name of the backend."""
 _FIELDS_WITH_ATTRIBUTES = frozenset({"id", "question", "function", "ground_truth"})
-"""Fields of dataset records that become attributes of `DatasetItem`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,9 +42,7 @@ from fcreview.safe_files import open_file
 BENCHMARK = "bfcl"
 _API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
 UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
-"""Categories that the official program does not score."""
 MAX_SUBFOLDERS = 500
-"""Maximum number of folders beside a model folder that are searched."""
 MAX_GROUP_DEPTH = 4
 _SUFFIXES = (".json", ".jsonl", ".csv")
 
@@ -268,11 +266,9 @@ DATASET_SUBFOLDERS = (
     "berkeley-function-call-leaderboard/bfcl_eval/data",
 )  # fmt: skip
 MAX_COMPARED_ENTRIES = 40
-"""Number of entries of each score file that are compared with each matching dataset."""
 _FORMAT_SENSITIVITY_CATEGORIES = [
     *filenames.V4_CATEGORIES[:3], *filenames.V2_CATEGORIES[3:6], *filenames.V2_CATEGORIES[14:18],
 ]  # fmt: skip
-"""Categories from which the items of format sensitivity are drawn."""
 
 
 def attach_dataset(plan: RunPlan, data_folders: Sequence[Path], opened_folders: Sequence[Path], peek: Peek) -> None:

@@ -35,7 +35,6 @@ _DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _ITEM_ID = re.compile(r"(.+)_(\d+)((?:-.*)?)", re.DOTALL)
 
 VERSIONS = ("V1", "V2", "V3", "V4")
-"""BFCL versions whose rules are known."""
 FLAT_VERSIONS = VERSIONS[:3]
 """BFCL versions that write all files of a model directly into its folder."""
 

@@ -135,9 +135,7 @@ class ItemInputs:
     score_entry: scores.ScoreEntry | None
     file: str
     position: JsonRecord
-    """Position of the item's record in `file`."""
     further_entries: Sequence[scores.ScoreEntry] = ()
-    """Other score entries of the item, for errors after the first one."""
 
 
 def build_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, Any]) -> Item:

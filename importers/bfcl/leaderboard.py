@@ -45,7 +45,6 @@ class CategoryRate(NamedTuple):
 
 
 RatesByCategory = Mapping[str, CategoryRate]
-"""Category -> rate. Missing categories are omitted."""
 
 
 class MeanRate(NamedTuple):
@@ -370,7 +369,6 @@ Models that are not listed are served locally.
 GPU_HOUR_PRICE = 23.92
 """Price of an hour of the machine that serves local models, in dollars."""
 CONCURRENT_REQUESTS = 100
-"""Number of requests that the machine for local models serves at once."""
 COST_TABLE = "cost and latency"
 
 

@@ -32,7 +32,6 @@ from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
 _WITHOUT_GOLDEN = ("relevance", "rest", "chatable", "sql")
-"""Words in the names of categories without golden answers."""
 MAX_QUOTED_REPLY = 160
 
 
@@ -47,9 +46,7 @@ class JoinedCategory:
     has_derived_ids: bool = False
     """Whether item ids differ from the dataset's ids."""
     matches_dataset: bool = True
-    """Whether the questions in the dataset are the same as in the score files."""
     without_question: int = 0
-    """Number of items without a question in the dataset."""
     without_answer: int = 0
     """Number of items with a question but no golden answer in the dataset, in a category with golden answers."""
     issues: list[ImportIssue] = field(default_factory=list)

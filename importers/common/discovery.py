@@ -24,7 +24,6 @@ MAX_FILES = 200_000
 MAX_FOLDERS = 50_000
 MAX_DEPTH = 16
 MAX_LISTED = 4
-"""Maximum number of categories that an issue names."""
 NOT_UTF8 = "skipped because its name is not UTF-8. Rename it."
 
 
@@ -66,7 +65,6 @@ class _FolderWalk:
     max_depth: int
     files: dict[Path, None] = field(default_factory=dict)
     entered: set[tuple[int, int]] = field(default_factory=set)
-    """(device, inode) of the folders that were entered."""
     issues: list[ImportIssue] = field(default_factory=list)
 
     @property

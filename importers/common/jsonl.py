@@ -41,7 +41,6 @@ MAX_DEPTH = 200
 
 SEVERAL_LINES = "the JSON spans several lines"
 _PROBE_BYTES = 1 << 16
-"""Number of bytes at the start of a file that are read to recognize its format."""
 _FILE_SIGNATURES = {
     b"\x1f\x8b": "the file is compressed (gzip)", b"\x28\xb5\x2f\xfd": "the file is compressed (zstd)",
     b"\xfd7zXZ\0": "the file is compressed (xz)", b"BZh": "the file is compressed (bzip2)",
@@ -59,7 +58,6 @@ _TEXT_OR_VALUE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[,\[{]', re.DOTALL)
 class JsonRecord:
     line: int
     offset: int
-    """Position of the line's first byte in the file, from 0."""
     length: int
     value: Any
 

@@ -187,7 +187,6 @@ class FailureList:
     """Empty if there is no score file."""
     header: JsonObject = field(default_factory=dict)
     entries: dict[str, JsonObject] = field(default_factory=dict)
-    """Item id -> entry of a failing item."""
     is_complete: bool = False
     """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
     knows_passes: bool = False

@@ -67,7 +67,6 @@ class Evaluation:
     """Recomputed verdict on the calls of a reply. Replies with equal calls share one object."""
 
     calls: DisplayCalls | None
-    """Decoded calls; None if the reply could not be decoded."""
     decode_error: str | None = None
     valid: bool | None = None
     error_type: str | None = None

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 VERBATIM_NODES = {
     "identifier", "class_literal", "type_identifier", "method_invocation", "string_literal", "character_literal",
 }  # fmt: skip
-"""Types of Java nodes whose source text is kept unchanged."""
 
 
 @lru_cache(maxsize=2)

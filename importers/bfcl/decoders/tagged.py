@@ -224,7 +224,6 @@ def decode_tagged(result: Any, context: DecoderContext) -> Calls:
 
 
 LITERAL_TYPES = {"array", "tuple", "object", "dict"}
-"""XML parameter types whose value is a Python literal."""
 
 
 def decode_format_sensitivity(text: str, config: str) -> Calls:

@@ -24,7 +24,7 @@ from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.joining import is_same_answer
 from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord
-from fcreview.importers.common.records import function_names, is_number
+from fcreview.importers.common.records import add_issue, function_names, is_number
 from fcreview.matching.align import align_turns
 from fcreview.matching.decisive_call import add_decisive_call, find_loop
 from fcreview.matching.decisive_step import add_step
@@ -34,7 +34,6 @@ from fcreview.model.item import (
     CallPair,
     Erratum,
     Extra,
-    ImportIssue,
     Item,
     RecomputedVerdict,
     RecordLocation,
@@ -182,8 +181,7 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     for key in record.keys() - KNOWN_FIELDS:
         item.extra.metadata[key] = record[key]
         context.unknown_fields.setdefault(key, item.line)
-    if context.category == "rest":
-        item.extra.redacted = True
+    item.extra.redacted = context.category == "rest"
     if "traceback" in record:
         item.extra.metadata["traceback"] = record["traceback"]
     if official is True:
@@ -211,9 +209,8 @@ def _make_failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContex
     if entry.length:
         item.extra.score_record = RecordLocation(context.score_file_path, entry.line, entry.offset, entry.length)
     messages = [scores.read_rationale(entry.record)]
-    for further in inputs.further_entries:
-        error_type, rationale = scores.read_error_type(further.record), scores.read_rationale(further.record)
-        messages.append(f"then {error_type}: {rationale or ''}")
+    for further in (each.record for each in inputs.further_entries):
+        messages.append(f"then {scores.read_error_type(further)}: {scores.read_rationale(further) or ''}")
     rationale = "\n".join(filter(None, messages)) or None
     return Verdict("official", False, "item", "correct", item.error_type, rationale, context.score_file_name)
 
@@ -301,15 +298,14 @@ def _fill_multi_turn(item: Item, context: CategoryContext, record: dict[str, Any
 
 def make_degraded_item(context: CategoryContext, inputs: ItemInputs, reason: str) -> Item:
     """Make an item without calls, for a record that could not be interpreted. `reason` becomes its issue."""
-    dataset_item, position = inputs.corrected.item, inputs.position
+    dataset_item = inputs.corrected.item
     item = Item(inputs.id, context.category, question=dataset_item.question, official=inputs.official)
     item.functions, item.golden = dataset_item.functions, dataset_item.golden_calls
-    item.golden_hash = dataset_item.golden_hash
-    item.file, item.line, item.offset, item.length = inputs.file, position.line, position.offset, position.length
-    item.rule_note = reason
+    item.golden_hash, item.rule_note = dataset_item.golden_hash, reason
+    _set_run_fields(item, inputs, {})
     if inputs.official is not None:
         item.verdicts.append(Verdict("official", inputs.official, by=context.score_file_name))
-    item.issues.append(ImportIssue(inputs.file, position.line, reason, item=inputs.id, severity="error"))
+    add_issue(item, reason, severity="error")
     return item
 
 

@@ -7,6 +7,7 @@ list of state lists and turn objects. Its elements are identified by their type,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import orjson
 
 from fcreview.importers.bfcl.dataset import content_text, json_text, normalise_role
 from fcreview.importers.bfcl.decoders.python_calls import parse_call_text
+from fcreview.importers.common.records import list_objects
 from fcreview.model.item import Call, Message
 
 DecodedCalls = Sequence[tuple[str, dict[str, Any] | None]]
@@ -70,11 +72,8 @@ def _build_from_log(log: list[Any], decode: DecodeStep, functions: list[dict[str
 
 def _changed_states(part: list[Any], states: dict[str, str], turn: int, step: int) -> list[Message]:
     messages = []
-    for state in part:
-        if not isinstance(state, dict):
-            continue
-        name = str(state.get("class_name") or "")
-        text = json_text(state.get("content"))
+    for state in list_objects(part):
+        name, text = str(state.get("class_name") or ""), json_text(state.get("content"))
         if states.get(name) != text:
             states[name] = text
             messages.append(Message(turn, step, "state", text, name))
@@ -93,7 +92,7 @@ def _add_turn(
     while isinstance(entries := part.get(f"step_{step + 1}"), list):
         step += 1
         start = turn, step, index
-        entries = [entry for entry in entries if isinstance(entry, dict)]
+        entries = list_objects(entries)
         raw, calls = _add_step(entries, found.messages, start, functions)
         if not calls and raw and not any("model_response_decoded" in entry or "error" in entry for entry in entries):
             calls = _predicted_calls(decode(raw), raw, start)
@@ -159,11 +158,8 @@ def _parse_native_calls(raw: list[Any]) -> list[tuple[str, dict[str, Any]]] | No
         if not isinstance(part, dict) or len(part) != 1:
             return None
         ((name, arguments),) = part.items()
-        if isinstance(arguments, str):
-            try:
-                arguments = orjson.loads(arguments)
-            except orjson.JSONDecodeError:
-                return None
+        with suppress(orjson.JSONDecodeError):
+            arguments = orjson.loads(arguments) if isinstance(arguments, str) else arguments
         if not isinstance(arguments, dict):
             return None
         calls.append((name, arguments))
@@ -186,12 +182,9 @@ def _build_from_result(result: Any, opening: Sequence[Message], decode: DecodeSt
         found.messages = [*opening, *_assistant_messages(text, 0, 0)]
         found.n_turns = found.n_steps = 1 if result else 0
         return found
-    by_turn: dict[int, list[Message]] = {}
-    for message in opening:
-        by_turn.setdefault(message.turn, []).append(message)
     found.n_turns = len(result)
     for turn, steps in enumerate(result):
-        found.messages += by_turn.pop(turn, [])
+        found.messages += [message for message in opening if message.turn == turn]
         index = 0
         for step, raw in enumerate(steps if isinstance(steps, list) else [steps]):
             found.n_steps += 1
@@ -200,8 +193,7 @@ def _build_from_result(result: Any, opening: Sequence[Message], decode: DecodeSt
             calls = _predicted_calls(native if native is not None else decode(raw), raw, (turn, step, index))
             found.add_calls(calls, raw)
             index += len(calls)
-    for rest in by_turn.values():
-        found.messages += rest
+    found.messages += [message for message in opening if message.turn >= len(result)]
     return found
 
 

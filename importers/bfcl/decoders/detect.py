@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -97,19 +98,18 @@ def choose_decoder(
         replies: `result` values.
         scored: (reply, error type) pairs from score entries.
     """
+    measure = partial(DecoderScore.measure, replies=replies, scored=scored, context=context)
     native = bool(replies) and type(replies[0]) is list
     usual = [DECODERS_BY_NAME[name] for name in (("FC", "LIST") if native else (DEFAULT_DECODERS[context.version],))]
-    best = DecoderScore.measure(guess, replies, scored, context)
+    best = measure(guess)
     if best.n_with_calls < GOOD_SHARE * len(replies) or best.n_agreements < len(scored):
         others = [find_decoder(decoder.name, context.version) or decoder for decoder in DECODERS]
-        for decoder in (*usual, *others):  # the first of equally good decoders is chosen
-            other = DecoderScore.measure(decoder, replies, scored, context)
+        for other in map(measure, (*usual, *others)):  # the first of equally good decoders is chosen
             if other.is_better_than(best, factor=2 if best.decoder is guess else 1):
                 best = other
     if best.decoder.name == "AUTO":
-        alternatives = [DecoderScore.measure(decoder, replies, scored, context) for decoder in usual]
         counts = best.n_agreements, best.n_with_calls
-        best = next((each for each in alternatives if (each.n_agreements, each.n_with_calls) == counts), best)
+        best = next((each for each in map(measure, usual) if (each.n_agreements, each.n_with_calls) == counts), best)
     if guess.name_spelling == "either" and best.decoder.name_spelling == "flat":
         return replace(best, decoder=replace(best.decoder, name_spelling="either"))
     return best
@@ -131,14 +131,11 @@ def select_decoder(plan: RunPlan) -> tuple[Decoder, list[ImportIssue]]:
     if not replies and not scored:
         return guess, []
     best = choose_decoder(guess, replies, scored, DecoderContext(version))
-    issues = []
-    if best.decoder.name not in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
-        what = (
-            f"the decoder of model {model} is not certain; using {best.decoder.name}, which finds calls in "
-            f"{best.n_with_calls} of {len(replies)} replies. Use --decoder NAME to choose another"
-        )
-        issues.append(ImportIssue(plan.run.path, None, what, severity="notice"))
-    return best.decoder, issues
+    if best.decoder.name in (guess.name, "FC", "LIST", "PROMPT", "BRACKET"):
+        return best.decoder, []
+    what = f"the decoder of model {model} is not certain; using {best.decoder.name}, which finds calls in "
+    what += f"{best.n_with_calls} of {len(replies)} replies. Use --decoder NAME to choose another"
+    return best.decoder, [ImportIssue(plan.run.path, None, what, severity="notice")]
 
 
 def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any], list[tuple[Any, str]]]:
@@ -147,10 +144,8 @@ def _sample_replies(categories: FilesByCategory, version: str) -> tuple[list[Any
     scored: list[tuple[Any, str]] = []
     for name in [name for name in categories if _has_python_calls(name, version)][:MAX_CATEGORIES]:
         replies += [value["result"] for value in _first_records(categories[name].results) if "result" in value]
-        for value in _first_records(categories[name].scores):
-            error_type = scores.read_error_type(value)
-            if error_type is not None and "model_result_raw" in value:
-                scored.append((value["model_result_raw"], error_type))
+        entries = [value for value in _first_records(categories[name].scores) if "model_result_raw" in value]
+        scored += [(each["model_result_raw"], error) for each in entries if (error := scores.read_error_type(each))]
     return replies, scored
 
 

@@ -140,11 +140,9 @@ def find_format_error(call: dict[str, Any], functions: list[dict[str, Any]]) -> 
         return f"{call.get('name')} is not an available function"
     declared = read_declared_parameters(function_doc, strict=True)
     properties, given = declared.properties or {}, call.get("arguments") or {}
-    missing = [name for name in declared.required or () if name not in given]
-    if missing:
+    if missing := [name for name in declared.required or () if name not in given]:
         return f"missing required parameters: {', '.join(missing)}"
-    unknown = [name for name in given if name not in properties]
-    if unknown:
+    if unknown := [name for name in given if name not in properties]:
         return f"unknown parameters: {', '.join(unknown)}"
     for name, value in given.items():
         type_name = (properties[name] or {}).get("type")
@@ -160,35 +158,23 @@ _PARAMETER_TYPE_WORDS = {
     "key": {"key"}, "id": {"id"}, "type": {"type"}, "age": {"age", "ages", "children"},
     "people": {"adults", "people", "passengers"},
 }  # fmt: skip
-"""Parameter type of the paper -> words in the names of such parameters. The first type with a matching word applies:
-`sort_option_id` has the type `sort_by`. The paper's Table 4 has one example for each of 13 types, but does not state
-the type of every parameter."""
+"""Parameter type -> words in the names of such parameters. The first type with a matching word applies. The paper's
+Table 4 has one example for each of 13 types, but does not state the type of every parameter."""
 OTHER_TYPE = "other"
-"""Type of a parameter whose name contains no word of any parameter type of the paper."""
 PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
 """Parameter types of the paper's Figure 5."""
 
 
 def classify_parameter(parameter: str) -> str:
-    """Return the parameter type of the paper: `date` for `arrival_date` and `departDate`, `key` for `search_key`."""
+    """Return the parameter type of the paper: `date` for `arrival_date` and `departDate`, `sort_by` for
+    `sort_option_id`."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
     return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
 
 
-def differing_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> list[str]:
-    """List the parameters that only one of the calls has, or whose values differ by the evaluator's rules."""
-    equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
-    return [name for name in dict.fromkeys([*golden, *predicted]) if name not in equal]
-
-
-def sample_domain(sample_id: str) -> str:
-    """Return the domain of a sample, which is its category: `Car-Rental` for `Car-Rental-12`."""
-    return sample_id.rpartition("-")[0]
-
-
 @dataclass(slots=True)
 class GoldenPath:
-    """Golden calls of a sample in order, with their recorded replies."""
+    """Golden calls of a sample, in order."""
 
     calls: list[Call] = field(default_factory=list)
     observations: list[Any] = field(default_factory=list)
@@ -225,10 +211,10 @@ class PredictedPath:
 
 
 def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
-    """Read the predicted path from `gen_convs` of a result record, which every runner writes in its own form.
+    """Read the predicted path from `gen_convs` of a result record.
 
-    Replies are one list, or one JSON text for each call. The GLM runner repeats the system prompt for every model call;
-    the predicted path contains the prompt once.
+    Some runners write one list of replies, others one JSON text for each call. The GLM runner repeats the system prompt
+    for every model call; the predicted path contains the prompt once.
     """
     path = PredictedPath()
     n_system_prompts = 0
@@ -261,11 +247,10 @@ def read_predicted_path(record: dict[str, Any]) -> PredictedPath:
 
 def _make_predicted_call(call: Any, step: int, index: int) -> Call:
     if not isinstance(call, dict) or not isinstance(call.get("name"), str):
-        return Call("predicted", "", None, 0, step, index, raw=to_text(call), decode_error="not a call")
+        return Call("predicted", "", None, 0, step, index, to_text(call), "not a call")
     arguments = _parse_json_text(call.get("arguments"))
     if not isinstance(arguments, dict):
-        error = "arguments are not an object"
-        return Call("predicted", call["name"], None, 0, step, index, raw=to_text(call), decode_error=error)
+        return Call("predicted", call["name"], None, 0, step, index, to_text(call), "arguments are not an object")
     return Call("predicted", call["name"], arguments, 0, step, index)
 
 
@@ -319,12 +304,11 @@ def derive_call_verdicts(
     return _guess_partners(verdicts, golden_path, accepted_indexes)
 
 
-def call_to_json(call: Call) -> dict[str, Any]:
-    """Return a call as `{"name": str, "arguments": {...}}`."""
+def call_to_json(call: Call) -> JsonCall:
+    arguments = call.arguments or {}
     if call.side == "golden":
-        arguments = {name: accepted.any_of[0] for name, accepted in (call.arguments or {}).items()}
-        return {"name": call.name, "arguments": arguments}
-    return {"name": call.name, "arguments": call.arguments or {}}
+        arguments = {name: accepted.any_of[0] for name, accepted in arguments.items()}
+    return {"name": call.name, "arguments": arguments}
 
 
 def _verdict_from_log(
@@ -348,12 +332,7 @@ def _choose_golden_call(calls: list[Call], accepted_indexes: set[int]) -> Call |
 
 
 def _verdict_from_reply(
-    call: Call,
-    reply: Any,
-    golden_path: GoldenPath,
-    functions: list[JsonCall],
-    accepted_indexes: set[int],
-    has_log: bool,
+    call: Call, reply: Any, golden_path: GoldenPath, functions: list[JsonCall], accepted: set[int], has_log: bool
 ) -> CallVerdict:
     if isinstance(reply, dict) and set(reply) == {"error"}:
         return CallVerdict(call, None, "format", False, "format_error", str(reply["error"]))
@@ -363,15 +342,14 @@ def _verdict_from_reply(
         return CallVerdict(call, None, "unpaired", None) if has_log else CallVerdict(call, None, "unknown", False)
     if reply is not None:
         equal_replies = [each for each in golden_path.calls if golden_path.observations[each.index] == reply]
-        golden = _choose_golden_call(equal_replies, accepted_indexes)
-        if golden is not None:
-            tier = "rule" if is_rule_match(call_to_json(call), call_to_json(golden)) else "unknown"
-            return CallVerdict(call, golden, tier, True)
+        if (answered := _choose_golden_call(equal_replies, accepted)) is not None:
+            tier = "rule" if is_rule_match(call_to_json(call), call_to_json(answered)) else "unknown"
+            return CallVerdict(call, answered, tier, True)
     if call.arguments is None:
         return CallVerdict(call, None, "format", False, "decode_error", call.decode_error)
-    for golden_call in golden_path.calls:
-        if golden_call.index not in accepted_indexes and is_rule_match(call_to_json(call), call_to_json(golden_call)):
-            return CallVerdict(call, golden_call, "rule", True)
+    for golden in golden_path.calls:
+        if golden.index not in accepted and is_rule_match(call_to_json(call), call_to_json(golden)):
+            return CallVerdict(call, golden, "rule", True)
     return CallVerdict(call, None, "unpaired" if has_log else "unknown", None)
 
 
@@ -384,20 +362,19 @@ def _guess_partners(
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
     by_index = {each.predicted.index: each for each in unpaired}
     for pair in align(remaining, [each.predicted for each in unpaired]):
-        if pair.golden is not None and pair.predicted is not None:
-            verdict = by_index[pair.predicted]
-            golden = next(call for call in remaining if call.index == pair.golden)
-            if golden.name == verdict.predicted.name:
-                verdict.golden, verdict.is_partner_guessed = golden, True
-                if verdict.tier == "unknown":
-                    call_error = check_exact_parameters(call_to_json(verdict.predicted), call_to_json(golden))
-                    if call_error:
-                        verdict.tier, verdict.error_type, verdict.rationale = "exact", call_error[0], call_error[1]
+        if pair.golden is None or pair.predicted is None:
+            continue
+        verdict, golden = by_index[pair.predicted], golden_path.calls[pair.golden]
+        if golden.name == verdict.predicted.name:
+            verdict.golden, verdict.is_partner_guessed = golden, True
+            error = check_exact_parameters(call_to_json(verdict.predicted), call_to_json(golden))
+            if verdict.tier == "unknown" and error:
+                verdict.tier, (verdict.error_type, verdict.rationale, _) = "exact", error
     return verdicts
 
 
 def is_free_call(call: Call) -> bool:
-    """Return whether a golden call is optional, so that omitting or repeating the call is not an error."""
+    """Return whether a golden call is optional: the model may omit or repeat it."""
     if call.name in FREE_FUNCTIONS:
         return True
     search_type = (call.arguments or {}).get("search_type")
@@ -420,9 +397,8 @@ def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdic
 
 
 def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
-    """Summarize a predicted call for the metrics. The summary is stored in `Extra.metadata`.
-
-    `{"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}`
+    """Summarize a predicted call for the metrics, such as
+    `{"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}`.
 
     `accepted` is null if the evaluator did not judge the call. `golden` is the number of the golden call that it was
     compared with, from 1; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call,
@@ -432,55 +408,46 @@ def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
     summary: dict[str, Any] = {"accepted": verdict.ok}
     if verdict.golden is not None:
         summary["golden"] = verdict.golden.index + 1
-    differing = _differing_parameters(verdict)
+    predicted, golden = _compared_arguments(verdict)
+    equal = {n for n in golden.keys() & predicted.keys() if is_equal_value(n, predicted[n], golden[n])}
+    wrong = {name: classify_parameter(name) for name in [*golden, *predicted] if name not in equal}
     error = verdict.error_type
-    if error is None and differing and verdict.golden is not None:
+    if error is None and wrong and verdict.golden is not None:
         error = find_call_error(call_to_json(verdict.predicted), call_to_json(verdict.golden))[0]
     if error is not None:
         summary["error"] = error
-    return summary | ({"wrong": {name: classify_parameter(name) for name in differing}} if differing else {})
+    return summary | ({"wrong": wrong} if wrong else {})
 
 
-def _has_compared_values(verdict: CallVerdict) -> bool:
-    """Return whether the evaluator compared the arguments. False for malformed calls and calls of another function."""
-    return verdict.golden is not None and verdict.tier != "format" and verdict.golden.name == verdict.predicted.name
-
-
-def _differing_parameters(verdict: CallVerdict) -> list[str]:
-    if verdict.golden is None or not _has_compared_values(verdict):
-        return []
-    return differing_parameters(call_to_json(verdict.predicted)["arguments"], call_to_json(verdict.golden)["arguments"])
+def _compared_arguments(verdict: CallVerdict) -> tuple[JsonCall, JsonCall]:
+    """Return the (predicted, golden) arguments that the evaluator compared. Empty for malformed calls and calls of
+    another function."""
+    predicted, golden = verdict.predicted, verdict.golden
+    if golden is None or verdict.tier == "format" or golden.name != predicted.name:
+        return {}, {}
+    return call_to_json(predicted)["arguments"], call_to_json(golden)["arguments"]
 
 
 def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]:
     """Count the compared parameters of the calls by parameter type of the paper."""
-    names = [
-        name
-        for verdict in verdicts
-        if verdict.golden is not None and _has_compared_values(verdict)
-        for name in {**call_to_json(verdict.golden)["arguments"], **call_to_json(verdict.predicted)["arguments"]}
-    ]
-    return dict(Counter(map(classify_parameter, names)))
+    calls = [_compared_arguments(verdict) for verdict in verdicts]
+    return dict(Counter(classify_parameter(name) for predicted, golden in calls for name in {**golden, **predicted}))
 
 
 def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each required golden call, the addresses of its predicted calls.
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.
 
-    The predicted calls of a golden call are those that were compared with it. An optional golden call is required only
-    if one of its predicted calls was accepted, because an accepted call that turns out to be wrong is an error. If the
-    sample succeeded, the result contains only golden calls with an accepted call. If the sample failed although all
-    required golden calls have an accepted call, the result ends with an empty list, so that no verdict on a call makes
-    the sample pass.
+    An optional golden call is required only if one of these calls was accepted, because an accepted call that turns out
+    to be wrong is an error. If the sample succeeded, only golden calls with an accepted call are required. If it failed
+    although all required golden calls have an accepted call, the result ends with an empty list, so that no verdict on
+    a call makes the sample pass.
     """
-    required: list[list[str]] = []
-    answered: list[list[str]] = []
+    required, answered = list[list[str]](), list[list[str]]()
     for call in golden_path.calls:
         answers = [address for address, verdict in verdicts.items() if verdict.golden is call]
         accepted = any(verdicts[address].ok for address in answers)
-        if accepted or not is_free_call(call):
-            required.append(answers)
-        if accepted:
-            answered.append(answers)
+        required += [answers] if accepted or not is_free_call(call) else []
+        answered += [answers] if accepted else []
     if success:
         return answered
     return [*required, []] if len(answered) == len(required) else required

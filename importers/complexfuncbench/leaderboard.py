@@ -22,10 +22,10 @@ change only their means.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.common.records import as_object, is_integer
 from fcreview.importers.complexfuncbench.checker import PARAMETER_TYPES
@@ -70,8 +70,7 @@ def read_reviewed_calls(item: ScoredItem) -> list[ReviewedCall]:
     return calls
 
 
-@dataclass(slots=True)
-class CallCounts:
+class CallCounts(NamedTuple):
     """Numerator and denominator of the call accuracy."""
 
     correct: int
@@ -85,19 +84,17 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
     The evaluator may count a repeated optional call twice, and the returned counts keep this. A call that an override
     accepts is counted only if its golden call has no other accepted call.
     """
-    recorded_counts = as_object(item.metadata.get("counts"))
-    correct = read_count(recorded_counts, "correct_call_num")
-    if not recorded_counts:
-        correct = sum(call.officially_accepted is True for call in calls)
-    corrected = CallCounts(correct, read_count(recorded_counts, "total_call_num") or item.n_golden)
+    recorded = as_object(item.metadata.get("counts"))
+    n_accepted = sum(call.officially_accepted is True for call in calls)
+    correct = read_count(recorded, "correct_call_num") if recorded else n_accepted
     covered = {call.golden for call in calls if call.officially_accepted and call.accepted}
     for call in calls:
         if call.officially_accepted and not call.accepted:
-            corrected.correct -= 1
+            correct -= 1
         elif call.accepted and not call.officially_accepted and call.golden is not None and call.golden not in covered:
-            corrected.correct += 1
+            correct += 1
             covered.add(call.golden)
-    return corrected
+    return CallCounts(correct, read_count(recorded, "total_call_num") or item.n_golden)
 
 
 def read_count(counts: Mapping[str, Any], name: str) -> int:
@@ -113,13 +110,6 @@ def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
     return item.error_type or next(rejected, None)
 
 
-def list_wrong_parameter_types(calls: list[ReviewedCall]) -> Iterator[str]:
-    """Yield the types of the parameters in which rejected calls differ from their golden calls."""
-    for call in calls:
-        if call.accepted is False:
-            yield from call.wrong_parameter_types.values()
-
-
 @dataclass(frozen=True, slots=True)
 class SampleOutcome:
     """The values of one sample that the metrics use."""
@@ -133,7 +123,7 @@ class SampleOutcome:
     completeness: int | None = None
     """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""
     correctness: int | None = None
-    """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""
+    """Score of the judge, as `completeness`."""
 
 
 def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
@@ -141,14 +131,11 @@ def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
 
     Rates are in percent, and response scores are from 0 to 2. A domain without a success has no success rate.
     """
-    successes: dict[str, int] = defaultdict(int)
-    for outcome in outcomes:
-        if outcome.success:
-            successes[outcome.domain] += 1
+    successes = Counter(outcome.domain for outcome in outcomes if outcome.success)
     return {
         "Domain Success Rate": {name: n / SAMPLES_PER_DOMAIN.get(name, 150) * 100 for name, n in successes.items()},
-        "Domain Call Accuracy": call_accuracy_by_domain(outcomes),
-        "Overall Success Rate": sum(successes.values()) / N_SAMPLES * 100,
+        "Domain Call Accuracy": {name: call_accuracy(part) for name, part in _group_by_domain(outcomes).items()},
+        "Overall Success Rate": successes.total() / N_SAMPLES * 100,
         "Overall Call Accuracy": call_accuracy(outcomes),
         "Complete Score": mean_score([outcome.completeness for outcome in outcomes]),
         "Correct Score": mean_score([outcome.correctness for outcome in outcomes]),
@@ -158,8 +145,7 @@ def compute_printed_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, floa
 def compute_present_metrics(outcomes: Sequence[SampleOutcome]) -> dict[str, float | dict[str, float]]:
     """Compute the metrics of `print_results.py`, with success rates over the existing records instead of fixed
     denominators."""
-    domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
-    rates = {name: success_rate([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
+    rates = {name: success_rate(part) for name, part in _group_by_domain(outcomes).items()}
     metrics = compute_printed_metrics(outcomes)
     return metrics | {"Domain Success Rate": rates, "Overall Success Rate": success_rate(outcomes)}
 
@@ -175,9 +161,11 @@ def call_accuracy(outcomes: Sequence[SampleOutcome]) -> float:
     return sum(outcome.correct_calls for outcome in outcomes) / golden * 100 if golden else 0.0
 
 
-def call_accuracy_by_domain(outcomes: Sequence[SampleOutcome]) -> dict[str, float]:
-    domains = list(dict.fromkeys(outcome.domain for outcome in outcomes))
-    return {name: call_accuracy([outcome for outcome in outcomes if outcome.domain == name]) for name in domains}
+def _group_by_domain(outcomes: Sequence[SampleOutcome]) -> dict[str, list[SampleOutcome]]:
+    domains: dict[str, list[SampleOutcome]] = {}
+    for outcome in outcomes:
+        domains.setdefault(outcome.domain, []).append(outcome)
+    return domains
 
 
 def mean_score(scores: Sequence[int | None]) -> float:
@@ -240,10 +228,11 @@ def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
 
 def _parameter_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:
     """Return Figure 5: the share of compared parameters with a difference in a rejected call, by parameter type."""
-    wrong = Counter(parameter_type for _, calls in samples for parameter_type in list_wrong_parameter_types(calls))
-    compared: Counter[str] = Counter()
-    for item, _ in samples:
+    wrong, compared = Counter[str](), Counter[str]()
+    for item, calls in samples:
         compared.update(item.metadata.get("parameters compared") or {})
+        for call in calls:
+            wrong.update(call.wrong_parameter_types.values() if call.accepted is False else ())
     names = [name for name in PARAMETER_TYPES if compared[name]]
     counts = [Metric("wrong parameters by type", name, wrong[name], "count") for name in names]
     note = "denominator: parameters of compared calls"
@@ -256,13 +245,12 @@ def _step_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     golden_steps = [read_count(each, "total_turn_num") for each in counts]
     if not sum(golden_steps):
         return []
-    metrics = [Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score")]
-    for name, values in (("taken", steps_taken), ("golden path", golden_steps)):
-        metrics.append(Metric("steps", f"mean, {name}", sum(values) / len(values), "score"))
-    metrics += _count_samples_by_steps("steps taken", steps_taken)
-    return metrics + _count_samples_by_steps("steps of the golden path", golden_steps)
-
-
-def _count_samples_by_steps(table: str, values: Iterable[int]) -> list[Metric]:
-    """Return the metrics of Figure 6: the number of samples with each number of steps."""
-    return [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
+    metrics = [
+        Metric("steps", "taken / golden path", sum(steps_taken) / sum(golden_steps), "score"),
+        Metric("steps", "mean, taken", sum(steps_taken) / len(counts), "score"),
+        Metric("steps", "mean, golden path", sum(golden_steps) / len(counts), "score"),
+    ]
+    # Figure 6: the number of samples with each number of steps.
+    for table, values in (("steps taken", steps_taken), ("steps of the golden path", golden_steps)):
+        metrics += [Metric(table, f"{steps}", count, "count") for steps, count in sorted(Counter(values).items())]
+    return metrics

@@ -35,10 +35,7 @@ class LoggedComparison:
     predicted: JsonCall | None
     golden: JsonCall | None
     tier: str = "failed"
-    """Tier that decided on the pair: `rule`, `exact` (exact-value gate), `response` or `judge`.
-
-    `failed` if no tier accepted the pair and the judge did not reply.
-    """
+    """Tier that decided on the pair, as listed in the module docstring of `checker`."""
     accepted: bool = False
     error_type: str | None = None
     message: str | None = None
@@ -51,11 +48,7 @@ class LoggedTurn:
     """A model turn that contains calls."""
 
     predicted: list[JsonCall] = field(default_factory=list)
-    pending: list[JsonCall] = field(default_factory=list)
-    """Golden calls that had no accepted predicted call before this turn."""
     comparisons: list[LoggedComparison] = field(default_factory=list)
-    matched: list[JsonCall] = field(default_factory=list)
-    """Predicted calls that were accepted in this turn."""
     observations: list[Any] = field(default_factory=list)
 
 
@@ -129,7 +122,7 @@ def parse_log(text: str) -> EvaluationLog:
         elif head.startswith("Function Calls:"):
             log.turns.append(LoggedTurn(predicted=_valid_calls(_parse_json(body), log, "Function Calls")))
         elif head.startswith("Golden Function Call:") and turn:
-            turn.pending = _valid_calls(_parse_json(body), log, "Golden Function Call")
+            _valid_calls(_parse_json(body), log, "Golden Function Call")
         elif head.startswith("Start compare_single_call:") and turn:
             predicted, _, golden = body.partition("\n")
             comparison = LoggedComparison(_call_or_none(parse_literal(predicted)), _call_or_none(parse_literal(golden)))
@@ -137,12 +130,19 @@ def parse_log(text: str) -> EvaluationLog:
         elif comparison is not None and apply_outcome_line(record, comparison):
             continue
         elif head.startswith("Success matched:") and turn:
-            turn.matched = _valid_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
+            _valid_calls(parse_literal(record.partition(":")[2]), log, "Success matched")
         elif head.startswith("Observations:") and turn:
             turn.observations = as_list(_parse_json(body))
         else:
             _apply_sample_line(record, log)
     return log
+
+
+def _apply_sample_line(record: str, log: EvaluationLog) -> None:
+    if record.startswith("Query: "):
+        log.query = record.removeprefix("Query: ").rstrip("\n")
+    elif record.startswith("Output FC:"):
+        log.surplus_call = record.partition(":")[2].strip()
 
 
 def apply_outcome_line(record: str, comparison: LoggedComparison) -> bool:
@@ -166,13 +166,6 @@ def apply_outcome_line(record: str, comparison: LoggedComparison) -> bool:
     else:
         return False
     return True
-
-
-def _apply_sample_line(record: str, log: EvaluationLog) -> None:
-    if record.startswith("Query: "):
-        log.query = record[len("Query: ") :].rstrip("\n")
-    elif record.startswith("Output FC:"):
-        log.surplus_call = record.partition(":")[2].strip()
 
 
 def _call_or_none(value: Any) -> JsonCall | None:

@@ -25,7 +25,6 @@ from fcreview.importers.complexfuncbench.checker import (
     find_required_calls,
     read_golden_path,
     read_predicted_path,
-    sample_domain,
     summarize_call,
     uncovered_golden_calls,
     verdicts_by_address,
@@ -64,9 +63,8 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
         if not isinstance(name, str) or not isinstance(row.value.get("gen_convs"), list):
             yield ImportIssue(str(path), row.line, "record has no id or no gen_convs", str(row.value)[:300])
             continue
-        item_id = name
-        if name in seen_ids:
-            item_id = f"{name}#{row.line}"
+        item_id = f"{name}#{row.line}" if name in seen_ids else name
+        if item_id != name:
             text = f"{name} occurs more than once. This record is imported as {item_id}."
             yield ImportIssue(str(path), row.line, text, item=name)
         item = _read_item(row, item_id, samples.get(name), logs.pop(name, None), path)
@@ -97,7 +95,7 @@ def read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict
 
 def _read_item(row: JsonRecord, name: str, sample: dict[str, Any] | None, log_file: Path | None, path: Path) -> Item:
     record = row.value
-    category = sample_domain(record["id"])
+    category = record["id"].rpartition("-")[0]  # such as `Car-Rental` for `Car-Rental-12`
     item = Item(id=name, category=category, file=str(path), line=row.line, offset=row.offset, length=row.length)
     item.prediction_hash = answer_hash(record["gen_convs"])
     item.golden_hash = answer_hash((sample or {}).get("conversations")) if sample else ""
@@ -132,7 +130,11 @@ def _fill_calls(
     verdicts = derive_call_verdicts(path, golden_path, functions, log)
     item.pairs = pair_calls(verdicts, golden_path)
     by_address = verdicts_by_address(item.pairs, verdicts)
-    item.verdicts += _make_call_verdicts(by_address)
+    for address, each in by_address.items():
+        source: SourceName = "judge" if each.tier == "judge" else "official"
+        tier = f"{each.tier} tier" + (", golden call guessed" if each.is_partner_guessed else "")
+        by = JUDGE_NAME if source == "judge" else tier
+        item.verdicts.append(Verdict(source, each.ok, address, EQUIVALENT, each.error_type, each.rationale, by))
     return verdicts, by_address
 
 
@@ -147,7 +149,7 @@ def _note_missing_sample(item: Item, name: str, dataset: dict[str, dict[str, Any
 
 def _read_item_without_record(name: str, file: Path, sample: dict[str, Any] | None) -> Item:
     """Read a sample from its log. The evaluator stores no record if the run ends without an answer."""
-    item = Item(id=name, category=sample_domain(name), file=str(file), line=1)
+    item = Item(id=name, category=name.rpartition("-")[0], file=str(file), line=1)
     item.rule_note = NOT_RECOMPUTED_NOTE
     item.extra.metadata["outcome"] = "no result record: the run ended without an answer"
     add_issue(item, "log without a result record, so there is no official verdict", str(file), severity="notice")
@@ -209,17 +211,6 @@ def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdic
     return compared or None
 
 
-def _make_call_verdicts(verdicts: dict[str, CallVerdict]) -> list[Verdict]:
-    call_verdicts = []
-    for address, verdict in verdicts.items():
-        source: SourceName = "judge" if verdict.tier == "judge" else "official"
-        tier = f"{verdict.tier} tier" + (", golden call guessed" if verdict.is_partner_guessed else "")
-        by = JUDGE_NAME if source == "judge" else tier
-        error_type, rationale = verdict.error_type, verdict.rationale
-        call_verdicts.append(Verdict(source, verdict.ok, address, EQUIVALENT, error_type, rationale, by))
-    return call_verdicts
-
-
 def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:
     item.extra.metadata["calls"] = {address: summarize_call(verdict) for address, verdict in verdicts.items()}
     item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts.values()))
@@ -245,10 +236,9 @@ def _add_response_scores(item: Item, record: dict[str, Any]) -> None:
         if not isinstance(entry, dict):
             continue
         score, text = entry.get("score"), f"{entry.get('reason') or ''}"
-        value = score if score in (0, 1, 2) else None
-        if value is None:
-            text += f" (recorded score {score} is not a valid verdict)"
-        item.verdicts.append(Verdict("judge", value, RESPONSE, criterion, None, text.strip() or None, JUDGE_NAME))
+        if score not in (0, 1, 2):
+            text, score = f"{text} (recorded score {score} is not a valid verdict)", None
+        item.verdicts.append(Verdict("judge", score, RESPONSE, criterion, None, text.strip() or None, JUDGE_NAME))
 
 
 def _add_metadata(

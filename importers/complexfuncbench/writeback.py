@@ -91,11 +91,10 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
     missing = set(fixes_by_id)
     for path in plan.data:
         for each in rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls):
-            if isinstance(each, Unrepresentable):
-                continue
             if isinstance(each, AppliedGoldenFix):
                 missing.discard(each.item[1])
-            yield each
+            if not isinstance(each, Unrepresentable):
+                yield each
     if missing:
         yield Unrepresentable("golden calls of samples that the dataset does not contain", len(missing))
 
@@ -121,22 +120,18 @@ JUDGE_REASON = "verdict of an annotator"
 def override_log(
     text: str, record: JsonObject, sample: JsonObject | None, overrides: Mapping[str, bool]
 ) -> tuple[str, set[str]]:
-    """Write overridden verdicts on calls (address -> whether the call is accepted) into a log.
+    """Write overridden verdicts on calls, as `{address: whether the call is accepted}`, into a log.
 
-    `record` and `sample` are the sample's result record and dataset record. Returns the new log, and the addresses of
-    the overridden calls that the log does not contain.
+    `record` is the result record, and `sample` the dataset record. Returns the new log, and the addresses of the
+    overridden calls that the log does not contain.
     """
     log, predicted_path, golden_path = parse_log(text), read_predicted_path(record), read_golden_path(sample)
     verdicts = derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)
     comparisons = _find_comparisons(predicted_path, log)
-    verdicts_by_position: dict[ComparisonPosition, bool] = {}
-    missing = set(overrides)
-    for address, verdict in verdicts_by_address(pair_calls(verdicts, golden_path), verdicts).items():
-        position = comparisons.get(verdict.predicted.index)
-        if address in overrides and position is not None:
-            verdicts_by_position[position] = overrides[address]
-            missing.discard(address)
-    return _insert_verdicts(text, verdicts_by_position), missing
+    by_address = verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
+    positions = {address: comparisons.get(each.predicted.index) for address, each in by_address.items()}
+    found = {address: at for address in overrides if (at := positions.get(address)) is not None}
+    return _insert_verdicts(text, {at: overrides[address] for address, at in found.items()}), overrides.keys() - found
 
 
 def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict[int, ComparisonPosition]:
@@ -169,14 +164,10 @@ def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition
             comparison += 1
             verdict = verdicts_by_position.get((turn, comparison))
             if verdict is not None:
-                lines += _make_verdict_lines(record.header, verdict)
+                outcome = "LLM-based compare success." if verdict else "All compare method failed."
+                reply = {"is_equal": verdict, "reason": JUDGE_REASON}
+                lines += [f"{record.header}LLM-based comparison output: {reply}", f"{record.header}{outcome}"]
     return "\n".join(lines)
-
-
-def _make_verdict_lines(header: str, accepted: bool) -> list[str]:
-    outcome = "LLM-based compare success." if accepted else "All compare method failed."
-    reply = {"is_equal": accepted, "reason": JUDGE_REASON}
-    return [f"{header}LLM-based comparison output: {reply}", f"{header}{outcome}"]
 
 
 RESPONSE_SCORE_FIELDS = {"completeness": "complete", "correctness": "correct"}
@@ -191,12 +182,14 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     raw = read_file(path)
     overridden_items = {item.id: item for item in items if item.overrides}
     samples = read_dataset(plan.data, []) if overridden_items else {}
-    edits, found_ids, n_missing_calls = LineEdits(), set[str](), 0
-    for line, name, record in _iter_records_with_ids(raw):
-        item = overridden_items.get(name)
+    edits, seen_ids, found_ids, n_missing_calls = LineEdits(), set[str](), set[str](), 0
+    for line, record in parse_numbered_records(raw):
+        name = str(record.get("id"))
+        item = overridden_items.get(f"{name}#{line}" if name in seen_ids else name)
+        seen_ids.add(name)
         if item is None:
             continue
-        found_ids.add(name)
+        found_ids.add(item.id)
         new_record = override_record(record, item)
         if new_record != record:
             edits.replaced[line] = new_record
@@ -210,14 +203,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         yield Unrepresentable(text, n_missing_calls)
     if edits:
         yield RewrittenFile(path, apply_edits(raw, edits))
-
-
-def _iter_records_with_ids(raw: bytes) -> Iterator[tuple[int, str, JsonObject]]:
-    seen_ids: set[str] = set()
-    for line, record in parse_numbered_records(raw):
-        name = str(record.get("id"))
-        yield line, f"{name}#{line}" if name in seen_ids else name, record
-        seen_ids.add(name)
 
 
 def _rewrite_log(

@@ -94,7 +94,7 @@ class Parts:
     def error_type(self) -> str | None:
         return " + ".join(ERROR_TYPES.get(part, part.lower()) for part in self.failing) or None
 
-    def explain(self, *, has_actions: bool) -> str:
+    def explain(self, has_actions: bool) -> str:
         """Explain the reward: its parts, and why parts fail. `has_actions` is whether the task has golden actions."""
         if not self.values:
             return "nothing counts for the reward"
@@ -105,6 +105,7 @@ class Parts:
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
+        """Explain why a part fails."""
         if part == "DB":
             return "final database differs from the expected one"
         if part == "COMMUNICATE":
@@ -123,14 +124,9 @@ def _quote(texts: Sequence[str]) -> str:
 def record_reward(
     item: Item, reward: float | None, parts: tuple[Parts, Parts] | None, ended: str = "", reason: str | None = None
 ) -> None:
-    """Set the official and the recomputed verdicts of an item.
+    """Set the verdicts of an item from the recorded reward and (recorded parts, recomputed parts).
 
-    Args:
-        item: the item, with its call pairs.
-        reward: the recorded reward.
-        parts: (recorded parts, recomputed parts); None if nothing was checked.
-        ended: error type of a conversation that ended without any check.
-        reason: rationale of `ended`.
+    `parts` is None for a conversation that ended without any check, with the error type `ended` for a `reason`.
     """
     item.official = None if reward is None else is_success(reward)
     official, recomputed = parts or (Parts(), Parts())
@@ -153,9 +149,8 @@ def record_reward(
         part: value if value is not None else official.values.get(part) for part, value in recomputed.values.items()
     }
     has_actions = bool(item.golden)
-    explanation = official.explain(has_actions=has_actions) if official.values else None
-    _add_source(item, "official", reward, official, explanation)
-    _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions=has_actions))
+    _add_source(item, "official", reward, official, official.explain(has_actions) if official.values else None)
+    _add_source(item, "rule", value, recomputed, recomputed.explain(has_actions))
     if item.rule is False or (item.rule is None and item.official is False):
         _set_first_difference(item, recomputed if recomputed.failing else official)
     add_decisive_step(item, recomputed.missing_texts or official.missing_texts)
@@ -171,8 +166,9 @@ def _add_source(item: Item, source: SourceName, reward: float | None, parts: Par
     for part, number in parts.values.items():
         if number is not None:
             reason, error = (parts.explain_part(part), ERROR_TYPES.get(part)) if part in parts.failing else (None, None)
-            verdict = Verdict(source, to_verdict(number), "item", part.lower(), error, reason, "reward_info")
-            item.verdicts.append(verdict)
+            item.verdicts.append(
+                Verdict(source, to_verdict(number), "item", part.lower(), error, reason, "reward_info")
+            )
 
 
 def _set_first_difference(item: Item, parts: Parts) -> None:
@@ -253,12 +249,11 @@ def _report_contradictions(
     item: Item, recorded: dict[str, Any], texts: list[str], actions: list[str], product: float | None
 ) -> None:
     """Add an issue if the recorded checks differ from the task's, or the recorded reward from the parts' product."""
-    checked = [each["info"] for each in list_objects(recorded.get("communicate_checks")) if "info" in each]
-    checked_actions = _checked_actions(recorded)
-    reward = read_number(recorded.get("reward"))
     if OWN_FIELD in as_object(recorded.get("info")):
         return  # fcreview exported this file, and reviews may contradict the checks.
-    if checked and set(map(str, checked)) != set(texts):
+    checked = {str(each["info"]) for each in list_objects(recorded.get("communicate_checks")) if "info" in each}
+    checked_actions, reward = _checked_actions(recorded), read_number(recorded.get("reward"))
+    if checked and checked != set(texts):
         add_issue(item, "the recorded communicate checks expect different texts from those in the task")
     if checked_actions and checked_actions != actions:
         add_issue(item, "the recorded action checks list different actions from those in the task")
@@ -266,9 +261,8 @@ def _report_contradictions(
         add_issue(item, f"the product of the recorded parts is {product:g}, but the recorded reward is {reward:g}")
 
 
-def _checked_actions(recorded: dict[str, Any]) -> list[str | None]:
-    checks = list_objects(recorded.get("action_checks"))
-    return [check["action"].get("name") if isinstance(check.get("action"), dict) else None for check in checks]
+def _checked_actions(recorded: JsonObject) -> list[str | None]:
+    return [as_object(check.get("action")).get("name") for check in list_objects(recorded.get("action_checks"))]
 
 
 def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, bool] | None) -> dict[str, float | None]:
@@ -278,14 +272,14 @@ def _recompute(item: Item, criteria: dict[str, Any] | None, met: tuple[bool, boo
     """
     if criteria is None:
         return {}
-    own: dict[str, float | None] = {"ACTION": None, "COMMUNICATE": None}
+    own: dict[str, float | None] = {}
     for at, (part, name, kind) in enumerate((("ACTION", "actions", dict), ("COMMUNICATE", "communicate_info", str))):
         golden = criteria.get(name)
-        if golden is not None and not (isinstance(golden, list) and all(isinstance(each, kind) for each in golden)):
+        is_valid = golden is None or (isinstance(golden, list) and all(isinstance(each, kind) for each in golden))
+        if not is_valid:
             kinds = "objects" if kind is dict else "texts"
             add_issue(item, f"{name} of the task is not a list of {kinds}, so {part} is unknown")
-        elif met is not None:
-            own[part] = float(met[at])
+        own[part] = float(met[at]) if is_valid and met is not None else None
     return own
 
 
@@ -307,6 +301,11 @@ def _counted_parts(recorded: dict[str, Any], criteria: dict[str, Any] | None, re
         return None
     if criteria is None:
         return []
+    return read_basis(criteria)
+
+
+def read_basis(criteria: JsonObject) -> list[str]:
+    """Return the parts that count for the reward of a task."""
     basis = criteria.get("reward_basis")
     return [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
 
@@ -318,10 +317,9 @@ def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
         value = read_part_value(breakdown.get(part))
         parts.values[part] = value if value is not None else _recorded_part(recorded, part)
     parts.missing_texts = [str(each.get("info")) for each in _failed(recorded.get("communicate_checks"))]
+    failed_actions = _failed(recorded.get("action_checks"), "action_match")
     parts.missing_actions = [
-        str(each["action"].get("name"))
-        for each in list_objects(recorded.get("action_checks"))
-        if not each.get("action_match") and isinstance(each.get("action"), dict)
+        str(each["action"].get("name")) for each in failed_actions if isinstance(each.get("action"), dict)
     ]
     parts.unmet_assertions = [str(each.get("nl_assertion")) for each in _failed(recorded.get("nl_assertions"))]
     env_assertions = _failed(recorded.get("env_assertions"))
@@ -329,8 +327,8 @@ def _official_parts(recorded: dict[str, Any], basis: Sequence[str]) -> Parts:
     return parts
 
 
-def _failed(checks: Any) -> list[dict[str, Any]]:
-    return [each for each in list_objects(checks) if not each.get("met")]
+def _failed(checks: Any, field: str = "met") -> list[JsonObject]:
+    return [each for each in list_objects(checks) if not each.get(field)]
 
 
 def _describe_env_assertion(assertion: Any) -> str:
@@ -389,14 +387,12 @@ def _add_action_checks(
     has_checks = _checked_actions(recorded) == [action.name for action in actions]
     listed = []
     for at, (address, matched) in enumerate(zip(addresses, matches, strict=True)):
-        kind = None
-        if has_checks:
-            kind = checks[at].get("tool_type")
-            value = checks[at].get("action_match")
-            if isinstance(value, bool):
-                item.verdicts.append(Verdict("official", value, address, "action", by="action_checks"))
+        check = checks[at] if has_checks else {}
+        if isinstance(check.get("action_match"), bool):
+            item.verdicts.append(Verdict("official", check["action_match"], address, "action", by="action_checks"))
         rationale = None if matched else "no call has this name and these arguments"
         item.verdicts.append(Verdict("rule", matched, address, "action", rationale=rationale, by="tau2-bench rules"))
+        kind = check.get("tool_type")
         listed.append([address, "action", matched, kind if isinstance(kind, str) else None])
     if listed:
         item.extra.metadata.setdefault(REWARD_CHECKS, {})["ACTION"] = listed

@@ -18,7 +18,6 @@ from fcreview.importers.complexfuncbench.checker import (
     is_rule_match,
     read_golden_path,
     read_predicted_path,
-    sample_domain,
 )
 from fcreview.importers.complexfuncbench.leaderboard import compute_metrics
 from fcreview.importers.complexfuncbench.log import parse_log
@@ -136,10 +135,6 @@ def test_format_errors_have_order_of_evaluator() -> None:
     assert "unknown parameters: x" in str(find_format_error({"name": "f", "arguments": {"n": 1, "x": 1}}, documents))
     assert "should be a number" in str(find_format_error({"name": "f", "arguments": {"n": "1"}}, documents))
     assert find_format_error({"name": "f", "arguments": {"n": True}}, documents) is None
-
-
-def test_domains_split_at_last_hyphen() -> None:
-    assert sample_domain("Car-Rental-12") == "Car-Rental"
 
 
 @given(st.text(max_size=400))

@@ -12,7 +12,6 @@ The golden actions are one way to solve a task. They count only if `ACTION` is p
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -87,11 +86,9 @@ def add_unreadable_issue(item: Item, error: Exception) -> None:
 
 def add_conversation(item: Item, messages: Sequence[ConversationMessage]) -> list[int]:
     """Add messages and calls to an item. Returns the turn, from 0, of each message."""
-    cursor, turns = _Cursor(), []
-    user_calls: list[list[int]] = []
+    cursor, turns, user_calls = _Cursor(), [], list[list[int]]()
     for at, message in enumerate(messages):
-        is_last = at == len(messages) - 1
-        step = _place_message(message, cursor, is_last=is_last)
+        step = _place_message(message, cursor, is_last=at == len(messages) - 1)
         turns.append(cursor.turn)
         if message.content or not message.calls:
             name = AGENT if message.role == "assistant" and step < 0 else message.name
@@ -152,20 +149,17 @@ def spoken_text(message: dict[str, Any]) -> str:
     return content_text(message.get("content"))
 
 
-SPEAKERS = (("user", "user_chunk"), ("assistant", "agent_chunk"))
-TOOL_FIELDS = (
-    ("user", "user_tool_calls", "user_tool_results"),
-    ("assistant", "agent_tool_calls", "agent_tool_results"),
-)
-
-
 @dataclass(slots=True)
 class _Utterance:
     role: str
     ids: set[str]
     first_tick: int
     last_tick: int
-    texts: list[str] = field(default_factory=list)
+    text: str = ""
+
+    def to_message(self) -> dict[str, Any]:
+        no_text = f"(speech without a transcript, ticks {self.first_tick}-{self.last_tick})"
+        return {"role": self.role, "content": self.text or no_text}
 
 
 def ticks_to_messages(ticks: Any) -> tuple[list[dict[str, Any]], dict[int, int]]:
@@ -178,16 +172,16 @@ def ticks_to_messages(ticks: Any) -> tuple[list[dict[str, Any]], dict[int, int]]
     entry_of_tick: dict[int, int] = {}
     for at, tick in enumerate(list_objects(ticks)):
         number = tick["tick_id"] if is_integer(tick.get("tick_id")) else at
-        for role, name in SPEAKERS:
-            _add_chunk(tick.get(name), role, number, entries, open_utterances)
-        for role, calls_name, results_name in TOOL_FIELDS:
-            if calls := list_objects(tick.get(calls_name)):
+        speakers = (("user", "user"), ("assistant", "agent"))
+        for role, name in speakers:
+            _add_chunk(tick.get(f"{name}_chunk"), role, number, entries, open_utterances)
+        for role, name in speakers:
+            if calls := list_objects(tick.get(f"{name}_tool_calls")):
                 entries.append({"role": role, "content": None, "tool_calls": calls})
                 open_utterances.clear()
-            entries += [{"role": "tool", **result} for result in list_objects(tick.get(results_name))]
+            entries += [{"role": "tool", **result} for result in list_objects(tick.get(f"{name}_tool_results"))]
         entry_of_tick[number] = len(entries) - 1
-    messages = [_to_message(entry) if isinstance(entry, _Utterance) else entry for entry in entries]
-    return messages, entry_of_tick
+    return [entry.to_message() if isinstance(entry, _Utterance) else entry for entry in entries], entry_of_tick
 
 
 def _add_chunk(
@@ -210,14 +204,7 @@ def _add_chunk(
         open_utterances[role] = current
     current.ids |= ids
     current.last_tick = tick
-    if text:
-        current.texts.append(text)
-
-
-def _to_message(utterance: _Utterance) -> dict[str, Any]:
-    text = "".join(utterance.texts)
-    no_text = f"(speech without a transcript, ticks {utterance.first_tick}-{utterance.last_tick})"
-    return {"role": utterance.role, "content": text or no_text}
+    current.text += text
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +223,11 @@ class GoldenAction:
             return False
         given, wanted = call.arguments, self.arguments or {}
         names = list(given) if self.compare_arguments is None else self.compare_arguments
-        return _select(given, names) == _select(wanted, names)
+        return all((name in given) == (name in wanted) and given.get(name) == wanted.get(name) for name in names)
 
-
-def _select(arguments: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    return {name: arguments[name] for name in names if name in arguments}
+    def to_call(self, turn: int, index: int) -> Call:
+        accepted = {name: AcceptedValues([value]) for name, value in (self.arguments or {}).items()}
+        return Call("golden", self.name, accepted, turn, 0, index)
 
 
 def pair_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int]:
@@ -253,39 +240,28 @@ def pair_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int]:
     partners = _match_actions(actions, item.predicted)
     _match_by_function(actions, item.predicted, partners)
     turns = _golden_turns(len(actions), partners, item)
-    pairs_by_turn: defaultdict[int, list[CallPair]] = defaultdict(list)
-    pair_of_action: dict[int, CallPair] = {}
-    n_golden: defaultdict[int, int] = defaultdict(int)
+    pairs = []
     for at, (action, turn) in enumerate(zip(actions, turns, strict=True)):
-        accepted = {name: AcceptedValues([value]) for name, value in (action.arguments or {}).items()}
-        golden = Call("golden", action.name, accepted, turn, 0, n_golden[turn])
-        n_golden[turn] += 1
+        golden = action.to_call(turn, turns[:at].count(turn))
         item.golden.append(golden)
-        pair = _make_pair(action, golden, item.predicted[partners[at]] if at in partners else None)
-        pairs_by_turn[turn].append(pair)
-        pair_of_action[at] = pair
+        pairs.append(_make_pair(action, golden, item.predicted[partners[at]] if at in partners else None))
     used = set(partners.values())
-    for at, call in enumerate(item.predicted):
-        if at not in used:
-            pairs_by_turn[call.turn].append(CallPair(call.turn, None, call.index, call.name, "+"))
-    item.pairs = [pair for turn in sorted(pairs_by_turn) for pair in pairs_by_turn[turn]]
+    extra = [call for at, call in enumerate(item.predicted) if at not in used]
+    unpaired = [CallPair(call.turn, None, call.index, call.name, "+") for call in extra]
+    item.pairs = sorted(pairs + unpaired, key=lambda pair: pair.turn)
     positions = {id(pair): at for at, pair in enumerate(item.pairs)}
-    return [positions[id(pair_of_action[at])] for at in range(len(actions))]
+    return [positions[id(pair)] for pair in pairs]
 
 
 def _match_actions(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> dict[int, int]:
     """Pair each action with one call that matches it. Calls with equal arguments are preferred, then earlier calls."""
     partners: dict[int, int] = {}
-    used: set[int] = set()
     for is_exact in (True, False):
         for at, action in enumerate(actions):
-            if at in partners:
-                continue
-            for position, call in enumerate(calls):
+            for position, call in enumerate(calls) if at not in partners else ():
                 is_equal = call.arguments == action.arguments or not is_exact
-                if position not in used and is_equal and action.matches(call):
+                if position not in partners.values() and is_equal and action.matches(call):
                     partners[at] = position
-                    used.add(position)
                     break
     return partners
 
@@ -296,12 +272,7 @@ def _match_by_function(actions: Sequence[GoldenAction], calls: Sequence[Call], p
     for name in dict.fromkeys(action.name for action in actions):
         open_actions = [at for at, action in enumerate(actions) if action.name == name and at not in partners]
         open_calls = [at for at, call in enumerate(calls) if call.name == name and at not in used]
-        golden = [
-            Call("golden", name, {key: AcceptedValues([value]) for key, value in (actions[at].arguments or {}).items()})
-            for at in open_actions
-        ]
-        for index, call in enumerate(golden):
-            call.index = index
+        golden = [actions[at].to_call(0, index) for index, at in enumerate(open_actions)]
         predicted = [replace(calls[at], turn=0, index=index) for index, at in enumerate(open_calls)]
         for pair in align(golden, predicted) if golden and predicted else ():
             if pair.golden is not None and pair.predicted is not None:
@@ -312,11 +283,7 @@ def _golden_turns(n_actions: int, partners: dict[int, int], item: Item) -> list[
     """Return the turn of each action: of its partner, or else of the nearest action with one, preferably before it."""
     known = {at: item.predicted[position].turn for at, position in partners.items()}
     turn = known[min(known)] if known else item.n_turns - 1
-    turns = []
-    for at in range(n_actions):
-        turn = known.get(at, turn)
-        turns.append(turn)
-    return turns
+    return [turn := known.get(at, turn) for at in range(n_actions)]
 
 
 def _make_pair(action: GoldenAction, golden: Call, predicted: Call | None) -> CallPair:

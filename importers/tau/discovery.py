@@ -22,7 +22,6 @@ from fcreview.safe_files import open_file
 
 HEAD_BYTES = 1 << 20
 """Number of bytes that are read to recognize a file."""
-VERSION1_KEYS = ("task_id", "reward", "info", "traj")
 VERSION1_NAME = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>[\d.]+)_range_(?P<range>-?\d+-+\d+)"
     r"_user-(?P<user>.+?)(?:_(?P<time>\d{8,}))?"
@@ -30,10 +29,8 @@ VERSION1_NAME = re.compile(
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SIMULATION_FOLDER = "simulations"
 MAIN_FILE = "results.json"
-INFO_KEYS = ("agent_info", "user_info", "environment_info", "num_trials")
 NOTED_SIMULATION = "_simulation"
 """Suffix of the file names of simulation copies, which the viewer of tau2-bench writes beside its notes."""
-NOTE_KEYS = ("note", "simulation_id", "source_results_file")
 _NOTED_RUN = re.compile(r'"source_results_file"\s*:\s*"((?:[^"\\]|\\.)*)"')
 FOLDER_LAYOUT = "folder"
 """`RunPlan.importer_data` of a run with one file for each simulation."""
@@ -97,42 +94,36 @@ def _read_head(path: Path) -> str:
         return ""
 
 
-def _has_keys(head: str, names: Sequence[str]) -> bool:
-    return all(re.search(rf'"{name}"\s*:', head) for name in names)
-
-
-def _has_any_key(head: str, names: Sequence[str]) -> bool:
-    return any(_has_keys(head, (name,)) for name in names)
+def _has_keys(head: str, *names: str) -> bool:
+    """Whether the text contains all keys. `a|b` is one of the keys `a` and `b`."""
+    return all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
 
 
 def is_version1(head: str) -> bool:
-    return re.match(r"\[\s*\{", head) is not None and _has_keys(head, VERSION1_KEYS)
+    return re.match(r"\[\s*\{", head) is not None and _has_keys(head, "task_id", "reward", "info", "traj")
 
 
 def is_version2(head: str) -> bool:
     """Whether a file is a result file of tau2-bench, from its beginning. The keys may be in any order."""
-    has_lists = _has_any_key(head, ("tasks", "simulations"))
-    return head.startswith("{") and has_lists and _has_keys(head, ("info",)) and _has_any_key(head, INFO_KEYS)
+    info_keys = "agent_info|user_info|environment_info|num_trials"
+    return head.startswith("{") and _has_keys(head, "tasks|simulations", "info", info_keys)
 
 
 def is_simulation(head: str) -> bool:
-    has_content = _has_any_key(head, ("messages", "ticks", "reward_info"))
-    return head.startswith("{") and has_content and _has_keys(head, ("task_id", "termination_reason"))
+    return head.startswith("{") and _has_keys(head, "messages|ticks|reward_info", "task_id", "termination_reason")
 
 
 def is_notes(head: str) -> bool:
-    return head.startswith(("{", "[")) and _has_keys(head, NOTE_KEYS)
+    return head.startswith(("{", "[")) and _has_keys(head, "note", "simulation_id", "source_results_file")
 
 
 def _make_version1_plan(path: Path) -> RunPlan:
     match = VERSION1_NAME.fullmatch(path.stem)
     run = Run("tau", "v1", "en", match["model"] if match else path.stem, str(path), needs_dataset=False)
     if match:
-        names = {"strategy": "strategy", "temperature": "temperature", "user": "user simulator"}
-        run.settings |= {names[key]: value for key, value in match.groupdict().items() if key in names and value}
-    return RunPlan(
-        run, [path], confidence=0.9, reason="a JSON array of entries with task_id, reward and traj", needs_scores=False
-    )
+        run.settings |= {name: match[name.split()[0]] for name in ("strategy", "temperature", "user simulator")}
+    reason = "a JSON array of entries with task_id, reward and traj"
+    return RunPlan(run, [path], confidence=0.9, reason=reason, needs_scores=False)
 
 
 def _make_run(path: Path, main: Path | None, name: str) -> Run:

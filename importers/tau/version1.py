@@ -69,10 +69,9 @@ def has_text_actions(messages: Sequence[ConversationMessage]) -> bool:
 def read_text_tools(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
     """Return the function docs in the first message."""
     try:
-        value, _ = json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS)[2])
+        return read_tools(json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS)[2])[0])
     except (ValueError, RecursionError):
         return []
-    return read_tools(value)
 
 
 def read_text_actions(messages: Sequence[ConversationMessage]) -> list[ConversationMessage]:
@@ -214,9 +213,9 @@ def _read_conversation(item: Item, trajectory: Any, is_error: bool) -> list[Conv
 
 def _read_actions(actions: Any) -> Iterator[GoldenAction]:
     for action in list_objects(actions):
-        if action.get("name") != REPLY_ACTION:
-            arguments = action.get("kwargs")
-            yield GoldenAction(str(action.get("name")), arguments if isinstance(arguments, dict) else None)
+        name, arguments = str(action.get("name")), action.get("kwargs")
+        if name != REPLY_ACTION:
+            yield GoldenAction(name, arguments if isinstance(arguments, dict) else None)
 
 
 def _read_messages(trajectory: Any) -> list[ConversationMessage]:
@@ -228,11 +227,10 @@ def _read_messages(trajectory: Any) -> list[ConversationMessage]:
     for message in trajectory:
         if not isinstance(message, dict):
             raise TypeError("a message in traj is not an object")
-        role = read_role(message)
+        role, name, text = read_role(message), message.get("name"), content_text(message.get("content"))
         calls = [_read_call(call) for call in message.get("tool_calls") or ()]
-        name = message.get("name") if role == "tool" else None
-        text = content_text(message.get("content"))
-        messages.append(ConversationMessage(role, text, calls, name if isinstance(name, str) else None))
+        tool = name if role == "tool" and isinstance(name, str) else None
+        messages.append(ConversationMessage(role, text, calls, tool))
     return messages
 
 

@@ -88,12 +88,9 @@ def _is_representable(item: ScoredItem, key: CriterionKey) -> bool:
 
 def _find_check(metadata: Mapping[str, Any], key: CriterionKey) -> tuple[str, int] | None:
     """Return (part, index in the list of checks) of the check with this target and criterion, or None."""
-    checks = metadata.get(REWARD_CHECKS)
-    for part, listed in (checks or {}).items():
-        for at, each in enumerate(listed):
-            if (each[0], each[1]) == key:
-                return part, at
-    return None
+    checks = (metadata.get(REWARD_CHECKS) or {}).items()
+    found = ((part, at) for part, listed in checks for at, each in enumerate(listed) if tuple(each[:2]) == key)
+    return next(found, None)
 
 
 def _correct_simulation(simulation: JsonObject, item: ScoredItem) -> int:

@@ -20,8 +20,6 @@ from typing import Any
 
 from fcreview.importers.common.records import as_object
 
-JSON_FENCE = "```json"
-"""Beginning of a fenced JSON block."""
 ParsedCall = dict[str, Any]
 """`{"name": str, "arguments": {...}}`. The optional key `"blank"` lists the arguments that were dropped as empty."""
 
@@ -49,11 +47,8 @@ def _parse_default(text: str) -> ParsedCall | None:
     json_object = _parse_json_object(text.strip())
     if json_object is not None and "name" in json_object and "parameters" in json_object:
         return _make_parsed_call(json_object)
-    if JSON_FENCE in text:
-        blocks = re.findall(r"```json(.*?)(?:```|\Z)", text, re.DOTALL)
-    else:
-        blocks = re.findall(r'\{"name".*', text, re.DOTALL)
-    stripped = [block.strip() for block in blocks if block.strip()]
+    pattern = r"```json(.*?)(?:```|\Z)" if "```json" in text else r'\{"name".*'
+    stripped = [block.strip() for block in re.findall(pattern, text, re.DOTALL) if block.strip()]
     calls = [_parse_json_object(block) or _parse_json_object(block.split("\n")[-1]) for block in stripped]
     return _make_parsed_call(calls[0]) if calls and calls[0] is not None and None not in calls else None
 
@@ -124,11 +119,9 @@ def _normalize(text: str, language: str) -> str:
 
 
 def _split_sentences(text: str) -> list[list[str]]:
-    """Split a text at full stops into sentences, and each sentence into words.
-
-    Empty sentences are dropped before spaces are collapsed, so a sentence that consists of spaces remains.
-    """
-    return [" ".join(part.split()).split(" ") for part in text.split(".") if part]
+    """Split a text at full stops into sentences, and each sentence into words. A sentence of spaces is one empty
+    word."""
+    return [part.split() or [""] for part in text.split(".") if part]
 
 
 def _compute_f(predicted_sentences: Sequence[list[str]], golden_sentences: Sequence[list[str]]) -> float:
@@ -175,13 +168,13 @@ MIN_SIMILARITY = 0.7
 @dataclass(slots=True)
 class SnapshotCheck:
     is_text: bool
-    """True if the prediction contains no call."""
+    """Whether the prediction contains no call."""
     func_ok: bool
-    """True if the function name is the golden one."""
+    """Whether the function name is the golden one."""
     args_ok: bool
-    """True if the arguments are equal or similar enough. The function name does not matter."""
+    """Whether the arguments are equal or similar enough. The function name does not matter."""
     rejected: bool
-    """True if the prediction is a refusal: `func_ok` is false and the text contains "sorry"."""
+    """Whether `func_ok` is false and the text contains "sorry"."""
     hallucinated: list[str]
     """Names of the predicted arguments that the golden call does not have."""
     missing: list[str]
@@ -192,22 +185,20 @@ class SnapshotCheck:
 
 
 def check_snapshot(call: ParsedCall | None, raw: Any, label: Any, language: str) -> SnapshotCheck:
-    """Check a prediction (`call`, or None if it is text; `raw` as logged) against the golden call.
+    """Check a prediction (`call`, or None if it is text; `raw` as logged) against the golden call `label`.
 
-    `label` is `{"name", "arguments"}`, or the expected refusal as text. In that case only `rejected` can be true.
-    `language` is `en` or `zh`.
+    If `label` is the expected refusal as text, only `rejected` can be true. `language` is `en` or `zh`.
     """
     golden_arguments = as_object(as_object(label).get("arguments"))
     name_ok = call is not None and isinstance(label, dict) and call.get("name") == label.get("name")
     rejected = not name_ok and "sorry" in (raw if isinstance(raw, str) else str(raw)).lower()
     if call is None or not isinstance(label, dict):
         return SnapshotCheck(call is None, False, False, rejected, [], list(golden_arguments))
-    arguments = call.get("arguments")
-    predicted_arguments = as_object(arguments)
+    predicted_arguments = as_object(call.get("arguments"))
     hallucinated = [key for key in predicted_arguments if key not in golden_arguments]
     missing = [key for key in golden_arguments if key not in predicted_arguments]
-    args_ok, lowest, lowest_argument = check_arguments(arguments, golden_arguments, language)
-    return SnapshotCheck(False, name_ok, args_ok, rejected, hallucinated, missing, lowest, lowest_argument)
+    args_ok, lowest, lowest_name = check_arguments(call.get("arguments"), golden_arguments, language)
+    return SnapshotCheck(False, name_ok, args_ok, rejected, hallucinated, missing, lowest, lowest_name)
 
 
 def check_arguments(predicted: Any, golden: dict[str, Any], language: str) -> tuple[bool, float | None, str | None]:

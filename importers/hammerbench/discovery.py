@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fcreview.importers.common.discovery import gather_files
+from fcreview.importers.common.records import as_object
 from fcreview.model.item import Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
@@ -30,38 +31,29 @@ MAX_HEAD_BYTES = 1 << 16
 
 
 def split_item_id(item_id: str) -> tuple[str, str, int]:
-    """Split `SO_case1_12_3` into type, conversation and snapshot: (`SO_case1`, `12`, 3). Types contain underscores."""
+    """Split `SO_case1_12_3` into type, conversation and snapshot: (`SO_case1`, `12`, 3)."""
     parts = item_id.rsplit("_", 2)
-    if len(parts) == 3 and parts[2].isdigit():
-        return parts[0], parts[1], int(parts[2])
-    return "", item_id, 1
+    return (parts[0], parts[1], int(parts[2])) if len(parts) == 3 and parts[2].isdigit() else ("", item_id, 1)
 
 
-def read_first_array_object(path: Path) -> dict[str, Any] | None:
-    """Read the first object of a JSON array from the beginning of a file. None for other files."""
+def read_first_array_object(path: Path) -> dict[str, Any]:
+    """Read the first object of a JSON array from the beginning of a file. Empty for other files."""
     try:
         with open_file(path) as file:
             text = file.read(MAX_HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     except OSError:
-        return None
-    if not text.startswith("["):
-        return None
+        return {}
     try:
-        value, _ = json.JSONDecoder().raw_decode(text[1:].lstrip())
+        value = json.JSONDecoder().raw_decode(text[1:].lstrip())[0] if text.startswith("[") else None
     except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+        return {}
+    return as_object(value)
 
 
-def is_flat_log(path: Path) -> bool:
-    first = read_first_array_object(path)
-    return first is not None and first.keys() >= LOG_KEYS
-
-
-def get_folder_type(folder: Path) -> str | None:
-    """Return the type of a folder of conversations, or None if its name is not a type."""
+def get_folder_type(folder: Path) -> str:
+    """Return the type of a folder of conversations, or its name if it is not a type."""
     match = TYPE_FOLDER_NAME.fullmatch(folder.name)
-    return match[1] if match else None
+    return match[1] if match else folder.name
 
 
 def find_dataset_files(run_path: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
@@ -90,7 +82,8 @@ def detect_language(path: Path, text: str) -> str:
     return folder_language or ("zh" if re.search(r"[\u4e00-\u9fff]", text) else "en")
 
 
-COMPANION_FILES = ("LLM_check_response.json", "LLM_check_L.json", "turn_flags_res.json", "badcase.csv")
+BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
+COMPANION_FILES = (JUDGE_REPLIES_FILE, "LLM_check_L.json", JUDGE_FLAGS_FILE, BADCASE_FILE)
 """Files next to `MT_res.json` with verdicts of the evaluator and the judge."""
 
 
@@ -103,22 +96,19 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         elif path.name in (*COMPANION_FILES, "MT_0.json") or path.name.startswith("evaluate_stdout_"):
             if (path.parent / "MT_res.json").is_file():
                 found.claimed.add(path)
-        elif (
-            DATASET_FILE_NAME.fullmatch(path.name)
-            and path.suffix == ".json"
-            and "messages" in (read_first_array_object(path) or {})
-        ):
-            found.claimed.add(path)
-        elif path.suffix == ".json" and is_flat_log(path):
-            found.plans.append(_make_flat_plan(path, dataset_folders))
+        elif path.suffix == ".json":
+            first = read_first_array_object(path)
+            if DATASET_FILE_NAME.fullmatch(path.name) and "messages" in first:
+                found.claimed.add(path)
+            elif first.keys() >= LOG_KEYS:
+                found.plans.append(_make_flat_plan(path, first, dataset_folders))
     found.plans += [_make_conversation_plan(folder, paths) for folder, paths in results_by_folder.items()]
     for plan in found.plans:
         found.claimed.update(plan.files)
     return found
 
 
-def _make_flat_plan(path: Path, dataset_folders: Sequence[Path]) -> RunPlan:
-    first = read_first_array_object(path) or {}
+def _make_flat_plan(path: Path, first: dict[str, Any], dataset_folders: Sequence[Path]) -> RunPlan:
     language = detect_language(path, str(first.get("input", "")))
     files = list(dict.fromkeys(find_dataset_files(path, language, dataset_folders)))
     dataset = str(files[0].parent.parent) if files else None
@@ -128,11 +118,9 @@ def _make_flat_plan(path: Path, dataset_folders: Sequence[Path]) -> RunPlan:
 
 
 def _make_conversation_plan(folder: Path, result_files: list[Path]) -> RunPlan:
-    types = [get_folder_type(path.parent) or path.parent.name for path in result_files]
-    language = detect_language(result_files[0], "")
-    dataset = "MT_0.json next to each result"
+    language, dataset = detect_language(result_files[0], ""), "MT_0.json next to each result"
     run = Run("hammerbench", "conversation", language, folder.name, str(folder), dataset=dataset)
     companions = [each for path in result_files for name in COMPANION_FILES if (each := path.parent / name).is_file()]
     data = [each for path in result_files if (each := path.parent / "MT_0.json").is_file()]
-    reason = f"folders with MT_res.json: {', '.join(types)}"
+    reason = f"folders with MT_res.json: {', '.join(get_folder_type(path.parent) for path in result_files)}"
     return RunPlan(run, result_files, scores=companions, data=data, reason=reason)

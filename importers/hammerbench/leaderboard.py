@@ -112,15 +112,14 @@ def select_snapshots(conversation: Conversation, selector: str) -> Conversation:
 
 
 class ConversationTally(NamedTuple):
-    """Sums over the selected snapshots of one or more conversations, for the metrics of HammerBench's evaluation
-    script."""
+    """Sums over the selected snapshots of one or more conversations."""
 
     n: int
     n_snapshots: int
     name_ok: bool
-    """True if the first snapshot has the golden function."""
+    """Whether the first snapshot has the golden function."""
     rejected: bool
-    """True if the first snapshot is rejected."""
+    """Whether the first snapshot is rejected."""
     text_snapshots: int
     """Number of snapshots without a call, among all snapshots."""
     hallucinated: int
@@ -128,7 +127,6 @@ class ConversationTally(NamedTuple):
     n_name_ok_snapshots: int
     """Number of snapshots if `name_ok` is true. This field and all fields below it are 0 if `name_ok` is false."""
     snapshots_with_hallucination: int
-    """Number of snapshots with a hallucinated argument name."""
     snapshots_with_missing: int
     other_errors: int
     right_arguments: int
@@ -148,21 +146,18 @@ def tally_conversation(conversation: Conversation, selector: str) -> Conversatio
     name_ok_snapshots = selected if first.func_ok else ()
     flags = [outcome.args_ok for outcome in name_ok_snapshots]
     return ConversationTally(
-        1,
-        len(selected),
-        first.func_ok,
-        first.rejected,
+        1, len(selected), first.func_ok, first.rejected,
         text_snapshots=sum(outcome.is_text for outcome in conversation),
         hallucinated=sum(outcome.hallucinated for outcome in selected),
         missing=sum(outcome.missing for outcome in selected),
-        n_name_ok_snapshots=len(name_ok_snapshots),
+        n_name_ok_snapshots=len(flags),
         snapshots_with_hallucination=sum(outcome.hallucinated > 0 for outcome in name_ok_snapshots),
         snapshots_with_missing=sum(outcome.missing > 0 for outcome in name_ok_snapshots),
         other_errors=sum(outcome.other_error for outcome in name_ok_snapshots),
         right_arguments=sum(flags),
-        progress=_progress_rate(flags) if flags else 0.0,
+        progress=[*flags, False].index(False) / len(flags) if flags else 0.0,
         success=bool(flags) and all(flags),
-    )
+    )  # fmt: skip
 
 
 class ConversationCounts:
@@ -208,11 +203,6 @@ def compute_conversation_metrics(conversations: ConversationCounts, selector: st
     }
 
 
-def _progress_rate(flags: Sequence[bool]) -> float:
-    first = next((position for position, ok in enumerate(flags) if not ok), None)
-    return 1.0 if first is None else first / len(flags)
-
-
 JUDGE_CRITERION = "args_ok_llm"
 """Criterion of the judge's verdict on the arguments."""
 CHANGE_KEY = "moment"
@@ -220,10 +210,7 @@ CHANGE_KEY = "moment"
 
 
 def get_snapshot_outcome(item: ScoredItem, criterion: str = "args_ok") -> SnapshotOutcome:
-    """Return the effective values of a snapshot.
-
-    The field `args_ok` has the value of `criterion`, which is `args_ok`, or `args_ok_llm` for metrics of the judge.
-    """
+    """Return the effective values of a snapshot. `criterion` is `args_ok`, or `args_ok_llm` for the judge's metrics."""
     return SnapshotOutcome(
         bool(_get_effective_value(item, "func_ok")),
         bool(_get_effective_value(item, criterion)),
@@ -259,16 +246,12 @@ PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
 SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots"}
 """Snapshot selector of the script for conversations -> title."""
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
-"""Metrics of first and last snapshots: the paper's Table 6."""
+"""Metrics of first and last snapshots: the paper's Table 6. Table 13 has PR and SR of changed snapshots too."""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
-"""Multi-turn types in which a slot is overridden or the user refers to an attached message."""
-CHANGED_METRICS = (*END_SNAPSHOT_METRICS, "PR", "SR")
-"""Metrics of changed snapshots (a slot is overridden or the user refers to an attached message): Table 13."""
+"""Multi-turn types with changed snapshots."""
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics that are compared between each type and the base type: Tables 10 and 12."""
-CONVERSATION_SCRIPT_NOTE = (
-    "as in the script for conversations: a wrong function in the first snapshot fails all snapshots"
-)
+CONVERSATION_NOTE = "as in the script for conversations: a wrong function in the first snapshot fails all snapshots"
 OTHER_ERRORS_NOTE = (
     "correct argument names with a wrong value, among snapshots with the golden function; "
     "not printed by the official scripts"
@@ -327,16 +310,19 @@ def _decline_metrics(table: str, items: Sequence[ScoredItem]) -> list[Metric]:
 
 def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
     """Return PR and SR (tables 5 and 9 of the paper) and metrics of first, last (6) and changed snapshots (13)."""
-    conversations = _count_conversations(_group_by_conversation(items).values())
-    values = compute_conversation_metrics(conversations)
-    metrics = [_make_metric(type_name, name, values[name], CONVERSATION_SCRIPT_NOTE) for name in ("PR", "SR") if values]
-    for selector, metric_names in (("0", END_SNAPSHOT_METRICS), ("-1", END_SNAPSHOT_METRICS), ("mid", CHANGED_METRICS)):
-        table = f"{type_name}, {SELECTOR_TITLES[selector]}"
-        if selector == "mid" and type_name not in CHANGED_TYPES:
-            continue
+    conversations, metrics = _count_conversations(_group_by_conversation(items).values()), []
+    for selector, title in _list_selectors(type_name):
+        table = type_name if selector == "all" else f"{type_name}, {title}"
+        names = [] if selector == "all" else [*END_SNAPSHOT_METRICS]
+        names += ["PR", "SR"] if selector in ("all", "mid") else []
         if values := compute_conversation_metrics(conversations, selector):
-            metrics += [_make_metric(table, name, values[name], CONVERSATION_SCRIPT_NOTE) for name in metric_names]
+            metrics += [_make_metric(table, name, values[name], CONVERSATION_NOTE) for name in names]
     return metrics
+
+
+def _list_selectors(type_name: str) -> list[tuple[str, str]]:
+    """Return (selector, title) for each selector of a type."""
+    return [each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES]
 
 
 def _conversation_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metric]:
@@ -344,10 +330,8 @@ def _conversation_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[M
     by_rule_counts, by_judge_counts = _count_conversations(groups), _count_conversations(groups, _judge_outcome)
     has_names = any("hallucinated" in item.values for item in items)
     metrics = []
-    for selector, title in SELECTOR_TITLES.items():
+    for selector, title in _list_selectors(type_name):
         table = f"{type_name}, {title}"
-        if selector == "mid" and type_name not in CHANGED_TYPES:
-            continue
         values = compute_conversation_metrics(by_rule_counts, selector)
         names = [name for name in values if has_names or name in BADCASE_METRICS]
         metrics += [_make_metric(table, name, values[name]) for name in names]
@@ -368,9 +352,7 @@ def _group_by_conversation(snapshots: Sequence[ScoredItem]) -> dict[str, list[Sc
         conversation, number = _conversation_and_number(item)
         if conversation is not None:
             groups[conversation].append((number, item))
-    for numbered in groups.values():
-        numbered.sort(key=itemgetter(0))
-    return {conversation: [item for _, item in numbered] for conversation, numbered in groups.items()}
+    return {name: [item for _, item in sorted(group, key=itemgetter(0))] for name, group in groups.items()}
 
 
 @cached_on_item

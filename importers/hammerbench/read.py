@@ -29,7 +29,14 @@ from fcreview.importers.common.records import (
     read_function_docs,
 )
 from fcreview.importers.hammerbench.checker import SnapshotCheck, check_snapshot, choose_parser, parse_prediction
-from fcreview.importers.hammerbench.discovery import DATASET_FILE_NAME, get_folder_type, split_item_id
+from fcreview.importers.hammerbench.discovery import (
+    BADCASE_FILE,
+    DATASET_FILE_NAME,
+    JUDGE_FLAGS_FILE,
+    JUDGE_REPLIES_FILE,
+    get_folder_type,
+    split_item_id,
+)
 from fcreview.importers.hammerbench.leaderboard import CHANGE_KEY
 from fcreview.matching.align import align
 from fcreview.matching.diff import ComparisonRules
@@ -47,13 +54,9 @@ QUOTED_MESSAGE_NAME = "quoted"
 
 
 def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]:
-    """Read the messages before a golden call from dataset records.
+    """Read the messages before a golden call, given the messages of a dataset record and the call's number, from 1.
 
     Earlier golden calls become messages of the assistant, because later turns build on them.
-
-    Args:
-        records: messages of a dataset record.
-        snapshot: number of the golden call, from 1.
     """
     messages: list[Message] = []
     turn, calls = -1, 0
@@ -76,15 +79,13 @@ def read_dialogue(records: list[dict[str, Any]], snapshot: int) -> list[Message]
 
 
 def split_golden_reply(messages: list[Message]) -> tuple[list[Message], str | None]:
-    """Return the messages without the final message of the assistant, and the text of that message or None.
+    """Return the messages without the final text of the assistant, and this text or None.
 
-    In a dialogue without a suitable function, the final message is the golden answer. If the last message is not text
-    by the assistant, all messages and None are returned.
+    In a dialogue without a suitable function, the final text is the golden answer.
     """
-    last = messages[-1] if messages else None
-    if last is None or last.role != "assistant" or last.name is not None:
+    if not messages or messages[-1].role != "assistant" or messages[-1].name is not None:
         return messages, None
-    return messages[:-1], last.content
+    return messages[:-1], messages[-1].content
 
 
 def parse_log_input(text: str) -> list[Message]:
@@ -116,12 +117,7 @@ def parse_user_message(content: str, turn: int) -> list[Message]:
     return [*messages, Message(turn, -1, "user", quoted_text.strip(), QUOTED_MESSAGE_NAME)]
 
 
-def normalize_value(text: str) -> str:
-    """Normalize a text for the comparison of arguments: ignore case, blanks and final punctuation."""
-    return " ".join(text.strip(".?!。！ ").lower().split())
-
-
-DIFF_RULES = ComparisonRules(normalise=normalize_value)
+DIFF_RULES = ComparisonRules(normalise=lambda text: " ".join(text.strip(".?!。！ ").lower().split()))
 """Rules for the argument differences on screen. Verdicts use `compute_rouge_l`."""
 
 
@@ -143,11 +139,8 @@ class SnapshotSource:
 def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: bool | None = None) -> bool:
     """Fill in the item of a snapshot. Returns whether the function name is the golden one (`func_ok`).
 
-    Args:
-        item: the item.
-        source: the data of the snapshot.
-        first_func_ok: `func_ok` of the conversation's first snapshot, which counts for all snapshots in folders of
-            conversations. None if each snapshot counts for itself.
+    In folders of conversations, `first_func_ok` of the first snapshot counts for all snapshots of the conversation. It
+    is None if each snapshot counts for itself.
     """
     declines = should_decline(item.category, source.label)
     if declines:
@@ -164,9 +157,7 @@ def fill_snapshot_item(item: Item, source: SnapshotSource, *, first_func_ok: boo
     if call is None:
         item.messages = [*source.messages, Message(turn, 2, "assistant", raw)]
     else:
-        item.predicted = [
-            Call("predicted", str(call.get("name")), as_object(call.get("arguments")), turn, 0, 0, raw=raw)
-        ]
+        item.predicted = [Call("predicted", str(call.get("name")), as_object(call.get("arguments")), turn, raw=raw)]
     if isinstance(source.label, dict) and not declines:
         item.golden = [make_golden_call(source.label, turn)]
     item.pairs = align(item.golden, item.predicted, DIFF_RULES)
@@ -213,16 +204,15 @@ def _find_error_type(outcome: SnapshotCheck, expects_decline: bool, name_ok: boo
     if outcome.is_text:
         return "refused" if outcome.rejected else "text"
     if not name_ok:
-        return "wrong_function" if not outcome.func_ok else "wrong_first_function"
+        return "wrong_first_function" if outcome.func_ok else "wrong_function"
     if outcome.hallucinated:
         return "hallucinated_parameter"
     return "missing_parameter" if outcome.missing else "wrong_value"
 
 
 def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] | None) -> None:
-    label = as_object(source.label)
+    label, raw = as_object(source.label), source.prediction if isinstance(source.prediction, dict) else call or {}
     golden = as_object(label.get("arguments"))
-    raw = source.prediction if isinstance(source.prediction, dict) else call or {}
     predicted = as_object(raw.get("arguments")) | dict.fromkeys((call or {}).get("blank", ()), "")
     golden_function = next((each for each in source.tools if each.get("name") == label.get("name")), {})
     properties = read_declared_parameters(golden_function).properties or {}
@@ -238,10 +228,9 @@ def _add_slot_metadata(item: Item, source: SnapshotSource, call: dict[str, Any] 
         item.extra.metadata["overridden slots, value before"] = earlier_values
     if should_decline(item.category, source.label):
         item.extra.metadata[DECLINE_KEY] = "decline: no available function is suitable"
-    last = max((message.turn for message in source.messages), default=0)
     if earlier_values:
         item.extra.metadata[CHANGE_KEY] = "a slot is overridden"
-    elif any(message.name == QUOTED_MESSAGE_NAME and message.turn == last for message in source.messages):
+    elif any(each.name == QUOTED_MESSAGE_NAME and each.turn == item.n_turns - 1 for each in source.messages):
         item.extra.metadata[CHANGE_KEY] = "the user refers to an attached message"
 
 
@@ -253,7 +242,7 @@ class ConversationFlags(NamedTuple):
     """Verdicts on a conversation in `badcase.csv`."""
 
     name_ok: bool
-    """True if the first predicted call has the name of the golden function."""
+    """Whether the first predicted call has the name of the golden function."""
     arguments: list[bool]
     """`args_ok` of each snapshot."""
 
@@ -275,10 +264,10 @@ class CompanionVerdicts:
             name_ok, flags = self.scores[conversation]
             if snapshot < len(flags):
                 item.official = name_ok and flags[snapshot]
-                item.verdicts.insert(0, Verdict("official", item.official, by="badcase.csv"))
-                by = "badcase.csv, first snapshot"
+                item.verdicts.insert(0, Verdict("official", item.official, by=BADCASE_FILE))
+                by = f"{BADCASE_FILE}, first snapshot"
                 item.verdicts.append(Verdict("official", name_ok, criterion="func_ok", by=by))
-                item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by="badcase.csv"))
+                item.verdicts.append(Verdict("official", flags[snapshot], criterion="args_ok", by=BADCASE_FILE))
         judge_reply = get_cell(self.replies, conversation, snapshot)
         judge_flag = get_cell(self.flags, conversation, snapshot)
         if judge_flag is None and judge_reply is not None:
@@ -286,11 +275,12 @@ class CompanionVerdicts:
         if judge_flag is not None:
             same_names = item.extra.metadata[SAME_NAMES_KEY] = _has_same_names(item)
             item.judge = bool(judge_flag) and same_names
-            rationale = judge_reply.strip() if judge_reply is not None else None
-            item.verdicts.append(Verdict("judge", item.judge, rationale=rationale, by="recorded judge"))
-            item.verdicts.append(Verdict("judge", item.judge, criterion="args_ok_llm", by="recorded judge"))
-            by = "recorded judge, as replied"
-            item.verdicts.append(Verdict("judge", bool(judge_flag), criterion="equivalent", rationale=rationale, by=by))
+            rationale, by = judge_reply.strip() if judge_reply is not None else None, "recorded judge"
+            item.verdicts += [
+                Verdict("judge", item.judge, rationale=rationale, by=by),
+                Verdict("judge", item.judge, criterion="args_ok_llm", by=by),
+                Verdict("judge", bool(judge_flag), "item", "equivalent", None, rationale, f"{by}, as replied"),
+            ]
 
 
 def _has_same_names(item: Item) -> bool:
@@ -314,21 +304,21 @@ def read_companion_files(folder: Path, results: list[Any], issues: list[ImportIs
     """Read the files next to `MT_res.json`. Files that do not match its conversations are ignored with an issue."""
     companions = CompanionVerdicts()
     snapshot_counts = [count_snapshots(entry) for entry in results]
-    if (folder / "badcase.csv").is_file():
-        companions.scores = _read_badcase(folder / "badcase.csv", snapshot_counts, issues)
-    if (folder / "turn_flags_res.json").is_file():
-        flags = read_json(folder / "turn_flags_res.json", issues, list) or []
-        companions.flags = list(map(as_list, flags))
-    if (folder / "LLM_check_response.json").is_file() and (folder / "LLM_check_L.json").is_file():
-        replies = read_json(folder / "LLM_check_response.json", issues, list) or []
-        offsets = read_json(folder / "LLM_check_L.json", issues, list) or []
+    names = (BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE, "LLM_check_L.json")
+    badcase_file, flags_file, replies_file, offsets_file = (folder / name for name in names)
+    if badcase_file.is_file():
+        companions.scores = _read_badcase(badcase_file, snapshot_counts, issues)
+    if flags_file.is_file():
+        companions.flags = list(map(as_list, read_json(flags_file, issues, list) or []))
+    if replies_file.is_file() and offsets_file.is_file():
+        replies = read_json(replies_file, issues, list) or []
+        offsets = read_json(offsets_file, issues, list) or []
         ranges = pairwise(int(offset) for offset in offsets if isinstance(offset, int))
-        rows = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
-        if [len(row) for row in rows] == snapshot_counts:
-            companions.replies = rows
-        else:
+        companions.replies = [[str(reply) for reply in replies[start:end]] for start, end in ranges]
+        if [len(row) for row in companions.replies] != snapshot_counts:
+            companions.replies = []
             text = "replies do not match the snapshots. Only turn_flags_res.json is used."
-            issues.append(ImportIssue(str(folder / "LLM_check_response.json"), None, text))
+            issues.append(ImportIssue(str(replies_file), None, text))
     return companions
 
 
@@ -365,9 +355,9 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
             text = f"element {position} of the array is not a log record"
             yield ImportIssue(str(path), None, text, repr(record)[:300])
             continue
-        recorded_id = str(record.get("id", f"unnamed_0_{position}"))
-        name = recorded_id if recorded_id not in seen_ids else f"{recorded_id}#{position}"
-        if name != recorded_id:
+        recorded_id = name = str(record.get("id", f"unnamed_0_{position}"))
+        if recorded_id in seen_ids:
+            name = f"{recorded_id}#{position}"
             text = f"{recorded_id} occurs more than once in the log. This record is imported as {name}."
             yield ImportIssue(str(path), None, text, item=name)
         seen_ids.add(recorded_id)
@@ -385,10 +375,9 @@ def _make_snapshot_source(
 ) -> SnapshotSource:
     """Make the source of a snapshot without dialogue and functions, and set file, position and hashes of the item."""
     item.file, item.line = str(path), position
-    label = record.get("label")
-    item.prediction_hash, item.golden_hash = answer_hash(record.get("predict")), answer_hash(label)
-    parser = choose_parser(str(path))
-    return SnapshotSource(record.get("predict"), label, [], [], plan.run.language, parser, dict(earlier_golden))
+    predicted, label, parser = record.get("predict"), record.get("label"), choose_parser(str(path))
+    item.prediction_hash, item.golden_hash = answer_hash(predicted), answer_hash(label)
+    return SnapshotSource(predicted, label, [], [], plan.run.language, parser, dict(earlier_golden))
 
 
 def _fill_flat_item(
@@ -424,7 +413,7 @@ def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssu
     dataset_records = read_dataset_copy(path.parent, issues)
     companions = read_companion_files(path.parent, results, issues)
     yield from issues
-    type_name = get_folder_type(path.parent) or path.parent.name
+    type_name = get_folder_type(path.parent)
     for index, entry in enumerate(results):
         snapshots = as_object(entry).get("FC_res")
         if not isinstance(snapshots, list):
@@ -469,14 +458,9 @@ def read_dataset_copy(folder: Path, issues: list[ImportIssue]) -> dict[int, dict
 def _read_dataset(files: list[Path], issues: list[ImportIssue]) -> dict[str, dict[str, Any]]:
     dataset: dict[str, dict[str, Any]] = {}
     for path in files:
-        records = (read_json(path, issues, list) or []) if DATASET_FILE_NAME.fullmatch(path.name) else []
-        for record in records:
-            if (
-                isinstance(record, dict)
-                and isinstance(record.get("id"), str)
-                and isinstance(record.get("messages"), list)
-                and dataset.setdefault(record["id"], record) != record
-            ):
-                text = f"{record['id']} occurs more than once, with different content. The first record is used"
-                issues.append(ImportIssue(str(path), None, text, item=record["id"]))
+        for record in read_json(path, issues, list) or [] if DATASET_FILE_NAME.fullmatch(path.name) else ():
+            name, messages = as_object(record).get("id"), as_object(record).get("messages")
+            if isinstance(name, str) and isinstance(messages, list) and dataset.setdefault(name, record) != record:
+                text = f"{name} occurs more than once, with different content. The first record is used"
+                issues.append(ImportIssue(str(path), None, text, item=name))
     return dataset

@@ -15,6 +15,7 @@ import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,14 @@ from fcreview.importers.common.writeback import (
     item_override,
 )
 from fcreview.importers.hammerbench.checker import check_snapshot, choose_parser, parse_prediction
-from fcreview.importers.hammerbench.discovery import get_folder_type, split_item_id
+from fcreview.importers.hammerbench.discovery import (
+    BADCASE_FILE,
+    JUDGE_FLAGS_FILE,
+    JUDGE_REPLIES_FILE,
+    TYPE_FOLDER_NAME,
+    get_folder_type,
+    split_item_id,
+)
 from fcreview.importers.hammerbench.leaderboard import JUDGE_CRITERION, get_snapshot_outcome
 from fcreview.importers.hammerbench.read import (
     CompanionVerdicts,
@@ -78,8 +86,6 @@ SnapshotKey = tuple[str, str, int]
 """(type, conversation, snapshot from 1), see `discovery.split_item_id`."""
 FixesByKey = dict[SnapshotKey, tuple[tuple[str, str], JsonObject]]
 """Snapshot -> ((category, item id), golden fix)."""
-CALL_ROLE = "function call"
-"""Role of golden calls in dataset records."""
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
@@ -88,18 +94,18 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if set(golden_fix) != {"name", "arguments"}:
         return check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
     name, arguments = golden_fix["name"], golden_fix["arguments"]
-    functions = [each | {"parameters": _parameters_without_required(each)} for each in item.functions]
+    # HammerBench also requires slots that must still be empty.
+    parameters = [
+        {key: value for key, value in get_parameters_schema(each).items() if key != "required"}
+        for each in item.functions
+    ]
+    functions = [each | {"parameters": schema} for each, schema in zip(item.functions, parameters, strict=True)]
     if error := check_golden_call(name, arguments, functions):
         return error
     for argument, value in arguments.items():
         if isinstance(value, (list, dict)) or value is None:
             return f"{argument} must be text, a number, true or false"
     return None
-
-
-def _parameters_without_required(function_doc: JsonObject) -> JsonObject:
-    """Return the parameters without `required`, because HammerBench also requires slots that must still be empty."""
-    return {key: value for key, value in get_parameters_schema(function_doc).items() if key != "required"}
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
@@ -136,15 +142,15 @@ GoldenChanges = Iterator[tuple[SnapshotKey, Any, Any]]
 
 def _replace_dataset_calls(path: Path, value: Any, fixes_by_key: FixesByKey) -> GoldenChanges:
     """Replace golden calls in dataset records, in place. Yields a change for every record that contains the call."""
-    folder_type = get_folder_type(path.parent) if path.name == "MT_0.json" else None
+    folder_match = TYPE_FOLDER_NAME.fullmatch(path.parent.name) if path.name == "MT_0.json" else None
     for index, record in enumerate(as_list(value)):
         if not isinstance(record, dict) or not isinstance(record.get("messages"), list):
             continue
         record_id = str(record.get("id", index))
-        type_name, conversation, _ = (folder_type, record_id, 1) if folder_type else split_item_id(record_id)
-        calls = [each for each in list_objects(record["messages"]) if each.get("role") == CALL_ROLE]
+        type_name, conversation, _ = (folder_match[1], record_id, 1) if folder_match else split_item_id(record_id)
+        calls = [each for each in list_objects(record["messages"]) if each.get("role") == "function call"]
         for number, message in enumerate(calls, 1):
-            key = (str(type_name), conversation, number)
+            key = (type_name, conversation, number)
             if key in fixes_by_key and message.get("content") != fixes_by_key[key][1]:
                 old, message["content"] = message.get("content"), fixes_by_key[key][1]
                 yield key, old, message["content"]
@@ -161,8 +167,7 @@ def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any
     if path.name != "MT_res.json":
         yield from ((split_item_id(str(record.get("id"))), record) for record in list_objects(value))
         return
-    dataset_records = read_dataset_copy(path.parent, [])
-    type_name = get_folder_type(path.parent) or path.parent.name
+    dataset_records, type_name = read_dataset_copy(path.parent, []), get_folder_type(path.parent)
     for index, entry in enumerate(as_list(value)):
         conversation = dataset_records.get(index, {}).get("id", index)
         for snapshot, record in enumerate(as_list(as_object(entry).get("FC_res")), 1):
@@ -171,15 +176,12 @@ def _iter_log_records(path: Path, value: Any) -> Iterator[tuple[SnapshotKey, Any
 
 def _dump_in_style_of(value: Any, before: Any, raw: bytes) -> bytes | None:
     text = raw.decode("utf-8", "replace")
-    for indent in (4, 2, 1, None, 0, 3, 8):
-        for escaped in (False, True):
-            for end in ("", "\n"):
-                if json.dumps(before, indent=indent, ensure_ascii=escaped) + end == text:
-                    return (json.dumps(value, indent=indent, ensure_ascii=escaped) + end).encode()
+    for indent, escaped, end in product((4, 2, 1, None, 0, 3, 8), (False, True), ("", "\n")):
+        if json.dumps(before, indent=indent, ensure_ascii=escaped) + end == text:
+            return (json.dumps(value, indent=indent, ensure_ascii=escaped) + end).encode()
     return None
 
 
-BADCASE_FILE, JUDGE_FLAGS_FILE, JUDGE_REPLIES_FILE = "badcase.csv", "turn_flags_res.json", "LLM_check_response.json"
 JUDGE_CRITERIA = {JUDGE_CRITERION, "equivalent"}
 SnapshotPosition = tuple[int, int]
 """(conversation, snapshot), both from 0."""
@@ -239,8 +241,7 @@ def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None)
 
 def locate_items(path: Path, results: Sequence[Any], items: Sequence[ScoredItem]) -> dict[SnapshotPosition, ScoredItem]:
     """Find the item of each snapshot in an `MT_res.json`, by its position in the file."""
-    type_name = get_folder_type(path.parent) or path.parent.name
-    dataset_records = read_dataset_copy(path.parent, [])
+    dataset_records, type_name = read_dataset_copy(path.parent, []), get_folder_type(path.parent)
     items_by_id: dict[str, list[ScoredItem]] = defaultdict(list)
     for item in items:
         if item.category == type_name:

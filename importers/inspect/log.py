@@ -30,8 +30,6 @@ class EventFacts:
     """Function docs of the first model call that has functions."""
     graders: dict[str, str] = field(default_factory=dict)
     """Scorer -> model that it called."""
-    n_model_calls: int = 0
-    """Number of model calls outside scorers."""
 
 
 def collect_event_facts(events: Any) -> EventFacts:
@@ -49,9 +47,8 @@ def collect_event_facts(events: Any) -> EventFacts:
             scorer = _enclosing_scorer(event.get("span_id"), parents, scorers)
             if scorer is not None:
                 facts.graders[scorer.rpartition("/")[2]] = str(event.get("model"))
-                continue
-            facts.n_model_calls += 1
-            facts.functions = facts.functions or list_objects(event.get("tools"))
+            else:
+                facts.functions = facts.functions or list_objects(event.get("tools"))
     return facts
 
 
@@ -141,9 +138,7 @@ def _starts_as_log(start: bytes) -> bool:
     found: set[str] = set()
     with contextlib.suppress(JsonStreamError):
         for key in stream.members():
-            if key not in LOG_FIELDS and not found:
-                return False
-            if key == "eval" and stream.peek() != b"{":
+            if (key not in LOG_FIELDS and not found) or (key == "eval" and stream.peek() != b"{"):
                 return False
             found.add(key)
             stream.skip_value()
@@ -170,10 +165,8 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
 
 
 def copy_sort_key(path: Path) -> tuple[int, tuple[int, ...]]:
-    """Return a sort key that puts newer copies of a log last: its number of score columns, and the time of writing.
-
-    A copy with further scores is newer. The time is that of the archive's last member, or of the file.
-    """
+    """Return a sort key that puts newer copies of a log last: its number of score columns, and the time of the
+    archive's last member or of the file."""
     try:
         with open_log(path) as log:
             scores = as_list(as_object(log.header.get("results")).get("scores"))
@@ -260,9 +253,7 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
 def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
     """Return the log without its samples, which may be at any place in the file."""
-    header: dict[str, Any] = {}
-    stream = _stream_of(file)
-    broken = ""
+    header, broken, stream = dict[str, Any](), "", _stream_of(file)
     try:
         for key in stream.members():
             if key == "samples" and stream.peek() == b"[":
@@ -317,9 +308,7 @@ def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
 
 def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
     """Read the fields of a large sample that items need, and skip the others."""
-    texts: dict[str, bytes] = {}
-    attachments: dict[str, Any] = {}
-    path = Path(sample.file)
+    texts, attachments, path = dict[str, bytes](), dict[str, Any](), Path(sample.file)
     for key in stream.members():
         if key == "events" and stream.peek() == b"[":
             sample.facts = _stream_events(stream, path)
@@ -342,8 +331,8 @@ def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
 
 def _stream_attachments(stream: JsonStream, sample: LogSample, texts: dict[str, bytes]) -> dict[str, Any]:
     """Return the attachments that the fields read so far refer to."""
-    wanted = {name.decode("utf-8", "replace") for text in texts.values() for name in _references(text)}
-    wanted |= _references_in(sample.facts.functions)
+    references = [match[1] for text in texts.values() for match in _ATTACHMENT_REFERENCE.finditer(text)]
+    wanted = {name.decode("utf-8", "replace") for name in references} | _references_in(sample.facts.functions)
     found: dict[str, Any] = {}
     for name in stream.members():
         if name not in wanted:
@@ -357,15 +346,11 @@ def _stream_store(stream: JsonStream) -> bytes:
     """Return the parts of a store that items need, as a JSON object. A store may contain whole databases."""
     parts = []
     for name in stream.members():
-        if name.startswith(KEPT_STATE) and (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
-            parts.append(json.dumps(name).encode() + b":" + text)
-        elif not name.startswith(KEPT_STATE):
+        if not name.startswith(KEPT_STATE):
             stream.skip_value()
+        elif (text := stream.read_value(MAX_FIELD_BYTES)) is not None:
+            parts.append(json.dumps(name).encode() + b":" + text)
     return b"{" + b",".join(parts) + b"}"
-
-
-def _references(text: bytes) -> Iterator[bytes]:
-    return (match[1] for match in _ATTACHMENT_REFERENCE.finditer(text))
 
 
 def _references_in(value: Any) -> set[str]:
@@ -377,16 +362,12 @@ def _references_in(value: Any) -> set[str]:
 
 def _stream_events(stream: JsonStream, path: Path) -> EventFacts:
     """Read the first events of a large sample, which contain the available functions, and skip the others."""
-    events: list[Any] = []
-    size = 0
+    events, first = list[Any](), stream.position
     for _ in stream.elements():
-        start = stream.position
         text = stream.read_value(MAX_EVENT_BYTES)
-        size += stream.position - start
         if text is not None and len(text) < MAX_EVENT_BYTES:
             events.append(_parse(text, path, []))
-        facts = collect_event_facts(events[-1:])
-        if facts.functions or size > MAX_EVENT_BYTES:
+        if collect_event_facts(events[-1:]).functions or stream.position - first > MAX_EVENT_BYTES:
             stream.skip_rest()
             break
     return collect_event_facts(events)

@@ -121,22 +121,19 @@ def text_with_error(message: dict[str, Any]) -> str:
 def answer_of(messages: Any) -> list[Any]:
     """Return the model's messages and calls without ids and times, for the prediction hash."""
     return [
-        [content_text(message.get("content")), [_plain_call(call) for call in message.get("tool_calls") or ()]]
+        [
+            content_text(message.get("content")),
+            [
+                [call.get("function"), call.get("arguments")] if isinstance(call, dict) else call
+                for call in message.get("tool_calls") or ()
+            ],
+        ]
         for message in list_objects(messages)
         if message.get("role") == "assistant"
     ]
 
 
-def _plain_call(call: Any) -> Any:
-    return [call.get("function"), call.get("arguments")] if isinstance(call, dict) else call
-
-
-def log_message(turn: int, text: str, step: int = -1) -> Message:
-    """Return a remark on the run that the model did not see."""
-    return Message(turn, step, "log", text)
-
-
 def last_text(messages: Sequence[Message]) -> str | None:
     """Return the text of the last reply with text; None if there is none."""
-    texts = (each.content for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
-    return next(texts, None)
+    replies = (each for each in reversed(messages) if each.role == "assistant" and each.name != "reasoning")
+    return next((each.content for each in replies), None)

@@ -12,13 +12,11 @@ from fcreview.importers.inspect import leaderboard
 from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
-from fcreview.importers.inspect.messages import answer_of, build_conversation, log_message
+from fcreview.importers.inspect.messages import answer_of, build_conversation
 from fcreview.importers.inspect.scores import (
     LogScores,
-    SampleScore,
     add_score_verdicts,
-    has_grading,
-    is_graded_by_name,
+    is_graded_by_model,
     read_scores,
 )
 from fcreview.importers.inspect.tasks import (
@@ -30,7 +28,7 @@ from fcreview.importers.inspect.tasks import (
     is_bfcl_sample,
     is_tau2_sample,
 )
-from fcreview.model.item import ImportIssue, Item, Run
+from fcreview.model.item import ImportIssue, Item, Message, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
 from fcreview.run_plan import RunPlan
@@ -84,17 +82,15 @@ def _read_log(log: InspectLog, context: RunContext) -> Iterator[Item | ImportIss
     scored = next((each for each in reversed(first) if isinstance(each, LogSample)), None)
     context.scores = _choose_scores(header, scored)
     _set_run_facts(context, header, is_complete=log.has_header and header.get("status") == "success")
-    n_samples = 0
+    has_samples = False
     for each in itertools.chain(first, samples):
         if isinstance(each, ImportIssue):
             yield each
             continue
-        n_samples += 1
+        has_samples = True
         item = _read_item(each, context)
-        if item is not None:
-            yield item
-        yield from each.issues if item is None else ()
-    if not n_samples:
+        yield from each.issues if item is None else [item]
+    if not has_samples:
         yield ImportIssue(str(log.path), None, "the log has no samples", severity="warning")
     yield from _compare_figures(log, context)
 
@@ -117,16 +113,10 @@ def _describe_state(log: InspectLog) -> Iterator[ImportIssue]:
 def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScores:
     """Choose the score for the item verdicts: the headline's score, else the first declared score without a grader."""
     declared = [str(each["scorer"]) for each in read_columns(header)]
-    scores: dict[str, SampleScore] = {}
-    graders: dict[str, str] = {}
-    if sample is not None:
-        scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line)
-        graders = sample.facts.graders
+    scores = read_scores(sample.value.get("scores"), [], sample.file, sample.line) if sample is not None else {}
+    graders = sample.facts.graders if sample is not None else {}
     names = list(dict.fromkeys([*declared, *(name for name, score in scores.items() if score.official is not None)]))
-    judges = [
-        name for name in names
-        if is_graded_by_name(name) or name in graders or (name in scores and has_grading(scores[name]))
-    ]  # fmt: skip
+    judges = [name for name in names if name in graders or is_graded_by_model(name, scores.get(name))]
     preferred = as_object(as_object(header.get("results")).get("headline")).get("scorer")
     candidates = [name for name in names if name not in judges] or judges
     primary = preferred if preferred in candidates else next(iter(candidates), None)
@@ -137,29 +127,23 @@ def _choose_scores(header: dict[str, Any], sample: LogSample | None) -> LogScore
 
 def _set_run_facts(context: RunContext, header: dict[str, Any], *, is_complete: bool) -> None:
     fields, packages = as_object(header.get("eval")), as_object(header.get("eval")).get("packages")
-    settings = {name: to_plain_json(fields[name]) for name in SETTINGS if fields.get(name)}
-    for name, value in (("status", header.get("status")), ("created", fields.get("created"))):
-        if value:
-            settings[name] = to_plain_json(value)
-    if isinstance(packages, dict):
-        settings["packages"] = to_plain_json(packages)
-    context.run.settings = settings
+    settings = {name: fields[name] for name in SETTINGS if fields.get(name)}
+    given = {"status": header.get("status"), "created": fields.get("created")}
+    settings |= {name: value for name, value in given.items() if value}
+    settings |= {"packages": packages} if isinstance(packages, dict) else {}
+    context.run.settings = {name: to_plain_json(value) for name, value in settings.items()}
     epochs = as_object(fields.get("config")).get("epochs")
     context.has_epochs = isinstance(epochs, int) and epochs > 1
     scores = context.scores
     context.run.official_metrics[LOG_KEY] = {
-        "primary": scores.primary,
-        "is_judged": scores.primary in scores.judges,
-        "judges": sorted(scores.judges),
-        "is_complete": is_complete,
-        "columns": read_columns(header),
-    }
+        "primary": scores.primary, "is_judged": scores.primary in scores.judges, "judges": sorted(scores.judges),
+        "is_complete": is_complete, "columns": read_columns(header),
+    }  # fmt: skip
 
 
 def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     """Read an item. Returns None, with an issue in the sample, for a sample that was read before."""
-    value = sample.value
-    sample_id, epoch = value.get("id"), value.get("epoch")
+    sample_id, epoch = sample.value.get("id"), sample.value.get("epoch")
     epoch = epoch if is_integer(epoch) and epoch > 0 else 1
     item_id = _item_id(sample_id, epoch, sample, context)
     if item_id is None:
@@ -168,10 +152,10 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
     item.issues += sample.issues
     fill_safely(item, lambda: fill_item(item, sample, context))
     item.category = item.category or context.run.generation
-    item.extra.metadata |= {"sample": to_plain_json(sample_id), "epoch": epoch}
+    metadata = item.extra.metadata
+    metadata |= {"sample": to_plain_json(sample_id), "epoch": epoch}
     if context.has_epochs:
         item.group = str(sample_id)
-    metadata = item.extra.metadata
     context.scored.append(ScoredItem(item.id, item.category, None, item.official, metadata=metadata))
     return item
 
@@ -261,7 +245,7 @@ def _add_remarks(item: Item, value: dict[str, Any]) -> None:
     """Add messages about events that ended or changed the sample: an error, a limit, an invalidation, retries."""
 
     def add(text: str) -> None:
-        item.messages.append(log_message(item.n_turns - 1, text, step))
+        item.messages.append(Message(item.n_turns - 1, step, "log", text))
 
     step = max((each.step for each in item.messages), default=-1)
     error, limit, invalidation = (value.get(name) for name in ("error", "limit", "invalidation"))

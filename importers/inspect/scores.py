@@ -18,9 +18,9 @@ from fcreview.model.item import ImportIssue, Item, RecordedReview, SourceName, V
 from fcreview.model.json_value import abbreviate, to_json_text, to_plain_json
 from fcreview.model.review import CORRECT
 
-CORRECT_GRADE, INCORRECT_GRADE, PARTIAL_GRADE, NO_ANSWER_GRADE = "C", "I", "P", "N"
-LETTERS = {CORRECT_GRADE: 1.0, INCORRECT_GRADE: 0.0, PARTIAL_GRADE: 0.5, NO_ANSWER_GRADE: 0.0}
-LETTER_OF_NUMBER = {1.0: CORRECT_GRADE, 0.5: PARTIAL_GRADE, 0.0: INCORRECT_GRADE}
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+"""Grade -> number: correct, incorrect, partial, no answer."""
+LETTER_OF_NUMBER = {1.0: "C", 0.5: "P", 0.0: "I"}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 UNCHANGED = "UNCHANGED"
 UNSCORED = None
@@ -82,21 +82,15 @@ def parse_part_score(name: str) -> tuple[str, str] | None:
 
 
 def read_scores(value: Any, issues: list[ImportIssue], file: str, line: int) -> dict[str, SampleScore]:
-    """Read the scores of a sample. A score of another form gives an issue and is omitted.
-
-    Samples of the first logs have one `score` instead of `scores`; the caller passes either.
-    """
+    """Read the scores of a sample. A score without a value is omitted with an issue."""
     found: dict[str, SampleScore] = {}
-    if value is None:
-        return found
-    if not isinstance(value, dict):
+    if value is not None and not isinstance(value, dict):
         issues.append(ImportIssue(file, line, "the scores of a sample are not an object"))
-        return found
-    for name, score in value.items():
-        if not isinstance(score, dict) or "value" not in score:
+    for name, score in as_object(value).items():
+        if isinstance(score, dict) and "value" in score:
+            found[name] = _read_score(name, score)
+        else:
             issues.append(ImportIssue(file, line, f"the score {name} has no value and was omitted"))
-            continue
-        found[name] = _read_score(name, score)
     return found
 
 
@@ -105,18 +99,16 @@ def _read_score(name: str, score: dict[str, Any]) -> SampleScore:
     current = _read_state(score, ScoreState())
     if not history:
         return SampleScore(name, current)
-    state = ScoreState()
     official: ScoreState | None = None
-    edits: list[ScoreEdit] = []
+    state, edits = ScoreState(), list[ScoreEdit]()
     for entry in history:
         state = _read_state(entry, state)
         provenance = entry.get("provenance")
         if not isinstance(provenance, dict):
-            official = state if official is None else official
+            official = official or state
             continue
-        author, reason, time = (
-            str(value) if (value := provenance.get(key)) else None for key in ("author", "reason", "timestamp")
-        )
+        texts = (provenance.get(key) for key in ("author", "reason", "timestamp"))
+        author, reason, time = (str(text) if text else None for text in texts)
         changes_value = entry.get("value", UNCHANGED) != UNCHANGED
         metadata = to_plain_json(provenance.get("metadata"))
         edits.append(ScoreEdit(author or "unknown", reason, time, state, changes_value, metadata))
@@ -189,32 +181,25 @@ def to_verdict(value: Any) -> bool | None:
 
 def value_for_verdict(old: Any, passed: bool) -> Any:
     """Return the value that states a verdict in the form of the old value: `C` or `I`, true or false, 1 or 0."""
-    if isinstance(old, bool):
-        return passed
-    if isinstance(old, float):
-        return float(passed)
-    if isinstance(old, int):
-        return int(passed)
+    if isinstance(old, (bool, float, int)):
+        return type(old)(passed)
     if isinstance(old, str) and old not in LETTERS:
-        lower = old.lower()
-        if lower in ("yes", "no"):
-            return "yes" if passed else "no"
-        if lower in ("true", "false"):
-            return "true" if passed else "false"
+        for forms in (("no", "yes"), ("false", "true")):
+            if old.lower() in forms:
+                return forms[passed]
         if to_verdict(old) is not None:
             return "1" if passed else "0"
-    return CORRECT_GRADE if passed else INCORRECT_GRADE
+    return "C" if passed else "I"
 
 
-def is_graded_by_name(scorer: str) -> bool:
-    """Whether a scorer calls a model, by its name. Repeated scorers have numbered names, such as `NAME1`."""
-    return scorer.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
+def is_graded_by_model(scorer: str, score: SampleScore | None) -> bool:
+    """Whether a scorer calls a model, by its name or by the conversation with a grader in the metadata of a score.
 
-
-def has_grading(score: SampleScore) -> bool:
-    """Whether a score has the conversation with a grader in its metadata."""
-    state = score.official or score.current
-    return isinstance(as_object(state.metadata).get("grading"), list)
+    Repeated scorers have numbered names, such as `NAME1`.
+    """
+    metadata = (score.official or score.current).metadata if score is not None else None
+    has_grading = isinstance(as_object(metadata).get("grading"), list)
+    return has_grading or scorer.rpartition("/")[2].rstrip("0123456789") in GRADED_SCORERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,14 +326,10 @@ def _recorded_review(name: str, edit: ScoreEdit, log: LogScores, official: Score
     verdict = to_verdict(edit.state.value)
     is_item = name == log.primary and verdict is not None
     target, criterion = parse_part_score(name) or (ITEM, CORRECT if is_item else name)
-    value: Any = None
-    if edit.changes_value:
-        value = edit.state.value
-        if is_item or (verdict is not None and not _is_fraction(value)):
-            # On a criterion with partial credit, verdicts are numbers.
-            value = verdict if is_item or official is None or not _is_fraction(official.value) else to_number(value)
-        else:
-            value = _plain(value)
-    value = value if not isinstance(value, dict) else to_json_text(value)
+    value = edit.state.value if edit.changes_value else None
+    if edit.changes_value and (is_item or (verdict is not None and not _is_fraction(value))):
+        # On a criterion with partial credit, verdicts are numbers.
+        value = verdict if is_item or official is None or not _is_fraction(official.value) else to_number(value)
+    value = to_json_text(value) if isinstance(value, dict) else _plain(value)
     event_ids = [str(event) for event in as_list(events)]
     return RecordedReview("inspect", edit.author, value, target, criterion, edit.reason, edit.time, event_ids)

@@ -13,9 +13,9 @@ They count only if `ACTION` is part of the reward.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from fcreview.importers.bfcl import filenames
 from fcreview.importers.bfcl.checker.call_check import pair_calls
@@ -32,9 +32,9 @@ from fcreview.importers.bfcl.decoders.base import NameSpelling
 from fcreview.importers.bfcl.items import set_first_difference
 from fcreview.importers.bfcl.joining import is_same_answer, is_same_question
 from fcreview.importers.common.records import as_list, as_object, list_objects, shorten_question
-from fcreview.importers.inspect.log import LogSample
+from fcreview.importers.inspect.log import KEPT_STATE, LogSample
 from fcreview.importers.inspect.messages import Conversation, build_conversation, last_text, read_call, text_with_error
-from fcreview.importers.tau.checker import DEFAULT_BASIS, read_actions
+from fcreview.importers.tau.checker import read_actions, read_basis
 from fcreview.importers.tau.conversation import (
     ConversationMessage,
     ToolCall,
@@ -45,14 +45,14 @@ from fcreview.importers.tau.conversation import (
 from fcreview.importers.tau.read import describe_scenario
 from fcreview.matching.align import align_turns
 from fcreview.model.address import turn_address
-from fcreview.model.item import AcceptedValues, Call, GoldenObject, ImportIssue, Item, StateDifference, Verdict
+from fcreview.model.item import Call, GoldenObject, ImportIssue, Item, StateDifference, Verdict
 from fcreview.model.json_value import answer_hash, to_plain_json
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
+    """Why the verdicts of the task `bfcl` and of BFCL differ. `name` is the item's error type."""
+
     name: str
-    """Error type of the item, `task:...`."""
     text: str
 
 
@@ -87,6 +87,15 @@ CAUSES = (
 )  # fmt: skip
 
 
+_CAUSE_TEXTS = (
+    (TYPED_REPLY, ("type_error:js", "type_error:java", "is not a string with")),
+    (NUMBER_IN_LIST, ("type_error:nested", "has elements that are not")),
+    (NAME_SPELLING, ("wrong_func_name", "is called instead of")),
+    (DEFAULT_VALUE, ("missing_optional", "must not be omitted", "unexpected_param", "not expected in")),
+)
+"""Cause -> texts in the recomputed verdict. The first cause with such a text applies."""
+
+
 def explain_disagreement(item: Item) -> Cause:
     """Return why the verdicts of the task and of BFCL differ."""
     return _why_only_the_task_fails(item) if item.official is False else _why_only_bfcl_fails(item)
@@ -97,16 +106,8 @@ def _why_only_the_task_fails(item: Item) -> Cause:
         return UNDECODABLE_CALL
     if language_of_category(item.category) != "python":
         return TYPED_VALUE
-    if any(_has_object(value) for value in _accepted_values(item)):
-        return OBJECT_VALUE
-    return OTHER
-
-
-def _accepted_values(item: Item) -> Iterator[Any]:
-    for call in item.golden:
-        for accepted in (call.arguments or {}).values():
-            if isinstance(accepted, AcceptedValues):
-                yield from accepted.any_of
+    golden = [accepted for call in item.golden for accepted in (call.arguments or {}).values()]
+    return OBJECT_VALUE if any(_has_object(accepted.any_of) for accepted in golden) else OTHER
 
 
 def _has_object(value: Any) -> bool:
@@ -117,15 +118,8 @@ def _has_object(value: Any) -> bool:
 
 def _why_only_bfcl_fails(item: Item) -> Cause:
     text = " ".join([item.rule_error_type or "", *(v.rationale or "" for v in item.verdicts if v.source == "rule")])
-    if "type_error:js" in text or "type_error:java" in text or "is not a string with" in text:
-        return TYPED_REPLY
-    if "type_error:nested" in text or "has elements that are not" in text:
-        return NUMBER_IN_LIST
-    if "wrong_func_name" in text or "is called instead of" in text:
-        return NAME_SPELLING
-    if any(part in text for part in ("missing_optional", "must not be omitted", "unexpected_param", "not expected in")):
-        return DEFAULT_VALUE
-    return NAME_SPELLING if _has_mixed_spellings(item) else OTHER
+    found = next((cause for cause, parts in _CAUSE_TEXTS if any(part in text for part in parts)), None)
+    return found or (NAME_SPELLING if _has_mixed_spellings(item) else OTHER)
 
 
 def _has_mixed_spellings(item: Item) -> bool:
@@ -372,8 +366,7 @@ def fill_tau2_item(item: Item, value: dict[str, Any]) -> Conversation:
     add_instruction(item, instruction)
     item.question = shorten_question(question) or item.question
     criteria = as_object(task.get("evaluation_criteria"))
-    basis = criteria.get("reward_basis")
-    basis = [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
+    basis = read_basis(criteria)
     pair_actions(item, read_actions(criteria))
     item.extra.uncounted_states = "+" if "ACTION" in basis else "-!+"
     checks = {name: criteria[name] for name in ("communicate_info", "env_assertions") if criteria.get(name)}
@@ -402,15 +395,10 @@ def finish_tau2_item(item: Item, explanation: str | None) -> None:
 
 def _read_trajectory(store: Any) -> list[ConversationMessage]:
     """Return the messages of both sides in order. Empty if the store has no trajectory."""
-    trajectories = (
-        value
-        for name, value in as_object(store).items()
-        if name.startswith("StoredAgentState:") and name.endswith(":trajectory")
-    )
+    names = [name for name in as_object(store) if name.startswith(KEPT_STATE) and name.endswith(":trajectory")]
+    entries = list_objects(store[names[0]]) if names else []
     return [
-        _convert(entry["message"], str(entry.get("role")))
-        for entry in list_objects(next(trajectories, None))
-        if isinstance(entry.get("message"), dict)
+        _convert(each["message"], str(each.get("role"))) for each in entries if isinstance(each.get("message"), dict)
     ]
 
 

@@ -11,45 +11,8 @@ from fcreview import __version__
 from fcreview.cli.commands.suspects import fetch_ranked_suspects
 from fcreview.cli.import_options import load_workspace_errata, select_errata
 from fcreview.cli.output import Progress, cell_text, format_run_heading, format_table, print_message
-from fcreview.exporters.report_sections import (
-    MAX_CLUSTERS,
-    CalibrationResult,
-    ClusterExample,
-    DatasetFailures,
-    Paragraph,
-    QueueSample,
-    ReportPage,
-    RunReviewProgress,
-    Section,
-    agreement_section,
-    calibration_section,
-    failures_section,
-    progress_section,
-    sampling_section,
-    suspects_section,
-)
-from fcreview.exporters.report_summary import (
-    DISAGREEMENTS_NOTE,
-    ESTIMATE_HEADING,
-    OPEN_DISAGREEMENTS,
-    Interval,
-    Intervals,
-    MetricRow,
-    RunPassCounts,
-    SuspectCounts,
-    build_cards,
-    build_metric_table,
-    category_section,
-    collect_metric_rows,
-    describe_sample,
-    format_denominator,
-    format_disagreements,
-    format_estimate,
-    get_displayed_value,
-    reasons_section,
-    score_section,
-    select_metric_sources,
-)
+from fcreview.exporters import report_sections as sections
+from fcreview.exporters import report_summary as summary
 from fcreview.golden_audit.score import is_benchmark_at_fault
 from fcreview.model.metric import Metric, MetricSource, RunItems, ScoredItem
 from fcreview.model.verdict import UNANIMOUS
@@ -79,7 +42,7 @@ class ReportPart:
     """Metrics of one run, or combined metrics of several runs."""
 
     fields: dict[str, Any]
-    metrics: list[MetricRow]
+    metrics: list[summary.MetricRow]
     row: RunRow | None = None  # the run; None for combined metrics
     combined_runs: Sequence[RunRow] = ()
 
@@ -134,15 +97,15 @@ def load_scored_runs(
         progress.close()
 
 
-def compute_run_metrics(items: ItemsBySource, info: Run) -> list[MetricRow]:
+def compute_run_metrics(items: ItemsBySource, info: Run) -> list[summary.MetricRow]:
     """Compute the metrics of a run, in the order of the benchmark's tables."""
     from fcreview.importers.registry import compute_metrics
 
-    lines = collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
+    lines = summary.collect_metric_rows(lambda source: compute_metrics(items[source], info), items)
     return _add_bounds(lines, [items["corrected"]], lambda parts: compute_metrics(parts[0], info))
 
 
-def compute_combined_metrics(parts: list[ScoredRun]) -> list[MetricRow]:
+def compute_combined_metrics(parts: list[ScoredRun]) -> list[summary.MetricRow]:
     """Compute the combined metrics of several runs of one model; empty if the benchmark publishes none for them."""
     from fcreview.importers.registry import compute_combined_metrics
 
@@ -151,15 +114,15 @@ def compute_combined_metrics(parts: list[ScoredRun]) -> list[MetricRow]:
             [RunItems(part.row.info, some) for part, some in zip(parts, items, strict=True)]
         )
 
-    lines = collect_metric_rows(lambda source: compute([part.items[source] for part in parts]), parts[0].items)
+    lines = summary.collect_metric_rows(lambda source: compute([part.items[source] for part in parts]), parts[0].items)
     return _add_bounds(lines, [part.items["corrected"] for part in parts], compute)
 
 
 def _add_bounds(
-    lines: list[MetricRow],
+    lines: list[summary.MetricRow],
     items: Sequence[Sequence[ScoredItem]],
     compute_metrics: Callable[[Sequence[Sequence[ScoredItem]]], Sequence[Metric]],
-) -> list[MetricRow]:
+) -> list[summary.MetricRow]:
     bounds = bound_metrics(items, compute_metrics)
     for line in lines:
         if found := bounds.get(line.key):
@@ -190,7 +153,7 @@ SOURCES_NOTE = (
 MAX_OPEN_PARTS = 8  # with more runs, the details fold all of them in one section
 
 
-def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
+def build_report_page(session: WorkspaceSession, run: str | None) -> sections.ReportPage:
     """Build the report page for one run (by number or model) or all. Raises StoreError during a blind review."""
     parts = list(compute_report_parts(session, run))
     rows = [each.row for each in parts if each.row is not None]
@@ -201,25 +164,31 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> ReportPage:
     suspects = fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
     found = [each for each in suspects if each.reasons]
     n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
-    suspect_counts = SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))
+    suspect_counts = summary.SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))
     metrics = [_build_metrics_section(each, estimate_intervals(session, each, queues)) for each in parts]
     disagreements = len(session.store.analysis.fetch_disagreements(view))
     progress = [
-        RunReviewProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part) for row in rows
+        sections.RunReviewProgress(f"run {row.run}: {row.info.model}", row.n_items, row.reviewed, row.in_part)
+        for row in rows
     ]
-    return ReportPage(
+    return sections.ReportPage(
         f"{session.workspace.parent_folder.name}/ · {', '.join(dict.fromkeys(each.kind for each in counts))}",
         [_describe_report(session, view, rows)],
-        build_cards(counts, disagreements, suspect_counts),
-        [category_section(counts), reasons_section(failures), score_section(counts)],
+        summary.build_cards(counts, disagreements, suspect_counts),
+        [summary.category_section(counts), summary.reasons_section(failures), summary.score_section(counts)],
         [
-            Section("Metrics of each run", [Paragraph(SOURCES_NOTE)], metrics, is_folded=len(metrics) > MAX_OPEN_PARTS),
-            failures_section(failures),
-            suspects_section(suspects),
+            sections.Section(
+                "Metrics of each run",
+                [sections.Paragraph(SOURCES_NOTE)],
+                metrics,
+                is_folded=len(metrics) > MAX_OPEN_PARTS,
+            ),
+            sections.failures_section(failures),
+            sections.suspects_section(suspects),
             _build_calibration_section(session, view),
             _build_agreement_section(session, view),
-            progress_section(progress, queues),
-            sampling_section(queues),
+            sections.progress_section(progress, queues),
+            sections.sampling_section(queues),
         ],
     )
 
@@ -237,7 +206,9 @@ def _describe_report(session: WorkspaceSession, view: View, rows: Sequence[RunRo
     return " · ".join(parts)
 
 
-def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequence[QueueSample]) -> Intervals:
+def estimate_intervals(
+    session: WorkspaceSession, part: ReportPart, queues: Sequence[sections.QueueSample]
+) -> summary.Intervals:
     """Estimate the accuracy of all items with its intervals. The result is empty without a random sample."""
     if not queues:
         return {}
@@ -250,7 +221,7 @@ def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequ
             session, part.row, session.store.analysis.fetch_sample_status(part.row.run), HALF_WIDTH
         )
     return {
-        one.key: Interval(
+        one.key: summary.Interval(
             one.estimated, one.low, one.high, one.n_random, one.bounds, one.n_undecided, one.is_bounds_headline
         )
         for one in estimates
@@ -258,60 +229,64 @@ def estimate_intervals(session: WorkspaceSession, part: ReportPart, queues: Sequ
     }
 
 
-def _build_metrics_section(part: ReportPart, intervals: Intervals) -> Section:
+def _build_metrics_section(part: ReportPart, intervals: summary.Intervals) -> sections.Section:
     dataset = format_dataset_name(*(part.fields[name] for name in ("benchmark", "generation", "language")))
-    blocks: list[Any] = [Paragraph(f"{dataset}, {format_count(part.fields['n_items'], 'item')}")]
+    blocks: list[Any] = [sections.Paragraph(f"{dataset}, {format_count(part.fields['n_items'], 'item')}")]
     if part.row is not None and part.row.info.lacks_dataset:
-        blocks.append(Paragraph(NO_DATASET_MESSAGE))
+        blocks.append(sections.Paragraph(NO_DATASET_MESSAGE))
     if any(line.open_disagreements for line in part.metrics):
-        blocks.append(Paragraph(DISAGREEMENTS_NOTE))
+        blocks.append(sections.Paragraph(summary.DISAGREEMENTS_NOTE))
     for title in dict.fromkeys(line.table for line in part.metrics):
-        blocks.append(build_metric_table(title, [line for line in part.metrics if line.table == title], intervals))
+        blocks.append(
+            summary.build_metric_table(title, [line for line in part.metrics if line.table == title], intervals)
+        )
     name = f"run {part.fields['run']}" if part.row is not None else "combined"
-    return Section(f"{name}: {part.fields['model']}", blocks)
+    return sections.Section(f"{name}: {part.fields['model']}", blocks)
 
 
 def _collect_failures_by_dataset(
     session: WorkspaceSession, view: View, rows: Sequence[RunRow]
-) -> list[DatasetFailures]:
+) -> list[sections.DatasetFailures]:
     datasets: dict[str, list[RunRow]] = {}
     for row in rows:
         datasets.setdefault(row.info.full_title, []).append(row)
-    sections = []
+    failures = []
     for kind, group in datasets.items():
         runs = tuple(row.run for row in group)
         clusters = session.store.fetch_clusters(replace(view, runs=runs))
-        firsts = [each.first_item for each in clusters[:MAX_CLUSTERS] if each.first_item is not None]
-        found = session.store.fetch_rows(firsts)
-        examples = [ClusterExample(row.id, row.question, row.first_difference) for row in found]
-        sections.append(DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
-    return sections
+        firsts = [each.first_item for each in clusters[: sections.MAX_CLUSTERS] if each.first_item is not None]
+        first_rows = session.store.fetch_rows(firsts)
+        examples = [sections.ClusterExample(row.id, row.question, row.first_difference) for row in first_rows]
+        failures.append(sections.DatasetFailures(f"{kind}, {format_count(len(group), 'run')}", clusters, examples))
+    return failures
 
 
-def _build_calibration_section(session: WorkspaceSession, view: View) -> Section:
+def _build_calibration_section(session: WorkspaceSession, view: View) -> sections.Section:
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
-        return calibration_section(CalibrationResult())
+        return sections.calibration_section(sections.CalibrationResult())
     from fcreview.stats.calibration import compute_calibrations, find_error_groups  # imports numpy
 
     calibrations = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
-    return calibration_section(
-        CalibrationResult(describe_selection(cases), calibrations, list(find_error_groups(cases)), CALIBRATION_SCOPES)
+    return sections.calibration_section(
+        sections.CalibrationResult(
+            describe_selection(cases), calibrations, list(find_error_groups(cases)), CALIBRATION_SCOPES
+        )
     )
 
 
-def _build_agreement_section(session: WorkspaceSession, view: View) -> Section:
+def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.Section:
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
-        return agreement_section({})
+        return sections.agreement_section({})
     from fcreview.stats.agreement import compute_agreement  # imports numpy
 
     pools = split_by_blind_status(ratings).items()
-    return agreement_section({how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools})
+    return sections.agreement_section({how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools})
 
 
-def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> RunPassCounts:
-    counts = RunPassCounts(
+def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> summary.RunPassCounts:
+    counts = summary.RunPassCounts(
         row.info.model,
         row.info.full_title,
         row.n_items,
@@ -341,7 +316,7 @@ def _category_share(category: dict[str, Any]) -> float | None:
     return None
 
 
-def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
+def describe_queue_samples(session: WorkspaceSession) -> list[sections.QueueSample]:
     """Describe how each queue was sampled. Unreadable queue files are reported on stderr."""
     from fcreview.store.queue_file import QueueError, read_queues
 
@@ -353,19 +328,22 @@ def describe_queue_samples(session: WorkspaceSession) -> list[QueueSample]:
         design = queue.design
         done = {each.annotator: each.summary for each in session.store.measure_progress(queue.name)}
         sampling = (design.size, design.population, design.where, design.stratify, design.seed)
-        samples.append(QueueSample(queue.name, queue.created, *sampling, done))
+        samples.append(sections.QueueSample(queue.name, queue.created, *sampling, done))
     return samples
 
 
 def format_metric_lines(
-    fields: dict[str, Any], metrics: list[MetricRow], intervals: Intervals, page_width: int | None = None
+    fields: dict[str, Any],
+    metrics: list[summary.MetricRow],
+    intervals: summary.Intervals,
+    page_width: int | None = None,
 ) -> Iterator[str]:
     """Format metrics as tables of text. `page_width`: see `format_table`."""
     names = [fields[name] for name in ("benchmark", "generation", "language", "model")]
     yield format_run_heading(fields["run"], names, fields["n_items"])
     if any(line.open_disagreements for line in metrics):
-        yield DISAGREEMENTS_NOTE
-    sources = select_metric_sources(metrics)
+        yield summary.DISAGREEMENTS_NOTE
+    sources = summary.select_metric_sources(metrics)
     for table in dict.fromkeys(line.table for line in metrics):
         part = [line for line in metrics if line.table == table]
         found = {line.key: intervals[line.key] for line in part if line.key in intervals}
@@ -373,15 +351,22 @@ def format_metric_lines(
         cells = [
             [
                 "  " * line.level + cell_text(line.name),
-                *(format_metric_value(get_displayed_value(line, source), line.unit, line.digits) for source in sources),
-                *([format_disagreements(line)] if disputed else []),
-                *([format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
+                *(
+                    format_metric_value(summary.get_displayed_value(line, source), line.unit, line.digits)
+                    for source in sources
+                ),
+                *([summary.format_disagreements(line)] if disputed else []),
+                *([summary.format_estimate(found[line.key], line) if line.key in found else NO_VALUE] if found else []),
                 _format_remarks(line, found.get(line.key)),
             ]
             for line in part
         ]
         heads = [cell_text(table), *("recomp." if source == "rule" else source for source in sources)]
-        heads += [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if found else []), ""]
+        heads += [
+            *([summary.OPEN_DISAGREEMENTS] if disputed else []),
+            *([summary.ESTIMATE_HEADING] if found else []),
+            "",
+        ]
         yield ""
         yield from format_table(
             heads, cells, right_aligned=range(1, len(sources) + 1), max_width=44, page_width=page_width
@@ -389,9 +374,9 @@ def format_metric_lines(
     yield ""
 
 
-def _format_remarks(line: MetricRow, interval: Interval | None) -> str:
-    sample = describe_sample(interval, line) if interval is not None else ""
-    return "; ".join(filter(None, (format_denominator(line), cell_text(line.note), sample)))
+def _format_remarks(line: summary.MetricRow, interval: summary.Interval | None) -> str:
+    sample = summary.describe_sample(interval, line) if interval is not None else ""
+    return "; ".join(filter(None, (summary.format_denominator(line), cell_text(line.note), sample)))
 
 
 def build_report_text(session: WorkspaceSession, is_stopped: Callable[[], bool], page_width: int) -> str:

@@ -16,15 +16,7 @@ from fcreview.model.wording import (
     format_dataset_name,
     format_recomputed_rate,
 )
-from fcreview.store.queries.run_lists import (
-    GROUP_LABELS,
-    SORT_KEYS,
-    folder_label,
-    group_runs,
-    name_runs,
-    search_runs,
-    sort_runs,
-)
+from fcreview.store.queries import run_lists
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession
@@ -40,11 +32,12 @@ HEADERS = [
 def runs(
     options: WorkspaceOptions,
     sort: Annotated[
-        str, option("--sort KEY", f"Sort by {', '.join(SORT_KEYS)}. Numbers are sorted highest first.")
+        str, option("--sort KEY", f"Sort by {', '.join(run_lists.SORT_KEYS)}. Numbers are sorted highest first.")
     ] = "run",
     reverse: Annotated[bool, option("--reverse", "Reverse the sort order.")] = False,
     group: Annotated[
-        str | None, option("--group BY", f"Group by {', '.join(GROUP_LABELS)}. The date is taken from folder names.")
+        str | None,
+        option("--group BY", f"Group by {', '.join(run_lists.GROUP_LABELS)}. The date is taken from folder names."),
     ] = None,
     only: Annotated[
         str, option("--only TEXT", "List only runs with these words in benchmark, version, model or path.")
@@ -58,12 +51,12 @@ def runs(
 
     Example: fcreview runs result/ --sort official --group model --only v3
     """
-    check_choice(SORT_KEYS, sort, "--sort")
-    by = check_choice(GROUP_LABELS, group, "--group") if group else ""
+    check_choice(run_lists.SORT_KEYS, sort, "--sort")
+    by = check_choice(run_lists.GROUP_LABELS, group, "--group") if group else ""
     with open_workspace(options) as session:
         session.print_policy(as_json=as_json)
         selected = _select_runs(session, only, sort, reverse=reverse)
-        groups = group_runs(selected, by)
+        groups = run_lists.group_runs(selected, by)
         if as_json:
             for part in groups:
                 for row in part.runs:
@@ -72,7 +65,7 @@ def runs(
         if only and not selected:
             emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
             return
-        names = name_runs(session.runs)
+        names = run_lists.name_runs(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
         first, *lines = format_table(HEADERS, table, right_aligned=(0, *range(3, 10)), max_width=40)
         emit(first)
@@ -95,9 +88,9 @@ def runs(
 
 def _select_runs(session: WorkspaceSession, only: str, sort: str, *, reverse: bool) -> list[RunRow]:
     """Select and sort runs. The run numbers of a lake are hashes, so its runs are sorted by benchmark and name."""
-    found = search_runs(session.runs, only)
+    found = run_lists.search_runs(session.runs, only)
     if sort != "run" or session.workspace.lake is None:
-        return sort_runs(found, sort, reverse=reverse)
+        return run_lists.sort_runs(found, sort, reverse=reverse)
     return sorted(
         found,
         key=lambda row: (row.info.benchmark, row.info.generation, row.info.language, row.info.model, row.info.path),
@@ -119,4 +112,4 @@ def _format_run_cells(row: RunRow, name: str) -> list[str]:
 def _build_run_json(row: RunRow) -> dict[str, Any]:
     """Build the flat JSON object of a run. `date` is the date in a parent folder's name, else the name itself."""
     fields = asdict(row)
-    return {"run": fields.pop("run"), **fields.pop("info"), "date": folder_label(row), **fields}
+    return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.folder_label(row), **fields}

@@ -385,7 +385,7 @@ NOTE_ACTIONS = [
 PROMPT_ACTIONS = [Action("ask.cancel", "escape", "cancel", "cancel")]
 
 FORM_ACTIONS = [
-    Action("form.submit", "enter", "screen.submit", "run"),
+    Action("form.submit", "enter", "screen.submit", "submit"),
     Action("form.next", "tab,down", "screen.move(1)", "next field"),
     Action("form.previous", "shift+tab,up", "screen.move(-1)", "previous field"),
     Action("form.cancel", "escape", "screen.cancel", "cancel"),

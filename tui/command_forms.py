@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 YES, NO = "yes", "no"
 """Choices of a form field for a flag (an option without an argument)."""
@@ -24,6 +24,15 @@ class FormField:
     help: str = ""
     is_switch: bool = False
     is_path: bool = False
+    choices: Mapping[str, str] = field(default_factory=dict)
+    """Value of the option by the text that the user enters. Other texts are passed on unchanged."""
+
+    @property
+    def full_help(self) -> str:
+        """Description of the field with its choices."""
+        if self.choices:
+            return f"{self.name}: {', '.join(self.choices)}. Right arrow completes a name; empty selects all"
+        return self.help + (" (yes or no)" if self.is_switch else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +104,21 @@ FORMS = {form.command: form for form in _FORMS}
 """Forms by command, for the commands without a screen of their own."""
 
 
+def name_runs(fields: Sequence[FormField], names: Mapping[int, str]) -> list[FormField]:
+    """Let the field `run` show names instead of numbers. `names`: name of each run by its number."""
+    choices = {name: str(number) for number, name in names.items()}
+    shown = {str(number): name for number, name in names.items()}
+    return [
+        replace(each, choices=choices, default=shown.get(each.default, each.default)) if each.name == "run" else each
+        for each in fields
+    ]
+
+
 def build_arguments(fields: Sequence[FormField], values: Sequence[str]) -> list[str]:
     """Return the command's options, then `--` and its arguments. Empty values are omitted."""
     options, arguments = [], ["--"]
     for each, text in zip(fields, map(str.strip, values), strict=True):
-        value = os.path.expanduser(text) if each.is_path else text  # noqa: PTH111 - `~x` may name no user
+        value = os.path.expanduser(text) if each.is_path else each.choices.get(text, text)  # noqa: PTH111 - `~x` may name no user
         if each.is_switch:
             options += [each.flag] if value.lower() in (YES, "y") else []
         elif value and each.flag:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fcreview.store.store import Store
     from fcreview.store.workspace import Workspace
 
+MAX_DEFAULT_ANNOTATORS = 4
 NEW_NAME = ""
 """Choice in the list of annotators that asks for another name."""
 
@@ -83,6 +84,12 @@ def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> Cho
         compact=True,
         total=len(annotators),
     )
+
+
+def default_annotators(annotators: Sequence[KnownAnnotator], current: str) -> str:
+    """Return the annotators for a new sample: the user and the others of the workspace, unless they are many."""
+    others = [each.name for each in annotators]
+    return ", ".join([current, *(others if len(others) < MAX_DEFAULT_ANNOTATORS else [])])
 
 
 def find_unfinished(shares: Sequence[QueueProgress], annotator: str) -> QueueProgress | None:

@@ -215,11 +215,14 @@ def advice_line(sample: RunSample | None, annotator: str, keys: Mapping[str, str
 
 
 def undecided_line(sample: RunSample | None) -> Line:
-    """Return the range of the accuracy, from all undecided items failing to all passing. Empty without undecided
-    items."""
+    """Return the range of the accuracy, from all undecided items failing to all passing, or the reason why there is
+    only a range. Empty without undecided items."""
     estimate = sample.estimate if sample is not None else None
-    if estimate is None or estimate.bounds is None or estimate.is_bounds_headline:
+    if estimate is None or estimate.bounds is None:
         return ()
+    if estimate.is_bounds_headline:
+        items = format_count(estimate.n_undecided, "undecided item")
+        return make_line(f"Only a range, no estimate: {items} of the sample may fail or pass", "warn")
     items = format_count(estimate.n_undecided, "undecided item")
     verb = "fails or passes" if estimate.n_undecided == 1 else "all fail or all pass"
     return make_line(f"{format_range(*estimate.bounds)} if the {items} {verb}", "dim")
@@ -234,7 +237,7 @@ def form_command(sample: RunSample | None) -> str:
 
 
 def form_defaults(
-    command: str, run: RunRow, sample: RunSample | None, annotator: str, names: Sequence[str]
+    command: str, run: RunRow, sample: RunSample | None, annotators: str, names: Sequence[str]
 ) -> dict[str, str]:
     """Return the initial values of the form by field name. `names`: names of the existing queue files."""
     if command == "queue extend" and sample is not None and sample.estimate is not None:
@@ -245,7 +248,7 @@ def form_defaults(
     return {
         "name": name,
         "size": str(min(SAMPLE_SIZE, run.n_items)),
-        "annotators": f"{annotator}, ",  # the user adds other names
+        "annotators": annotators,
         "overlap": str(min(SHARED_ITEMS, run.n_items)),
         "stratify": "official" if has_official else "",
         "run": str(run.run),

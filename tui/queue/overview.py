@@ -430,13 +430,13 @@ def next_actions(overview: Overview) -> list[NextAction]:
 
 
 def _estimate_action(overview: Overview) -> NextAction:
-    target = f"for {symbols().plus_minus} 2 points"
     estimates = [each for each in overview.estimates.values() if each is not None]
     needed = max((each.needed or 0 for each in estimates), default=0)
     if not overview.sampled_runs:
         return NextAction("overview.estimates", "Draw a sample", "to estimate accuracy")
     if needed and not any(each.left for each in overview.queues or ()):
-        return NextAction("overview.estimates", f"Draw {format_count(needed, 'more label')}", target)
+        facts = f"{format_count(needed, 'more label')} for {symbols().plus_minus} 2 points"
+        return NextAction("overview.estimates", "See estimated accuracy", facts)
     return NextAction("overview.estimates", "See estimated accuracy", format_count(len(overview.sampled_runs), "run"))
 
 

@@ -11,20 +11,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.suggester import SuggestFromList
 from textual.widgets import Static
 
 from fcreview.model.sanitize import sanitize
 from fcreview.tui.actions import FORM_ACTIONS
-from fcreview.tui.command_forms import CommandForm, CommandResult, FormField, build_arguments
+from fcreview.tui.command_forms import CommandForm, CommandResult, FormField, build_arguments, name_runs
 from fcreview.tui.exports import run_for_download
 from fcreview.tui.key_bindings import make_bindings
+from fcreview.tui.queue.annotators import default_annotators, read_annotators
+from fcreview.tui.queue.header import label_runs
 from fcreview.tui.screens.pager import PagerScreen
-from fcreview.tui.text.lines import Line, fit_line
+from fcreview.tui.text.lines import Line, fit_line, make_line, truncate, wrap_text
 from fcreview.tui.widgets.base import BottomDialog, SafeInput, work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar
+from fcreview.tui.widgets.document_view import KeyLine, LineBlock
 
 if TYPE_CHECKING:
     from fcreview.tui.session import Session
+
+
+HELP_ROWS = 3
 
 
 class FormInput(SafeInput):
@@ -52,7 +58,8 @@ class FormFields(VerticalScroll):
         for field in self.fields:
             with Horizontal():
                 yield Static(field.name, markup=False)
-                yield FormInput(field.default, select_on_focus=not field.default.endswith(", "))
+                suggester = SuggestFromList(field.choices, case_sensitive=False) if field.choices else None
+                yield FormInput(field.default, select_on_focus=True, suggester=suggester)
 
     @property
     def inputs(self) -> list[FormInput]:
@@ -74,14 +81,15 @@ class FormFields(VerticalScroll):
         """Options and arguments of the command."""
         return build_arguments(self.fields, list(self.values.values()))
 
-    @property
-    def help_line(self) -> Line:
-        """Description of the field with the focus."""
+    def help_lines(self, cells: int) -> list[Line]:
+        """Return the description of the field with the focus, in at most `HELP_ROWS` lines."""
         at = next((at for at, box in enumerate(self.inputs) if box.has_focus), None)
-        if at is None:
-            return ()
-        field = self.fields[at]
-        return ((sanitize(field.help) + (" (yes or no)" if field.is_switch else ""), "dim"),)
+        if at is None or at >= len(self.fields):
+            return []
+        rows = wrap_text(sanitize(self.fields[at].full_help), cells - 1)
+        if len(rows) > HELP_ROWS:
+            rows[HELP_ROWS - 1 :] = [truncate(" ".join(rows[HELP_ROWS - 1 :]), cells - 1)]
+        return [make_line(f" {row}", "dim") for row in rows]
 
     def move(self, by: int) -> bool:
         """Move the focus to another field. Return False if it would leave the first or the last field."""
@@ -122,7 +130,7 @@ class CommandFormScreen(BottomDialog[str | None]):
         with Vertical() as container:
             container.border_title = self._form_title
             yield FormFields(self._fields)
-            yield LineBar(id="form-help")
+            yield LineBlock(id="form-help")
             yield KeyLine()
 
     def on_mount(self) -> None:
@@ -137,10 +145,10 @@ class CommandFormScreen(BottomDialog[str | None]):
 
     def on_descendant_focus(self) -> None:
         if not self._is_running:
-            self._show(self._form.help_line)
+            self.query_one(LineBlock).show(self._form.help_lines(self.app.size.width))
 
     def _show(self, line: Line) -> None:
-        self.query_one("#form-help", LineBar).show(fit_line(((" ", ""), *line), self.app.size.width))
+        self.query_one(LineBlock).show([fit_line(((" ", ""), *line), self.app.size.width)])
 
     def action_move(self, by: int) -> None:
         if not self._form.move(by):
@@ -175,13 +183,18 @@ def open_command_form(app: App[Any], session: Session, form: CommandForm, values
     run = partial(run_for_download, app, commands, form) if session.in_browser else partial(commands.run, form.command)
 
     async def open_form() -> None:
-        defaults = {"annotators": f"{session.annotator}, ", **form.defaults, **values}
+        defaults = {**form.defaults, **values}
         described = await asyncio.to_thread(commands.describe, form.command)
+        if form.command == "queue create":
+            known = await session.query(read_annotators)
+            defaults["annotators"] = default_annotators(known, session.annotator)
         fields = [
             replace(each, default=defaults.get(each.name, each.default))
             for each in described
             if not (session.in_browser and each.is_path and each.name != form.download)
         ]
+        if any(each.name == "run" for each in fields):
+            fields = name_runs(fields, label_runs(await session.query(lambda store: store.fetch_runs())))
 
         def show(output: str | None) -> None:
             if output is not None:

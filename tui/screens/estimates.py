@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,9 +18,9 @@ from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.store.rows import RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
-from fcreview.tui.command_forms import FORMS, CommandService
+from fcreview.tui.command_forms import FORMS, CommandService, name_runs
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
-from fcreview.tui.queue.annotators import find_unfinished
+from fcreview.tui.queue.annotators import default_annotators, find_unfinished, read_annotators
 from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_lines,
@@ -41,13 +42,13 @@ from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
 from fcreview.tui.widgets.base import GuardedScreen, work
-from fcreview.tui.widgets.document_view import KeyLine, LineBar, TopLine
+from fcreview.tui.widgets.document_view import KeyLine, LineBar, LineBlock, TopLine
 from fcreview.tui.widgets.lists import TextList
 from fcreview.tui.widgets.panel import Panel, is_small
 
 MAX_RUN_LINES = 8
 """Largest height of the list of runs, in rows."""
-FORM_TITLES = {"queue create": "Draw a sample", "queue extend": "Draw more"}
+FORM_TITLES = {"queue create": "Draw a sample of", "queue extend": "Draw more of"}
 
 
 class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
@@ -71,12 +72,16 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._unread: frozenset[int] = frozenset()
         """Numbers of the sampled runs whose samples are not read yet."""
         self._queue_names: Sequence[str] = ()
+        self._annotators = ""
+        """Initial value of the field with the annotators of a sample."""
         self._form_of: tuple[object, ...] = ()
         """Value of `_form_key` when the form was built."""
         self._command = "queue create"
         self._is_loaded = False
         """Whether the runs are read."""
         self._is_running = False
+        self._shown_run: int | None = None
+        """Number of the run that the message is about."""
         self._message: Line = ()
 
     def compose(self) -> ComposeResult:
@@ -90,9 +95,9 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             with Panel(id="form-panel"):
                 yield FormFields(id="form")
                 yield LineBar(id="expected")
-                yield LineBar(id="form-help")
+                yield LineBlock(id="form-help")
         yield LineBar(id="undecided")
-        yield LineBar(id="advice")
+        yield LineBlock(id="advice")
         yield KeyLine()
 
     def on_mount(self) -> None:
@@ -133,6 +138,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         ]
         overview = Overview(runs, self._session.annotator)
         overview = await self._session.query(partial(read_progress, overview, self._view))
+        self._annotators = default_annotators(await self._session.query(read_annotators), self._session.annotator)
         self._queue_names = list(await self._session.query(queue_file_shares))
         runs = sort_runs_by_rate(runs, blind=False)
         here = self._run.run if self._run is not None else self._first_run
@@ -188,6 +194,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self._show_run()
 
     def _on_cursor_moved(self) -> None:
+        if self._run is not None and self._run.run != self._shown_run:
+            self._message = ()
         self._show_run()
         self._read_samples()
 
@@ -197,6 +205,7 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def _draw_run(self) -> None:
         run, sample, small = self._run, self._sample, self.has_class("-small")
+        self._shown_run = run.run if run is not None else None
         width = self.size.width if small else self.size.width // 2 - 4
         lines = sample_lines(sample, width - 1) if run is not None else []
         below = self.query_one("#sample", TextList)
@@ -212,19 +221,24 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         )
         keys = active_key_names(self.app)
         can_switch = not self._session.fixed_annotator_reason
-        message = self._message or advice_line(sample, self._session.annotator, keys, can_switch=can_switch)
-        self.query_one("#advice", LineBar).show(fit_line(((" ", ""), *message), self.size.width))
+        advice = advice_line(sample, self._session.annotator, keys, can_switch=can_switch)
+        lines = [self._message, () if self._is_running else advice]
+        shown = [fit_line(((" ", ""), *line), self.size.width) for line in lines if line]
+        self.query_one("#advice", LineBlock).show(shown)
         undecided = undecided_line(sample)
         self.query_one("#undecided", LineBar).display = bool(undecided)
         self.query_one("#undecided", LineBar).show(fit_line(((" ", ""), *undecided), self.size.width))
         self._draw_form_lines()
 
     def _draw_form_lines(self) -> None:
-        self._form.styles.max_height = max(self.query_one("#form-panel").size.height - 2, 1)
         run = self._run
         expected = expected_line(self._form.values, run, self._sample) if run is not None else ()
         self.query_one("#expected", LineBar).show(((" ", ""), *expected))
-        self.query_one("#form-help", LineBar).show(((" ", ""), *self._form.help_line))
+        form_panel = self.query_one("#form-panel").size
+        help_lines = self._form.help_lines(max(form_panel.width, 20))
+        self.query_one("#form-help", LineBlock).show(help_lines)
+        rows = form_panel.height - 1 - max(len(help_lines), 1)
+        self._form.styles.max_height = max(rows, 1)
 
     @work(exclusive=True, group="form")
     async def _update_form(self) -> None:
@@ -237,10 +251,15 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         if form_of == self._form_of:
             return
         command = self._command = form_command(sample)
-        defaults = form_defaults(command, run, sample, self._session.annotator, self._queue_names)
-        fields = await asyncio.to_thread(commands.describe, command)
-        await self._form.set_fields(order_fields(fields, defaults))
-        self.query_one("#form-panel", Panel).set_title(FORM_TITLES[command], "Enter: draw and assign the sample")
+        defaults = form_defaults(command, run, sample, self._annotators, self._queue_names)
+        names = label_runs(self._runs)
+        fields = order_fields(await asyncio.to_thread(commands.describe, command), defaults)
+        you = f" You are {sanitize(self._session.annotator)}."
+        fields = [replace(each, help=each.help + you) if each.name == "annotators" else each for each in fields]
+        await self._form.set_fields(name_runs(fields, names))
+        self.query_one("#form-panel", Panel).set_title(
+            f"{FORM_TITLES[command]} {names[run.run]}", "Enter: draw and assign the sample"
+        )
         self._draw_form_lines()
         self._form_of = form_of
         self.release_keys()
@@ -302,8 +321,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             return
         summary = [line.strip() for line in result.text.splitlines() if line.strip()][-1:]
         self._list.focus()
-        self._message, self._is_loaded = (), False
-        self.app.notify(sanitize(summary[0].partition(" in /")[0]) if summary else "done", markup=False)
+        drawn = sanitize(summary[0].partition(" in /")[0]) if summary else "done"
+        self._message, self._is_loaded = make_line(f"Drawn: {drawn}", "good"), False
         self._load()
 
     def action_cancel(self) -> None:

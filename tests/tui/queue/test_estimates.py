@@ -9,7 +9,8 @@ import pytest
 
 from fcreview.stats.estimation import PassRateEstimate
 from fcreview.store.queue_file import ShareProgress
-from fcreview.tui.command_forms import FormField
+from fcreview.tui.command_forms import FormField, build_arguments, name_runs
+from fcreview.tui.queue.annotators import KnownAnnotator, default_annotators
 from fcreview.tui.queue.estimates import (
     OutcomeCounts,
     RunSample,
@@ -64,7 +65,9 @@ def test_undecided_items_give_a_range() -> None:
         "71.8 to 79.0 % if the 6 undecided items all fail or all pass"
     )
     headline = make_sample(estimate=replace(bounds, is_bounds_headline=True))
-    assert not undecided_line(headline)
+    assert plain_text(undecided_line(headline)) == (
+        "Only a range, no estimate: 6 undecided items of the sample may fail or pass"
+    )
     assert "71.8 to 79.0 %" in plain_text(accuracy_lines(RUNS, {1: headline}, frozenset(), 100)[1][0])
 
 
@@ -125,3 +128,19 @@ def test_form_shows_expected_interval_and_work() -> None:
     assert plain_text(expected_line(values, RUNS[0], None)) == "expected  at most ± 14 points, 30 items each"
     assert plain_text(expected_line({"size": "150"}, RUNS[0], make_sample())) == "expected  about ± 2 points"
     assert not expected_line({"size": "many"}, RUNS[0], None) and not expected_line({"size": "9999"}, RUNS[0], None)
+
+
+def test_form_names_runs_as_the_list_does_and_passes_their_numbers() -> None:
+    fields = name_runs(
+        [FormField("run", "--run", "2", "number or model"), FormField("size", "--size")], {1: "maple", 2: "maple-FC"}
+    )
+    assert fields[0].default == "maple-FC" and not fields[1].choices
+    assert fields[0].full_help.startswith("run: maple, maple-FC. Right arrow completes a name")
+    assert build_arguments(fields, ["maple", "9"]) == ["--run=1", "--size=9", "--"]
+    assert build_arguments(fields, ["other", ""]) == ["--run=other", "--"]
+
+
+def test_new_sample_is_for_the_annotators_of_the_workspace() -> None:
+    assert default_annotators([], "alice") == "alice"
+    assert default_annotators([KnownAnnotator("bob")], "alice") == "alice, bob"
+    assert default_annotators([KnownAnnotator(name) for name in "bcdefg"], "alice") == "alice"

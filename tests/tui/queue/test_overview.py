@@ -158,7 +158,7 @@ def test_next_actions_start_with_disagreements() -> None:
     drawn = replace(overview, sampled_runs=frozenset({1}), estimates={1: PassRateEstimate(0.7, 0.6, 0.8, 64)})
     assert next_actions(drawn)[3].text == "See estimated accuracy", "reviews come before more labels"
     complete = replace(drawn, queues=[QueueProgress("pilot", ShareProgress("bob", 9, 9, 0))])
-    assert next_actions(complete)[2].text == "Draw 64 more labels"
+    assert next_actions(complete)[2].facts == "64 more labels for ± 2 points"
     assert find_unfinished_queue(replace(overview, queues=queues[:1])) is None
 
 

@@ -61,12 +61,14 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         await pilot.press("down", "n")
         text = "\n".join(await wait_for_screen(pilot))
         assert isinstance(app.screen, EstimatesScreen) and "Sample of maple-8b" in text and "no sample yet" in text
-        await pilot.press("enter", "down", *"bob")
+        assert "Draw a sample of maple-8b" in text
+        await pilot.press("enter", "down", "end", *", bob")
         text = "\n".join(await wait_for_screen(pilot))
-        assert "3 items each" in text and "Annotators, separated by commas" in text
+        assert "3 items each" in text and "Annotators, separated by commas. You are alice." in text
         await pilot.press("enter")
         text = "\n".join(await wait_for_screen(pilot))
         assert app.commands[0][0] == "queue create" and "--stratify=official" in app.commands[0][1]
+        assert "Drawn: queue sample: 3 items for 2 annotators" in text and not app._notifications
         assert "sample · bob" in text and "0 / 3" in text and "Review your 3 items of sample: press r" in text
         await pilot.press("r")
         lines = await wait_for_screen(pilot)
@@ -98,7 +100,7 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
         assert "exceeds the 3 items" in text and app.screen._form.values["size"] == "9"
         await pilot.press("down", *":?rx")
         await wait_for_screen(pilot)
-        assert app.screen._form.values["annotators"] == "alice, :?rx", "keys are typed after the own name"
+        assert app.screen._form.values["annotators"] == ":?rx", "typed text replaces the own name"
         await pilot.press("escape", "q")
         await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen)
@@ -159,15 +161,15 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         with ignore_threads():
             open_estimates(app, app.session)
             await pilot.pause()
-            send_keys(app, "down", "enter", "down", *"bob")
+            send_keys(app, "down", "enter", "down", "end", *",bob")
             await pilot.pause()
         assert isinstance(app.screen, EstimatesScreen)
         hold.set()
         await wait_until(lambda: not app.screen._held_keys)
         await wait_for_screen(pilot)
         assert app.screen._list.cursor == 1
-        assert app.screen._form.values["annotators"] == "alice, bob"
-        assert app.screen._form.values["run"] == str(app.screen._run.run)
+        assert app.screen._form.values["annotators"] == "alice,bob"
+        assert app.screen._form.values["run"] == app.screen._run.info.model
         send_keys(app, "enter")
         await wait_until(lambda: bool(app.commands))
         send_keys(app, "r")

@@ -224,6 +224,7 @@ class SplitView(Horizontal):
                 item = ItemPane(self._session, self._state.view, partial(ItemScreen, self._session))
                 item.follows_list = True
                 await self.query_one("#item-side").mount(item)
+                item.visible = self._is_adopting or bool(self._queue.list.total)  # rows may be hidden meanwhile
                 self.item_pane = item
                 self.watch(item, "position", self._move_list_cursor, init=False)
                 item.resume()

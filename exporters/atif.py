@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 VERSION = "ATIF-v1.7"
 """Version that all readers accept. Version 1.8 only adds audio."""
 MAX_NAME_LENGTH = 100
-"""Maximum number of characters of a file name, before its suffix."""
 JsonObject = dict[str, Any]
 
 

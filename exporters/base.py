@@ -77,7 +77,6 @@ class BenchmarkServices:
 class ExportFormat:
     name: str
     help: str
-    """One line for `fcreview export --help`."""
     content: Content
     load: Callable[[], Callable[[ExportSource, Any], None]]
     """Import the format's module and return its function that writes to a `Sink`, or to a folder."""
@@ -173,59 +172,26 @@ def _lazy(path: str) -> Callable[[], Any]:
 
 
 FORMATS = (
-    ExportFormat(
-        "jsonl",
-        "JSON Lines: one label per line, with types and lists",
-        "json",
-        _lazy("label_files.write_jsonl"),
-        _lazy("label_files.read_jsonl"),
-    ),
+    ExportFormat("jsonl", "JSON Lines: one label per line, with types and lists", "json",
+                 _lazy("label_files.write_jsonl"), _lazy("label_files.read_jsonl")),
     ExportFormat("csv", "CSV with the same fields, for spreadsheets", "text", _lazy("label_files.write_csv")),
-    ExportFormat(
-        "parquet",
-        "Parquet with the same fields as typed columns, for DuckDB and pyarrow",
-        "binary",
-        _lazy("label_files.write_parquet"),
-    ),
-    ExportFormat(
-        "labelstudio",
-        "Label Studio tasks with predictions and annotations",
-        "json",
-        _lazy("label_studio.write"),
-        _lazy("label_studio.read"),
-    ),
-    ExportFormat(
-        "hf", "a Hugging Face dataset folder with a dataset card", "folder", _lazy("label_files.write_hugging_face")
-    ),
-    ExportFormat(
-        "atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", "folder", _lazy("atif.write")
-    ),
-    ExportFormat(
-        "sft",
-        "training rows: conversations that annotators passed or corrected (TRL, OpenAI)",
-        "json",
-        _lazy("training.write_sft"),
-    ),
-    ExportFormat(
-        "preference",
-        "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)",
-        "json",
-        _lazy("training.write_preferences"),
-    ),
+    ExportFormat("parquet", "Parquet with the same fields as typed columns, for DuckDB and pyarrow", "binary",
+                 _lazy("label_files.write_parquet")),
+    ExportFormat("labelstudio", "Label Studio tasks with predictions and annotations", "json",
+                 _lazy("label_studio.write"), _lazy("label_studio.read")),
+    ExportFormat("hf", "a Hugging Face dataset folder with a dataset card", "folder",
+                 _lazy("label_files.write_hugging_face")),
+    ExportFormat("atif", "ATIF 1.7 trajectories with verdicts and reviews, one file for each item", "folder",
+                 _lazy("atif.write")),
+    ExportFormat("sft", "training rows: conversations that annotators passed or corrected (TRL, OpenAI)", "json",
+                 _lazy("training.write_sft")),
+    ExportFormat("preference", "training rows: a right and a wrong reply to the same messages (TRL, OpenAI)", "json",
+                 _lazy("training.write_preferences")),
     ExportFormat("inspect", "Inspect logs with reviews as edited scores", "folder", _lazy("inspect_log.write")),
-    ExportFormat(
-        "tau2-notes",
-        "reviews as notes for the viewer of tau2-bench, one file for each review",
-        "folder",
-        _lazy("tau2_notes.write"),
-    ),
+    ExportFormat("tau2-notes", "reviews as notes for the viewer of tau2-bench, one file for each review", "folder",
+                 _lazy("tau2_notes.write")),
     ExportFormat("native", "the benchmark's own score files with reviewed verdicts", "folder", _lazy("native.write")),
-    ExportFormat(
-        "golden-patch",
-        "golden fixes as a patch, and a report for the maintainers",
-        "folder",
-        _lazy("golden_patch.write"),
-    ),
-)
-
+    ExportFormat("golden-patch", "golden fixes as a patch, and a report for the maintainers", "folder",
+                 _lazy("golden_patch.write")),
+)  # fmt: skip
 EXPORTERS = {each.name: each for each in FORMATS}

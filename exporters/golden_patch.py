@@ -75,7 +75,6 @@ def _pretty_json(value: Any) -> str:
 
 
 ItemName = tuple[str, str]
-"""(category, id) of an item."""
 DatasetKey = tuple[str, str, str, str]
 """(benchmark, version, language, folder) of a dataset. Runs with the same dataset have the same golden answers."""
 
@@ -93,7 +92,6 @@ class ResolvedFix:
     label: Label
     applied: AppliedGoldenFix
     rows: Sequence[QueueRow]
-    """Row of the item in each run of the dataset."""
 
     @property
     def _key(self) -> dict[str, Any]:

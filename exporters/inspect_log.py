@@ -79,12 +79,9 @@ def _make_verdict(source: ExportSource, label: Label) -> ReviewedVerdict:
     last: dict[str, Any] = next(iter(adjudicated or agreeing), {})
     details: dict[str, Any] = {
         "annotators": label["n_annotators"],
-        "agree": len({each["annotator"] for each in agreeing if each["act"] != "adjudicate"}),
-        "fault": label["fault"],
-        "tags": label["tags"],
-        "blind": last.get("blind"),
-        "events": [each.event for each in events],
-    }
+        "agree": len({each["annotator"] for each in agreeing if each["act"] != "adjudicate"}), "fault": label["fault"],
+        "tags": label["tags"], "blind": last.get("blind"), "events": [each.event for each in events],
+    }  # fmt: skip
     author, time = (last["annotator"], last["time"]) if last else (events[-1].annotator, events[-1].time)
     reason = last.get("note") or last.get("reason") or label["fault"]
     return ReviewedVerdict(label["id"], target, criterion, value, author, time, reason, details)

@@ -29,7 +29,6 @@ from fcreview.store.label_fields import FLAG, JSON, NUMBER, TEXT, VERDICT_KEY, D
 from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
 
 REVIEW_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
-"""Fields of an opinion that a label file can set."""
 
 
 def write_jsonl(source: ExportSource, out: Sink) -> None:

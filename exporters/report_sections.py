@@ -107,7 +107,6 @@ CALIBRATION_TITLE = "Calibration of automatic verdicts"
 MAX_CALIBRATION_GROUPS = 40
 """Maximum number of groups in a table, the largest groups first. `fcreview calibrate` lists all groups."""
 GROUP_MEASURES: tuple[MeasureName, ...] = ("tpr", "tnr", "kappa", "agreement")
-"""Measures shown for groups, limited by the page width."""
 MAX_MATRIX_LABELS = 4
 """Maximum number of labels of a confusion matrix. A larger matrix becomes a list of pairs."""
 MAX_PAIRS = 20
@@ -119,12 +118,10 @@ class CalibrationResult:
     """Calibration of automatic verdicts. Empty if no automatic verdict was reviewed."""
 
     basis: Sequence[str] = ()
-    """Paragraphs about the data behind the measures."""
     calibrations: Sequence[Calibration] = ()
     """Calibrations ordered by scope, the overall calibrations first."""
     error_groups: Sequence[ErrorGroup] = field(default=())
     scopes: Sequence[CalibrationScope] = ()
-    """Groupings that are shown in addition to the overall measures."""
 
 
 def calibration_section(found: CalibrationResult) -> Section:

@@ -77,7 +77,6 @@ class RunPassCounts:
     """Category -> (number of items, pass rate from 0 to 1, or None if it is not known)."""
     estimate: PassRateEstimate | None = None
     n_sampled: int = 0
-    """Number of sampled items with a human verdict."""
 
     @property
     def share(self) -> float:
@@ -244,7 +243,6 @@ def _score_row(run: RunPassCounts, *, has_estimates: bool) -> TableRow:
 
 
 OPEN_DISAGREEMENTS = "open disagreements"
-"""Heading of the column with the open disagreements and the bounds of the corrected value."""
 DISAGREEMENTS_NOTE = (
     "Open disagreements keep the automatic verdict. The range is the corrected score if all of them are resolved as "
     "fail or all as pass."

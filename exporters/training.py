@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 QuestionKey = tuple[str, ...]
-"""Benchmark, version, language, category, id and hash of the golden answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,6 @@ class _Reviewed:
     source: JsonObject
     reason: str
     golden: Sequence[Call] = ()
-    """Corrected golden calls if there are any, else the golden calls of the dataset."""
     correction: CorrectedGolden | None = None
     group: str | None = None
     golden_hash: str = ""
@@ -151,7 +149,8 @@ def write_sft(source: ExportSource, out: Sink) -> None:
     counts = _RowCounts()
     seen: set[bytes] = set()
     for item in _reviewed_items(source):
-        corrected = None if options.exclude_benchmark_goldens else _with_corrected_reply(item)
+        found = None if options.exclude_benchmark_goldens or item.correction is None else _golden_reply(item)
+        corrected = [*found[0][:-1], found[1]] if found is not None else None
         messages = corrected or _as_supervised(item, options)
         if messages is None:
             continue
@@ -268,23 +267,14 @@ def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: Correct
     is_wrong = faults <= set(MODEL_FAULTS)
     name = {"benchmark": run.benchmark, "version": run.generation, "model": run.model, "run": detail.row.run}
     return _Reviewed(
-        (run.benchmark, run.generation, run.language, item.category, item.id),
-        detail.row.run,
-        passes,
-        messages if passes or is_wrong or correction is not None else [],
-        tool_definitions(item.functions),
+        (run.benchmark, run.generation, run.language, item.category, item.id), detail.row.run, passes,
+        messages if passes or is_wrong or correction is not None else [], tool_definitions(item.functions),
         name | {"annotators": sorted({each.annotator for each in opinions})},
         "; ".join(notes) or item.first_difference or item.error_type or "",
-        correction.calls if correction is not None else item.golden,
-        correction,
-        item.group,
-        item.golden_hash,
-        item.question,
-        bool(item.golden_hash) or run.dataset is not None or run.needs_dataset,
-        is_wrong,
-        faults <= {*MODEL_FAULTS, "golden"},
-        run.full_title,
-    )
+        correction.calls if correction is not None else item.golden, correction, item.group, item.golden_hash,
+        item.question, bool(item.golden_hash) or run.dataset is not None or run.needs_dataset, is_wrong,
+        faults <= {*MODEL_FAULTS, "golden"}, run.full_title,
+    )  # fmt: skip
 
 
 def _as_supervised(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
@@ -393,11 +383,6 @@ def _golden_pair(item: _Reviewed) -> _Pair | None:
     if not _is_complete(messages[-1]) or _is_accepted(item.golden, messages[-1]):
         return None
     return _Pair(messages[:-1], chosen, messages[-1], item, item, "golden")
-
-
-def _with_corrected_reply(item: _Reviewed) -> list[ChatMessage] | None:
-    found = _golden_reply(item) if item.correction is not None else None
-    return [*found[0][:-1], found[1]] if found is not None else None
 
 
 def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:

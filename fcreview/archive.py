@@ -88,9 +88,13 @@ def _decompress(data: bytes, method: int, limit: int) -> bytes | None:
         return content if inflater.eof else None
     if method != 93:
         return None
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
     content = b""
     while data and len(content) <= limit:
-        decompressor = _zstd_library().ZstdDecompressor()
+        decompressor = zstd.ZstdDecompressor()
         content += decompressor.decompress(data, limit)
         if not decompressor.eof:
             return None
@@ -105,11 +109,3 @@ def zip_library() -> Any:
     else:
         from backports.zstd import zipfile
     return zipfile
-
-
-def _zstd_library() -> Any:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-    return zstd

@@ -50,7 +50,6 @@ class EquivalenceRule:
     function: str = ""
     argument: str = ""
     given: Any = None
-    """Predicted value that an `accept` rule accepts."""
     wanted: Any = None
     who: str = ""
     date: str = ""

@@ -23,7 +23,6 @@ from fcreview.model.item import Message
 from fcreview.model.json_value import MAX_DEPTH, canonical_json, is_nested_deeper, json_hash
 
 ErrataKey = tuple[str, str, str, str, str]
-"""Identity of a corrected item: (benchmark, generation, language, category, id)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +45,10 @@ class ErrataEntry:
     id: str
     question_hash: str
     old: Any
-    """Golden answer in the dataset, as JSON."""
     new: Any
     question: str = ""
     reasons: tuple[str, ...] = ()
     settled_by: tuple[str, ...] = ()
-    """Names of the annotators who decided on the correction."""
     decided_by: str = ""
     """How the correction was decided: `adjudication`, `unanimous` or `majority`."""
     file: str = ""
@@ -240,7 +237,6 @@ class MergedErrataFile:
     content: bytes | None
     """Content of the combined file; None if the other errata contain nothing new."""
     n_new: int
-    """Number of corrections that are only in the other errata."""
     n_known: int
     """Number of corrections that are in both errata. Their reasons and annotators are combined."""
     n_new_rules: int

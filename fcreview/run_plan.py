@@ -29,11 +29,9 @@ class RunPlan:
     importer_data: Any = None
     """Picklable data from the importer's `find_runs` for its `read_items`. Runs are read in other processes."""
     importer: str = ""
-    """Name of the importer that reads the run. It is a value of `--format`."""
     needs_scores: bool = True
     """Whether missing score files cause a warning. False if the results contain the verdicts."""
     decoder: str = ""
-    """Decoder of the model's replies, from `--decoder`. If empty, the importer chooses."""
     errata: Errata | None = None
     version: int = 1
 
@@ -68,7 +66,6 @@ class RewrittenFile:
     """Copy of a file of a run or a dataset, with the reviewed verdicts or golden fixes."""
 
     path: Path
-    """The original file, which is never changed."""
     content: bytes
 
 
@@ -86,7 +83,6 @@ class AppliedGoldenFix:
     """Golden answer that was replaced in a copy of a dataset file."""
 
     item: tuple[str, str]
-    """(category, id) of the item whose golden answer was replaced."""
     path: Path
     old: Any
     new: Any

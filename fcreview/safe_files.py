@@ -46,7 +46,6 @@ class WorkspaceFiles:
     """
 
     root: Path
-    """Path of the folder, which may contain links."""
 
     def open(self, path: Path, flags: int = os.O_RDONLY, *, group_can_write: bool = False) -> int:
         """Open a file and return its descriptor. With `O_CREAT` in `flags`, a missing file is created. Everyone who can

@@ -76,7 +76,6 @@ _MONTH_NAME_DATE = re.compile(
 _FUNCTION_PREFIX = re.compile(r"^\s*(?:lambda\s+\w+\s*:|[a-z]\s*\(\s*\w\s*\)\s*=|y\s*=)\s*")
 _POWER = re.compile(r"[\w)]\s*(?:\^|\*\*)\s*[-\w(]")
 MAX_LIST_DEPTH = 2
-"""Maximum depth of nested lists whose elements are compared."""
 MAX_LIST_LENGTH = 50
 _MAX_TEXT_LENGTH = 400
 """Maximum length, in characters, of texts that are compared by all of `_TEXT_FORMS`, not only by `CASE_DIFFERS`."""
@@ -346,7 +345,6 @@ class QuestionEvidence:
     passing answer are omitted. If no difference remains, the answer is omitted too."""
     shared_differences: Sequence[SharedDifference]
     passing_differences: frozenset[tuple[Any, ...]]
-    """`AnswerDifference.match_key` of each difference that occurs in a passing answer."""
     golden_arguments: Sequence[GoldenArgument]
     """Arguments of the golden calls to functions whose docs list parameters."""
 

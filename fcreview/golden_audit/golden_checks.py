@@ -214,7 +214,6 @@ def _is_damaged(text: str) -> bool:
 
 
 MIN_OTHER_ITEMS = 3
-"""Minimum number of other items that must agree, so that a deviating item is suspect."""
 MAJORITY = 0.75
 """Minimum share, from 0 to 1, of the items with an argument that must agree, so that a deviating item is suspect."""
 
@@ -368,7 +367,6 @@ def find_format_conflicts(evidence: QuestionEvidence) -> Iterable[Reason]:
 class DocumentedFormat:
     name: str
     pattern: re.Pattern[str]
-    """Regular expression that finds a match in every string of this format."""
     strength: float
     """Strength, from 0 to 1, of a reason. It is lower for `City, State`, because some cities have no state."""
 

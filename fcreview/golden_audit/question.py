@@ -18,7 +18,6 @@ from fcreview.stats.run_comparison import QuestionKey
 
 _PUNCTUATION = re.compile(r"[^a-z0-9+<>=%]+")
 MAX_DIFFERENCES = 30
-"""Maximum number of differences that are stored for an answer."""
 
 
 @lru_cache(1 << 16)
@@ -143,7 +142,6 @@ class AuditedQuestion:
 
     key: QuestionKey
     text: str
-    """Text of the messages up to the last user message."""
     golden: list[Call]
     functions: list[dict[str, Any]]
     group: str | None = None
@@ -174,7 +172,6 @@ class RunProfile:
     pass_rate: float
     """Share of passing verdicts, from 0 to 1, smoothed by `smooth_rate`."""
     pass_rate_by_category: Mapping[str, float] = field(default_factory=dict)
-    """Category -> share of passing verdicts, from 0 to 1, smoothed by `smooth_rate`."""
     conflict_rate: float = 0.0
     """Share of the run's items, from 0 to 1, on which the official and the recomputed verdict differ."""
     n_passed: int = 0

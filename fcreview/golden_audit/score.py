@@ -245,7 +245,6 @@ CONVENTION_SHARE = 0.1
 """Reasons of a kind are weakened if more than this share of a dataset's questions have the kind, because it is probably
 a convention of the dataset."""
 MIN_CONVENTION_ITEMS = 20
-"""Minimum number of questions with a kind of reason for the kind to be a convention."""
 MIN_SHOWN_STRENGTH = 0.05
 GOLDEN_ONLY_KINDS = frozenset({"contract", "default", "omission", "loose", "notation", "siblings", "ungrounded"})
 """Kinds of reasons about golden answers and function docs. All other kinds are about the answers of runs."""

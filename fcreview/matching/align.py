@@ -40,12 +40,10 @@ UNDECODABLE_COST = 100.0
 OTHER_FUNCTION_ARGUMENT_FACTOR = 1e-3
 """Factor for the argument cost of different functions. It is too small to change how other calls are paired."""
 DISTANCE_COST = 1e-5
-"""Cost of a pair for each position of distance between its two calls."""
 MAX_COMPARED_PAIRS = 3600
 """Maximum number of pairs (60 by 60) whose costs are compared. Above it, calls are paired by function and position."""
 
 MIN_NAME_SIMILARITY = 0.8
-"""Minimum similarity, from 0 to 1, of two spellings of the same function name."""
 MAX_NAME_LENGTH = 100
 
 IndexPairs = list[tuple[int, int]]

@@ -19,7 +19,6 @@ SUBDIVISIONS = (
     (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
     (BY_ERROR_TYPE, BY_FUNCTION), (BY_FUNCTION, BY_ARGUMENT), (BY_ERROR_TYPE, BY_FUNCTION),
 )  # fmt: skip
-"""For each grouping, the two other groupings by which its groups are subdivided."""
 VALUE_ARROW = " -> "
 GROUPING_PLURALS = ("error types", "functions", "arguments", "categories", "values", "decisive steps")
 GROUPING_HEADINGS = ("error type", "function", "argument", "category", f"golden{VALUE_ARROW}predicted", "decisive step")
@@ -37,7 +36,6 @@ class Cluster:
     argument: str | None
     count: int
     examples: list[str]
-    """Ids of a few items of the cluster."""
     where: str
     """Filter that selects exactly the items of the cluster."""
     terms: tuple[str, ...] = ("", "", "")
@@ -53,7 +51,6 @@ class Cluster:
     decisive_step: str | None = None
     """Kind of the decisive step of all items in the cluster; None if the cluster is not grouped by decisive step."""
     n_decisive: int = 0
-    """Number of items with a guessed decisive step."""
     first_item: int | None = None
 
     @property

@@ -20,7 +20,6 @@ from fcreview.model.item import GOLDEN_CALL, SIMULATED_USER_INSTRUCTION, Call, I
 from fcreview.model.json_value import MAX_DEPTH, is_nested_deeper
 
 MAX_TEXT = 200_000
-"""Maximum length, in characters, of a message that is parsed."""
 _Position = tuple[int, int, int]
 """(turn, step, index) of a call, each from 0."""
 
@@ -216,9 +215,7 @@ def _with_schema_types(value: Any) -> Any:
 
 
 MAX_RESULT_LENGTH = 1_000_000
-"""Maximum length, in characters, of a tool result that is parsed."""
 MAX_LEVELS = 50
-"""Maximum nesting, in levels, of a tool result that is read."""
 _REFUSAL = re.compile(
     r"""\s*(?:error\b|exception\b|traceback\b|invalid\b|status: False\b|\{\s*['"]error['"])""", re.IGNORECASE
 )

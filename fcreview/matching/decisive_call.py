@@ -47,7 +47,6 @@ class _Paired:
     messages: Sequence[ChatMessage]
     calls: list[_PairedCall] = field(default_factory=list)
     missing: list[CallPair] = field(default_factory=list)
-    """Call pairs without a predicted call."""
     replies: list[tuple[int, ChatMessage]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -65,7 +65,6 @@ class ComparisonRules:
     such rules. Values that are equal only by these rules have the state `~`."""
 
     normalise: Callable[[str], str] = str
-    """Function that normalises a string. Strings are equal if their normalised texts are equal."""
     int_is_float: bool = False
     """Whether an integer equals a golden float of the same value, outside lists and objects."""
     tuple_is_list: bool = False
@@ -131,11 +130,9 @@ def are_arguments_accepted(golden: dict[str, AcceptedValues], given: dict[str, A
 
 
 MAX_DIFFERENCES = 50
-"""Maximum number of differences that are listed inside one argument."""
 MAX_COMPARED_VALUES = 200_000
 """Maximum number of compared values in a call. Further values are reported as too large to compare in full."""
 MAX_COMPARED_CONTAINERS = 50
-"""Maximum number of accepted objects or lists that are compared to find the closest one."""
 NORMALISED_WEIGHT = 0.1
 """Weight of a difference with the state `~`. Any other difference has the weight 1."""
 

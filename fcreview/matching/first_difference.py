@@ -64,7 +64,6 @@ def _name_characters(text: str) -> str:
 
 MAX_INDENT = 3
 NO_VALUE: Any = object()
-"""Placeholder for a missing golden or predicted value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +165,6 @@ def _to_text(value: Any) -> str | None:
 
 
 MAX_VALUE_IN_LINE = 60
-"""Maximum number of characters of each value in the text of a first difference."""
 
 MAX_VALUE_IN_CLUSTER = 120
 

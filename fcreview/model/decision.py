@@ -184,7 +184,6 @@ def _verdicts_on_parts(opinions: Iterable[Opinion]) -> dict[str, Any]:
 
 
 RESOLUTION_REQUIREMENT = "give a verdict other than unsure, or a fault"
-"""Part of error messages: what an annotation needs to resolve a disagreement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +289,6 @@ class Decision:
     """Number of these targets and criteria with a verdict by the current annotator."""
     mine_stale: bool = field(default=False, metadata={"column": "your_stale"})
     mine_bulk: bool = field(default=False, metadata={"column": "your_bulk"})
-    """Whether `mine` is determined only by bulk reviews."""
     individual: Any = None
     """Value of `human` without bulk reviews."""
     individual_by: DecidedBy | None = None
@@ -456,17 +454,14 @@ def _decide_target(
     current = [o for o in about if not o.stale]
     adjudications = [o for o in current if o.is_adjudication]
     decision = Decision(
-        *question,
-        mine=collected.independent.get(annotator) if annotator else None,
+        *question, mine=collected.independent.get(annotator) if annotator else None,
         fault=_decided_fault(adjudications, current),
         golden_fix=_common_golden_fix(adjudications) or _common_golden_fix(current),
         tags=list(dict.fromkeys(tag for o in current for tag in o.tags or ())),
-        notes=[o.note for o in current if o.note],
-        annotators=sorted({o.annotator for o in current}),
+        notes=[o.note for o in current if o.note], annotators=sorted({o.annotator for o in current}),
         n_verdicts=len({*verdicts, *(o.annotator for o in adjudications if o.verdict is not None)}),
-        stale=any(o.stale for o in about),
-        mine_stale=any(o.stale for o in about if o.annotator == annotator),
-    )
+        stale=any(o.stale for o in about), mine_stale=any(o.stale for o in about if o.annotator == annotator),
+    )  # fmt: skip
     agreed = agreed_verdict(verdicts.values())
     majority = majority_verdict(verdicts.values()) if agreed == DISPUTED and policy == "majority" else None
     if adjudication is not None:

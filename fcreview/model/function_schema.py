@@ -23,7 +23,6 @@ _TYPE_NAMES = {
 JSON_TYPES = {name: kind for kind, names in _TYPE_NAMES.items() for name in names}
 """Type name in Python, Java, JavaScript or JSON Schema -> kind of JSON value. Other names allow every value."""
 PARAMETER_KEYS = ("parameters", "inputSchema", "input_schema", "arguments")
-"""Keys under which the function docs of different model interfaces store the schema of the parameters."""
 NO_DEFAULT: Any = object()
 
 
@@ -38,7 +37,6 @@ class DeclaredParameters:
     properties: dict[str, Any] | None
     """Parameter name -> JSON Schema; None if the function doc has no `properties` object."""
     required: Sequence[Any] | None
-    """Names of required parameters; None if the function doc has no list of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,6 @@ class Parameter:
     """Default value: JSON from the schema or text from the description. `NO_DEFAULT` if there is none."""
     description: str
     item_kind: str | None = None
-    """Kind of the elements of a list; None if every value is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +111,11 @@ def _parse_parameter(name: str, schema: Mapping[str, Any], required: bool) -> Pa
     element = items if isinstance(items, Mapping) else {}
     choices = next((c for c in (schema.get("enum"), element.get("enum")) if isinstance(c, Sequence)), ())
     return Parameter(
-        name,
-        JSON_TYPES.get(str(schema.get("type")).lower()),
-        required,
+        name, JSON_TYPES.get(str(schema.get("type")).lower()), required,
         tuple(choices) if not isinstance(choices, str) else (),
-        schema["default"] if schema.get("default") is not None else parse_default(description),
-        description,
+        schema["default"] if schema.get("default") is not None else parse_default(description), description,
         JSON_TYPES.get(str(element.get("type")).lower()),
-    )
+    )  # fmt: skip
 
 
 _QUOTED = r"""\"[^\"]*\"|'[^']*'|\[[^\]]*\]"""

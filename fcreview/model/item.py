@@ -48,12 +48,9 @@ class Erratum:
     """Correction of an item's golden answer, from the errata that the run was imported with."""
 
     who: list[str]
-    """Annotators who decided on the correction; may be empty."""
     date: str
-    """Date of the errata file, ISO 8601."""
     reasons: list[str]
     old: Any = None
-    """Golden answer in the dataset; JSON."""
     stale: str = ""
     """Why the correction is not applied, so that the item keeps the golden answer of the dataset. Empty if it is
     applied."""
@@ -65,7 +62,6 @@ class RecordedReview:
     and reason. It becomes a review only if `import-labels` imports it."""
 
     source: str
-    """Program that recorded the decision, such as `inspect`."""
     author: str
     verdict: Any
     """Verdict, as JSON; None if the person changed only the explanation."""
@@ -73,7 +69,6 @@ class RecordedReview:
     criterion: str = "correct"
     reason: str | None = None
     time: str | None = None
-    """Time of the decision, ISO 8601; None if it is unknown."""
     events: list[str] = field(default_factory=list)
     """Ids of the journal events from which an fcreview export made this decision; otherwise empty."""
     fault: str | None = None
@@ -113,9 +108,7 @@ class Extra:
     """Accepted final answers as JSON values, if the benchmark judges a final answer. They are shown in blind review
     too."""
     final_answer: str | None = None
-    """Final answer of the model; None if there is none."""
     score_record: RecordLocation | None = None
-    """Location of the item's entry in the score file. The item screen shows the entry with the raw records."""
     needs: list[list[str]] | None = None
     """Lists of addresses of parts. If annotators review parts, the item passes if at least one part of each list
     passes. If this is None, all call pairs of all turns must pass."""
@@ -124,7 +117,6 @@ class Extra:
     erratum: Erratum | None = None
     """Correction of the golden answer, applied or stale. The item screen shows it below the calls."""
     recorded_reviews: list[RecordedReview] = field(default_factory=list)
-    """Decisions by people that the run's files contain. Blind review hides them."""
     redacted: bool = False
     """Whether keys of third-party APIs were removed from the item. They are then removed from its raw records too."""
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -173,7 +165,6 @@ GOLDEN_CALL = "golden call"
 SIMULATED_USER_INSTRUCTION = "instruction to the simulated user"
 """`Message.name` of the instruction to a simulated user. The model does not see it."""
 SourceName = Literal["official", "rule", "judge", "human"]
-"""Source of a verdict. `rule` is a verdict that fcreview recomputed."""
 DiffState = Literal["=", "~", "!", "-", "+", " "]
 """Equal, equal after normalisation, different, missing, not in the golden answer, and additional but allowed by the
 benchmark (`Extra.uncounted_states`)."""
@@ -200,7 +191,6 @@ class SharedContent:
 
 
 RUN_SPECIFIC_FIELDS = ("tokens_in", "tokens_out", "latency", "seconds", "file", "line", "offset", "length")
-"""Fields of an item that can differ between runs with an equal answer."""
 
 
 @dataclass(slots=True)
@@ -269,7 +259,6 @@ class CallPair:
     state: DiffState
     """Most severe difference: `-` missing, `+` unexpected, `!` different, `~` equivalent, `=` equal."""
     diff: list[ArgumentDiff] = field(default_factory=list)
-    """Differences between the two calls. All arguments that are not listed are equal."""
 
 
 @dataclass(slots=True)
@@ -298,7 +287,6 @@ class ImportIssue:
     what: str
     raw: str | None = None
     item: str | None = None
-    """Id of the affected item; None if the issue affects no single item."""
     severity: Literal["error", "warning", "notice"] = "warning"
 
 
@@ -342,7 +330,6 @@ class Item:
     diff_golden: str | None = None
     """Golden value at the first difference, shortened: `"Hangzhou, China"`. None without a golden value."""
     diff_predicted: str | None = None
-    """Predicted value at the first difference, shortened: `"Hangzhou, CN"`. None without a predicted value."""
     decisive_step: str | None = None
     """Kind of the guessed decisive step, such as `wrong_write`. None if there is no guess."""
     extra: Extra = field(default_factory=Extra)
@@ -355,7 +342,6 @@ class Item:
     length: int = 0
     issues: list[ImportIssue] = field(default_factory=list)
     shared_opening: SharedList[Message] | None = field(default=None, compare=False, repr=False)
-    """First part of `messages`, if items of other runs share it; None otherwise."""
     shared_content: SharedContent | None = field(default=None, compare=False, repr=False)
     """Cached JSON that this item shares with equal items of other runs; None if no other run has an equal item."""
 
@@ -364,13 +350,10 @@ class Item:
 class Run:
     benchmark: str
     generation: str
-    """Version of the benchmark, such as `V4`."""
     language: str
     model: str
     path: str
-    """Folder or file that the user opened as this run."""
     dataset: str | None = None
-    """Folder or file with the questions and golden answers; None if none was found."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings of the model that the files state: name -> JSON value. fcreview never reads a setting by its name."""
     official_metrics: dict[str, Any] = field(default_factory=dict)

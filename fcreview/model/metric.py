@@ -21,7 +21,6 @@ MetricSource = Literal["official", "rule", "errata", "corrected"]
 """Source of the verdicts: `rule` is recomputed, `errata` is recomputed with corrected golden answers, and `corrected`
 is automatic verdicts in which reviewed verdicts are replaced."""
 MetricKey = tuple[str, int, str]
-"""Identity of a metric: (table, level, name)."""
 T = TypeVar("T")
 METRIC_SOURCES: tuple[MetricSource, ...] = ("official", "rule", "corrected")
 METRIC_SOURCES_WITH_ERRATA: tuple[MetricSource, ...] = ("official", "rule", "errata", "corrected")
@@ -66,7 +65,6 @@ class ScoredItem:
     tags: Sequence[str] = ()
     """Distinct error tags that annotators gave to the item and its parts, only for the source `corrected`."""
     cache: dict[Any, Any] | None = field(default=None, init=False, repr=False, compare=False)
-    """Results of functions with the decorator `cached_on_item`."""
 
     def has_own_verdict(self, target: str, criterion: str) -> bool:
         """Whether the target has a human verdict or an open disagreement on the criterion, so that no verdict is
@@ -126,7 +124,6 @@ class Metric:
     n: int | None = None
     """Number of verdicts from which the value is computed. It is less than `total` if some items have no verdict."""
     total: int | None = None
-    """Number of verdicts that the metric needs to cover all items."""
     counted_noun: str = "items"
     digits: int = 1
 

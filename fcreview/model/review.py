@@ -25,7 +25,6 @@ FAULTS: tuple[Fault, ...] = ("model", "golden", "checker", "judge", "simulator",
 CORRECT = "correct"
 UNSURE = "unsure"
 ITEM_CORRECT = (ITEM, CORRECT)
-"""(target, criterion) of the verdict on the whole item."""
 JOURNAL_VERSION = 1
 
 FieldKind = Literal["text", "texts", "object", "value", "flag", "count"]
@@ -94,7 +93,6 @@ class Event(Annotation):
     event: str
     """Random 128-bit id in hex. It identifies the event when copies of a journal are merged."""
     time: str
-    """Time of the event in UTC, ISO 8601 with milliseconds."""
     annotator: str
     key: ItemKey
     """Identity of the reviewed item, stored as a JSON object with the field names of `ItemKey`."""
@@ -126,9 +124,7 @@ class Opinion(Annotation):
     annotator: str
     time: str = ""
     blind: bool | None = None
-    """Value of `Event.blind` in the event that set the verdict."""
     bulk: str | None = None
-    """Value of `Event.bulk` in the event that set the verdict."""
     prediction_hash: str = ""
     golden_hash: str = ""
     stale: bool = False
@@ -142,7 +138,6 @@ class Opinion(Annotation):
 ANNOTATION_FIELDS: tuple[str, ...] = tuple(each.name for each in fields(Annotation) if each.metadata)
 _OPTIONAL = {each.name: each.metadata for each in fields(Event) if each.metadata}
 OPTIONAL_FIELDS: dict[str, FieldKind] = {name: metadata["kind"] for name, metadata in _OPTIONAL.items()}
-"""Name -> kind of each optional field of an event, including `ANNOTATION_FIELDS`."""
 
 
 def describe_field_error(name: str, value: Any) -> str | None:

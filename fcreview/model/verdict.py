@@ -22,7 +22,6 @@ EQUIVALENT = "equivalent"
 DECISIVE_STEP = "decisive_step"
 """Criterion whose verdict is the number, from 1, of the message after which a failed conversation could not succeed."""
 ABSTENTIONS: dict[str, Any] = {"unsure": UNSURE}
-"""Word -> verdict for answers that are neither pass nor fail, such as `unsure`."""
 PASS_FAIL: dict[str, Any] = {"pass": True, "fail": False, **ABSTENTIONS}
 YES_NO: dict[str, Any] = {"yes": True, "no": False, **ABSTENTIONS}
 
@@ -37,9 +36,7 @@ class Scale:
     """Answers that a criterion allows: words, and possibly a range of numbers or a list of labels."""
 
     words: Mapping[str, Any] = field(default_factory=lambda: ABSTENTIONS)
-    """Word -> verdict that fcreview stores for the word."""
     numbers: tuple[float, float] | None = None
-    """(lowest, highest) allowed number; None if no range of numbers is allowed."""
     whole_numbers: bool = False
     labels: bool = False
     known_labels: tuple[str, ...] = ()
@@ -134,7 +131,6 @@ def _parse_number(text: str) -> int | float | None:
 DISPUTED = "disputed"
 DecidedBy = Literal["adjudication", "unanimous", "majority", "disputed"]
 RESOLUTIONS: tuple[DecidedBy, ...] = ("adjudication", "unanimous", "majority")
-"""Values of `DecidedBy` for which the human verdict takes precedence over the automatic verdict."""
 Policy = Literal["unanimous", "majority"]
 POLICIES: tuple[Policy, ...] = ("unanimous", "majority")
 """Policies for a verdict without adjudication: all annotators must agree, or more than half of them."""
@@ -180,12 +176,10 @@ class RollUpContext:
     benchmark_parts: Mapping[str, Any] = field(default_factory=dict)
     """Address of a part -> the benchmark's verdict on it."""
     needs: Sequence[Sequence[str]] | None = None
-    """Lists of addresses. At least one part of each list must pass. See `Extra.needs`."""
     benchmark_item: bool | None = None
     benchmark: str = ""
     """Name of the benchmark, whose rules determine which verdicts follow from other verdicts."""
     automatic: Mapping[TargetCriterion, Any] = field(default_factory=dict)
-    """Automatic verdicts on the item and its parts."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -186,7 +186,6 @@ _MEANINGS = {
     "the conversation was longer than the model can read": "context_window_exceeded",
     "the benchmark's infrastructure failed, so nothing was checked": "infrastructure_error",
 }
-"""Meaning -> error types of all benchmarks with this meaning, separated by commas."""
 _ERROR_TYPES = {error_type: meaning for meaning, types in _MEANINGS.items() for error_type in types.split(", ")}
 
 

@@ -273,9 +273,7 @@ class _CoefficientRequest:
     metric: CoefficientName
     annotators: tuple[str, ...]
     patterns: IntArray
-    """Indexes of the patterns whose units are included in the coefficient."""
     statistic: Statistic
-    """Statistic that takes the weights of all patterns of the table."""
     level: MeasurementLevel = "nominal"
 
 
@@ -290,12 +288,10 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
         is_pair = len(request.annotators) == 2
         yield AgreementCoefficient(
             *(group.scope, group.benchmark, group.category, group.criterion),
-            *(request.level, request.metric, request.annotators),
-            *found.for_units(n_units),
-            n_units=n_units,
+            *(request.level, request.metric, request.annotators), *found.for_units(n_units), n_units=n_units,
             n_labels=2 * n_units if is_pair else int((table.multiplicity * n_labels)[request.patterns].sum()),
             given=group.given,
-        )
+        )  # fmt: skip
 
 
 def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
@@ -355,7 +351,6 @@ class SelfAgreement:
     percent_low: float | None
     percent_high: float | None
     kappa: float | None
-    """Cohen's kappa of the first and the second label; None if it is undefined."""
     kappa_low: float | None
     kappa_high: float | None
 

@@ -141,7 +141,6 @@ class AgreementCoefficient:
     value: float | None
     """1 for perfect agreement, 0 for agreement by chance; `percent` is from 0 to 1. None if it is undefined."""
     low: float | None
-    """Lower end of the 95 % bootstrap interval; None without an interval."""
     high: float | None
     n_units: int
     """Number of units that at least two of the annotators labelled. For `fleiss`, all have the same number of

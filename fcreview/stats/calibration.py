@@ -34,7 +34,6 @@ class VerdictPair:
 
     item: int
     source: str
-    """Source of the automatic verdict: `official`, `rule` or `judge`."""
     judge: str | None
     criterion: str
     automatic: Any
@@ -45,7 +44,6 @@ class VerdictPair:
     tier: str | None = None
     error: str | None = None
     function: str | None = None
-    """Function of the item's first difference; None if there is no difference."""
 
     @property
     def is_correct(self) -> bool:
@@ -84,7 +82,6 @@ class CalibrationMeasure:
 
     metric: MeasureName
     value: float | None
-    """Value of the measure; None if the denominator is 0."""
     low: float | None
     high: float | None
     interval: IntervalMethod
@@ -102,7 +99,6 @@ class ConfusionCell:
     human: Any
     n: int
     items: tuple[int, ...]
-    """Numbers of the items in the store, without duplicates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +131,6 @@ class ErrorGroup:
     automatic: Any
     human: Any
     wrong: int
-    """Number of verdict pairs in the group."""
     of: int
     """Number of right and wrong verdict pairs with the same `name` and the same automatic verdict."""
     items: tuple[int, ...]

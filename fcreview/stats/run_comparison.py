@@ -50,7 +50,6 @@ class ItemOutcome(NamedTuple):
     """Question in one line, shortened; empty without the dataset."""
     verdict: bool | None
     error_type: str | None
-    """Error type of the source's verdict; None if there is none."""
     first_difference: str | None
     """First difference from the golden answer. Passing items may have a first difference too."""
     prediction_hash: str
@@ -63,7 +62,6 @@ class AlignedItem:
 
     question_key: QuestionKey
     outcomes: tuple[ItemOutcome | None, ...]
-    """Outcome in each run; None for a run without the item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +183,7 @@ class PairedCounts:
     both_pass: int = 0
     both_fail: int = 0
     only_a: int = 0
-    """Number of items that A passes and B fails."""
     only_b: int = 0
-    """Number of items that B passes and A fails."""
 
     @property
     def n(self) -> int:
@@ -211,7 +207,6 @@ class RateDifference:
     low: float | None
     high: float | None
     p: float | None
-    """Two-sided p-value (`TEST_METHOD`)."""
 
 
 def count_verdict_pairs(verdicts: Iterable[tuple[bool, bool]]) -> PairedCounts:
@@ -297,10 +292,8 @@ class ComparisonGroup:
 class RunComparison:
     overall: ComparisonGroup
     categories: list[ComparisonGroup]
-    """Categories that have pairs, in dataset order."""
     flips: list[Flip]
     n_unmatched: tuple[int, int]
-    """(number of items of A without a partner in B, number of items of B without a partner in A)."""
     n_other_question: int
     """Number of keys with different questions in A and B. Items with these keys may have no partner."""
     generations: tuple[str, ...]
@@ -434,7 +427,6 @@ class MatrixItem:
     passing: int
     known: int
     upset_score: float
-    """Result of `compute_upset_score`: how much stronger the failing runs are than the passing runs."""
 
     @property
     def failing(self) -> int:
@@ -449,7 +441,6 @@ class RunMatrix:
     n_shared: int
     """Number of items with verdicts of all runs. If there are any, only these items determine the ranking."""
     n_other_question: int
-    """Number of question keys that belong to different questions in different runs."""
     generations: tuple[str, ...]
 
     @property

@@ -81,7 +81,6 @@ UNSTRATIFIED = ""
 class StratifiedSample:
     strata: list[Stratum]
     items: list[str]
-    """Sorted contents of the drawn items."""
 
 
 def draw_stratified_sample(population: Mapping[str, str], size: int, seed: int) -> StratifiedSample:
@@ -109,7 +108,6 @@ class AnnotatorShare:
 
     annotator: str
     order: list[int]
-    """Index of each item in the sample. Repeated items occur twice."""
     repeats: list[int]
     """Positions in `order` where an item occurs for the second time."""
 
@@ -121,7 +119,6 @@ class ShareOptions:
     annotators: Sequence[str]
     overlap: int = 0
     repeats: int = 0
-    """Number of items that each annotator reviews twice."""
     seed: int = 0
 
 

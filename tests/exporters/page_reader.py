@@ -8,43 +8,17 @@ from html.parser import HTMLParser
 from fcreview.exporters.report_html import SORT_SCRIPT
 
 VOID = {"meta", "link", "br", "img", "rect", "line", "wbr"}
-ALLOWED = {
-    *(
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "p",
-        "br",
-        "span",
-        "nav",
-        "ul",
-        "li",
-        "a",
-    ),
-    *("section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line"),
-    *("main", "pre", "details", "summary", "div", "small", "b", "wbr"),
-}
-INSIDE = {
-    "li": {"ul"},
-    "tr": {"thead", "tbody"},
-    "td": {"tr"},
-    "th": {"tr"},
-    "thead": {"table"},
-    "tbody": {"table"},
-    "table": {"section"},
-    "rect": {"svg"},
-    "line": {"svg"},
-    "svg": {"td"},
-    "section": {"body", "main", "section", "details"},
-}
 """Elements without content."""
+ALLOWED = {
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "h4", "p", "br", "span", "nav", "ul", "li", "a",
+    "section", "table", "thead", "tbody", "tr", "th", "td", "svg", "rect", "line", "main", "pre", "details", "summary",
+    "div", "small", "b", "wbr",
+}  # fmt: skip
+INSIDE = {
+    "li": {"ul"}, "tr": {"thead", "tbody"}, "td": {"tr"}, "th": {"tr"}, "thead": {"table"}, "tbody": {"table"},
+    "table": {"section"}, "rect": {"svg"}, "line": {"svg"}, "svg": {"td"},
+    "section": {"body", "main", "section", "details"},
+}  # fmt: skip
 OUTSIDE = re.compile(r"url\(|@import|expression\(|//", re.IGNORECASE)
 
 

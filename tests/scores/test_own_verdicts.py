@@ -31,12 +31,8 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
         "process_accuracy": ("agent_multi_turn_process", "agent_multi_step_process"),
     },
     "hammerbench": {
-        "correct": ("declined",),
-        "func_ok": ("Func_Acc",),
-        "args_ok": ("Args_Acc",),
-        "args_ok_llm": ("Args_Acc LLM",),
-        "rejected": ("Rejection rate",),
-        "is_text": ("Output string ratio",),
+        "correct": ("declined",), "func_ok": ("Func_Acc",), "args_ok": ("Args_Acc",), "args_ok_llm": ("Args_Acc LLM",),
+        "rejected": ("Rejection rate",), "is_text": ("Output string ratio",),
         "hallucinated": ("Average number of parameter hallucinations",),
         "missing": ("Average number of missing parameters",),
     },
@@ -47,15 +43,13 @@ FIGURES: dict[str, dict[str, tuple[str, ...]]] = {
         "dialog_act": ("precision", "recall"),
     },
     "complexfuncbench": {
-        "correct": ("Overall Success Rate",),
-        "equivalent": ("Overall Call Accuracy",),
-        "completeness": ("Complete Score",),
-        "correctness": ("Correct Score",),
+        "correct": ("Overall Success Rate",), "equivalent": ("Overall Call Accuracy",),
+        "completeness": ("Complete Score",), "correctness": ("Correct Score",),
     },
     "inspect": {"correct": ("light", "heating", "all")},
     "atif": {"correct": ("all items",), "reward": ("mean",)},
     "generic": {"correct": ("all items",), "completeness": ("completeness",), "helpful": ("helpful",)},
-}
+}  # fmt: skip
 """Names of the metrics that each criterion determines, by benchmark and criterion."""
 
 

@@ -24,7 +24,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
-from fcreview.tui.actions import QUEUE_ACTIONS
+from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue.state import OVERVIEW, CursorPosition, QueueLevels, QueuePosition, QueueState
@@ -47,6 +47,7 @@ PRELOAD_DELAY = 0.3
 MAX_SEARCH_CELLS = 40
 """Maximum width of a search in a message, in cells."""
 QUEUE_ACTION_NAMES = {action.action.partition("(")[0] for action in QUEUE_ACTIONS}
+LIST_ACTION_NAMES = {action.action.partition("(")[0] for action in LIST_ACTIONS}
 
 
 class QueueScreen(GuardedScreen[None]):
@@ -121,13 +122,16 @@ class QueueScreen(GuardedScreen[None]):
         self.action_open()
 
     def must_wait(self, action: str) -> bool:
-        """Let the key that opens an item wait until the list shows the rows of the next view."""
-        return action == "open" and self._preloaded and self.pane.is_loading and bool(self.check_action(action, ()))
+        """Let the keys that open an item or move the cursor wait until the list shows the rows of the next view."""
+        if (self._preloaded and not self.pane.is_loading) or not self.check_action("open", ()):
+            return False
+        has_rows = self._preloaded and not (self.pane.is_changing_view or self.list.is_waiting)
+        return action == "open" or (action in LIST_ACTION_NAMES and not has_rows)
 
     def on_queue_pane_rows_loaded(self) -> None:
+        is_first, self._preloaded = not self._preloaded, True
         self.release_keys()
-        if not self._preloaded:
-            self._preloaded = True
+        if is_first:
             self._mention_restored_search()
             preload = Thread(target=import_module, args=(ITEM_MODULE,), name="preload", daemon=True)
             self.set_timer(PRELOAD_DELAY, preload.start)

@@ -109,6 +109,25 @@ async def test_enter_applies_a_filter_while_a_list_loads(
         assert "simple_1" in "".join((await wait_for_screen(pilot))[3:6])
 
 
+@pytest.mark.parametrize("keys", [["G"], ["s", "j"]])
+async def test_keys_before_the_rows_wait_for_them(
+    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch, keys: list[str]
+) -> None:
+    free = Event()
+
+    def load_late(request: QueueRequest, store: Store) -> QueuePage:
+        assert free.wait(30)
+        return load_page(request, store)
+
+    monkeypatch.setattr(loader, "load_page", load_late)
+    async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
+        with ignore_threads():
+            await pilot.press(*keys)
+            free.set()
+        assert "2/2" in (await wait_for_screen(pilot))[2]
+        assert pilot.app.screen.list.cursor == 1
+
+
 @pytest.mark.parametrize("size", [(80, 24), (140, 40)])
 async def test_rows_of_another_view_are_not_shown_under_the_new_title(
     make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
@@ -126,10 +145,12 @@ async def test_rows_of_another_view_are_not_shown_under_the_new_title(
             await pilot.press("s", "j")
             try:
                 text = "\n".join(screen_lines(pilot.app))
-                assert ("order failures" in text) == ("simple_0" in text)
+                assert ("order failures" in text) == ("simple_0" in text), "the next view has a title without rows"
                 await wait_for_line(pilot, "loading suspects")
-                lines = screen_lines(pilot.app)
-                assert "suspects" in lines[0] and not any("simple_" in line for line in lines)
+                async with asyncio.timeout(30):
+                    while any("simple_" in line for line in screen_lines(pilot.app)):
+                        await pilot.pause(0.02)
+                assert "suspects" in screen_lines(pilot.app)[0]
             finally:
                 free.set()
         assert any("simple_0" in line for line in await wait_for_screen(pilot))

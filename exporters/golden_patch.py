@@ -153,7 +153,6 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
 
 
 def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
-    """Group runs and resolved fixes by dataset. Prints how many fixes are rejected, and why."""
     groups: dict[DatasetKey, _DatasetRuns] = {}
     of_run: dict[int, _DatasetRuns] = {}
     for row in source.runs:
@@ -257,7 +256,6 @@ def unified_diff(name: str, old: bytes, new: bytes) -> bytes:
 
 
 def _quote_name(name: str) -> str:
-    """Quote a file name as git does."""
     if not any(char in '"\\' or ord(char) < 32 or ord(char) == 127 for char in name):
         return name
     plain = name.replace("\\", "\\\\").replace('"', '\\"')

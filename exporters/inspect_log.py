@@ -56,7 +56,6 @@ def _choose_unused_path(folder: Path, path: Path) -> Path:
 
 
 def _reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
-    """Yield the decided verdicts on items and parts of a run, the verdict on the item itself first."""
     from fcreview.store.label_reader import LabelSelection
 
     for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):

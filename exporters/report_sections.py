@@ -147,7 +147,6 @@ def _source_section(of: Calibration) -> Section:
 
 
 def _confusion_table(of: Calibration) -> Table:
-    """Return the confusion matrix, or a list of pairs for more than `MAX_MATRIX_LABELS` labels."""
     if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
         pairs = {
             (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n

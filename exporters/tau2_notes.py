@@ -51,7 +51,6 @@ def write(source: ExportSource, folder: Path) -> None:
 
 
 def _make_note(detail: ItemDetail, opinion: Opinion) -> dict[str, Any]:
-    """Build the note of an annotator's review, with the fields of the viewer's `SimulationNote`."""
     item, path = detail.item, PurePath(detail.run.path)
     about = opinion.annotator, opinion.target, opinion.criterion
     events = [each.event for each in detail.history if (each.annotator, each.target, each.criterion) == about]

@@ -104,8 +104,6 @@ MODEL_FAULTS = (None, "model")
 
 @dataclass(slots=True)
 class _Reviewed:
-    """An item with a verdict, reduced to the data that training rows need."""
-
     key: tuple[str, ...]
     """Identity of the question: benchmark, version, language, category and id."""
     run: int
@@ -278,7 +276,6 @@ def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: Correct
 
 
 def _as_supervised(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
-    """Return the conversation of a passing item up to its last reply; None if it cannot be used."""
     if item.passes is not True:
         return None
     messages = _without_logs(item.messages)
@@ -374,7 +371,6 @@ def _has_equal_calls(one: ChatMessage, other: ChatMessage) -> bool:
 
 
 def _golden_pair(item: _Reviewed) -> _Pair | None:
-    """Pair a wrong reply with the golden calls. None if the item has several replies or golden steps."""
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
     found = _golden_reply(item) if is_wrong else None
     if found is None:

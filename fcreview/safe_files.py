@@ -147,7 +147,6 @@ class WorkspaceFiles:
 
     @contextlib.contextmanager
     def _open_folder(self, path: Path, *, create: bool = False) -> Iterator[int]:
-        """Open a folder and yield its descriptor. Each part of the path is opened from the descriptor of its parent."""
         folder = os.open(self.root, _FOLDER_FLAGS)
         try:
             for name in path.relative_to(self.root).parts:

@@ -246,7 +246,6 @@ def _describe_element_equivalence(golden: list[Any], predicted: list[Any], depth
 def _merge_equal_differences(
     differences: Sequence[tuple[DistinctAnswer, list[AnswerDifference]]], bits: Mapping[int, float]
 ) -> list[SharedDifference]:
-    """Return each difference once, with the sorted numbers of its runs that are in `bits`."""
     first: dict[tuple[Any, ...], AnswerDifference] = {}
     runs: defaultdict[tuple[Any, ...], set[int]] = defaultdict(set)
     for answer, found in differences:

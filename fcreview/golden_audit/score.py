@@ -168,7 +168,6 @@ def find_explained_failures(evidence: QuestionEvidence, index: GoldenAnswerIndex
 def _explain_all(
     evidence: QuestionEvidence, index: GoldenAnswerIndex, differences: Sequence[AnswerDifference]
 ) -> list[str]:
-    """Explain each difference. The list is empty if a difference has no explanation."""
     explanations: list[str] = []
     for difference in differences:
         if (explanation := explain_difference(evidence, index, difference)) is None:

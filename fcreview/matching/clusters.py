@@ -65,7 +65,6 @@ class Cluster:
 
     @property
     def _values(self) -> str | None:
-        """Golden and predicted value as one name, such as `"km" -> "kilometers"`; None if the cluster has no values."""
         if self.golden is None and self.predicted is None:
             return None
         golden = "(not in golden)" if self.golden is None else self.golden

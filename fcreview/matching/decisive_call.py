@@ -39,8 +39,6 @@ class _PairedCall:
 
 @dataclass(slots=True)
 class _Paired:
-    """The paired calls of a failed turn, or of a whole conversation."""
-
     item: Item
     turn: int | None
     """Failed turn, from 0; None for the whole conversation."""
@@ -117,7 +115,6 @@ def _changes_state(call: Call) -> bool:
 
 
 def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
-    """Yield a step for each wrong call, and for each refused call of a function whose golden call was never made."""
     verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
     missing = {pair.name for pair in paired.missing}
     for each in paired.calls:

@@ -197,8 +197,6 @@ class _Facts:
         return f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has {abbreviate(golden)}."
 
     def _most_similar(self, call: Call) -> Call | None:
-        """Return the golden action of the same function with the most equal arguments, preferably one that was not
-        made."""
         given = call.arguments or {}
 
         def similarity(index: int) -> tuple[bool, int]:
@@ -301,7 +299,6 @@ class _Facts:
         return DecisiveStep(reply, "missing_action", f"{name} is never called.")
 
     def _retraction_before(self, number: int) -> int | None:
-        """Return the number of the user's message before a reply, if the message rejects a proposal by the model."""
         earlier = [n for n in range(number - 1, 0, -1) if self.messages[n - 1].role in ("user", "assistant")][:2]
         if len(earlier) < 2:
             return None

@@ -250,7 +250,6 @@ def _is_disputed(about: Sequence[Opinion], collected: VerdictsByAnnotator, crite
 def _opinion_with_verdict(
     annotator: str, about: Iterable[Opinion], target: str, criterion: str, verdict: Any
 ) -> Opinion:
-    """Return the annotator's deciding opinion, or else an opinion with the given verdict and without a fault."""
     own = next((o for o in about if o.annotator == annotator and not o.is_adjudication), None)
     if own is not None and decides(own.verdict):
         return own

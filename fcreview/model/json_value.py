@@ -112,7 +112,6 @@ def _format_non_finite(value: float) -> str:
 
 
 def _format_literal(value: Any, depth: int) -> str:
-    """Format an instance of a subclass of a JSON type, or a Python literal that JSON does not have."""
     if isinstance(value, (str, bool, int, float)):
         plain = next(kind for kind in (str, bool, int, float) if isinstance(value, kind))
         return to_json_text(plain(value), depth)

@@ -59,7 +59,6 @@ class _WidthCache(dict[str, int]):
 
 
 def _symbol(char: str) -> str:
-    """Return the character itself, the symbol that replaces it, or `_MARK` for a combining mark, which needs a base."""
     code, category = ord(char), unicodedata.category(char)
     if code < 0x20:
         return "⏎" if char == "\n" else chr(0x2400 + code)

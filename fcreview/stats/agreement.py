@@ -320,7 +320,6 @@ def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
 
 
 def _select_patterns(patterns: IntArray, statistic: Statistic) -> Statistic:
-    """Return a statistic that applies `statistic` to the weights of `patterns` only."""
     return lambda weights: statistic(weights[:, patterns])
 
 

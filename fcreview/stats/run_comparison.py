@@ -257,7 +257,6 @@ def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) ->
 
 
 def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
-    """Find an end of the interval by bisection, between the estimated difference and the smallest or largest one."""
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:

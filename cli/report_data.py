@@ -175,7 +175,11 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
         f"{session.workspace.parent_folder.name}/ · {', '.join(dict.fromkeys(each.kind for each in counts))}",
         [_describe_report(session, view, rows)],
         summary.build_cards(counts, disagreements, suspect_counts),
-        [summary.category_section(counts), summary.reasons_section(failures), summary.score_section(counts)],
+        [
+            summary.build_category_section(counts),
+            summary.build_reasons_section(failures),
+            summary.build_score_section(counts),
+        ],
         [
             sections.Section(
                 "Metrics of each run",
@@ -183,12 +187,12 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
                 metrics,
                 is_folded=len(metrics) > MAX_OPEN_PARTS,
             ),
-            sections.failures_section(failures),
-            sections.suspects_section(suspects),
+            sections.build_failures_section(failures),
+            sections.build_suspects_section(suspects),
             _build_calibration_section(session, view),
             _build_agreement_section(session, view),
-            sections.progress_section(progress, queues),
-            sections.sampling_section(queues),
+            sections.build_progress_section(progress, queues),
+            sections.build_item_selection_section(queues),
         ],
     )
 
@@ -264,11 +268,11 @@ def _collect_failures_by_dataset(
 def _build_calibration_section(session: WorkspaceSession, view: View) -> sections.Section:
     cases = session.store.analysis.fetch_calibration_cases(view)
     if not cases:
-        return sections.calibration_section(sections.CalibrationResult())
+        return sections.build_calibration_section(sections.CalibrationResult())
     from fcreview.stats.calibration import compute_calibrations, find_error_groups  # imports numpy
 
     calibrations = list(compute_calibrations(cases, ("overall", *CALIBRATION_SCOPES)))
-    return sections.calibration_section(
+    return sections.build_calibration_section(
         sections.CalibrationResult(
             describe_selection(cases), calibrations, list(find_error_groups(cases)), CALIBRATION_SCOPES
         )
@@ -278,11 +282,13 @@ def _build_calibration_section(session: WorkspaceSession, view: View) -> section
 def _build_agreement_section(session: WorkspaceSession, view: View) -> sections.Section:
     ratings = session.store.analysis.fetch_ratings(view)
     if len({rating.annotator for rating in ratings}) < 2:
-        return sections.agreement_section({})
+        return sections.build_agreement_section({})
     from fcreview.stats.agreement import compute_agreement  # imports numpy
 
     pools = split_by_blind_status(ratings).items()
-    return sections.agreement_section({how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools})
+    return sections.build_agreement_section(
+        {how: list(compute_agreement(pool, ["overall"], how)) for how, pool in pools}
+    )
 
 
 def _count_passes(session: WorkspaceSession, row: RunRow, *, has_sample: bool) -> summary.RunPassCounts:

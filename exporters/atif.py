@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fcreview.exporters.base import ExportSource
-from fcreview.matching.conversation import ChatMessage, build_chat_messages, tool_definitions
+from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.verdict import SCORING_ORDER
 
@@ -59,7 +59,7 @@ def make_trajectory(detail: ItemDetail) -> JsonObject:
         "model_name": str(run.settings.get("model") or run.model),
     }
     if item.functions:
-        agent["tool_definitions"] = tool_definitions(item.functions)
+        agent["tool_definitions"] = make_tool_definitions(item.functions)
     steps = _make_steps(build_chat_messages(item))
     totals = {"total_prompt_tokens": item.tokens_in, "total_completion_tokens": item.tokens_out}
     final = {name: value for name, value in totals.items() if value is not None}

@@ -107,7 +107,7 @@ class ResolvedFix:
         return ErrataEntry(
             **self._key, question_hash=hash_question(messages), old=self.applied.old, new=self.applied.new,
             question=join_user_messages(messages) or self.detail.item.question,
-            reasons=tuple(opinion_notes(self.label)), settled_by=tuple(fix_authors(self.label)),
+            reasons=tuple(list_opinion_notes(self.label)), settled_by=tuple(list_fix_authors(self.label)),
             decided_by=self.label["decided_by"], file=self.applied.path.name, title=self.detail.run.full_title,
             evidence=Evidence(len(self.rows), self._n_passed, failed),
         )  # fmt: skip
@@ -115,8 +115,8 @@ class ResolvedFix:
     def as_json(self, root: Path) -> dict[str, Any]:
         return self._key | {
             "file": self.applied.path.relative_to(root).as_posix(), "old": self.applied.old, "new": self.applied.new,
-            "decided_by": self.label["decided_by"], "settled_by": fix_authors(self.label),
-            "reasons": opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passed,
+            "decided_by": self.label["decided_by"], "settled_by": list_fix_authors(self.label),
+            "reasons": list_opinion_notes(self.label), "runs": len(self.rows), "runs_passed": self._n_passed,
         }  # fmt: skip
 
 
@@ -124,14 +124,14 @@ def _benchmark_verdict(row: QueueRow) -> bool | None:
     return row.official if row.official is not None else row.rule
 
 
-def fix_authors(label: Label) -> list[str]:
+def list_fix_authors(label: Label) -> list[str]:
     """Return the adjudicators who gave the label's fix. If no adjudicator gave it, return the annotators who did."""
     same = [opinion for opinion in label["opinions"] if opinion["golden_fix"] == label["golden_fix"]]
     rulers = [opinion for opinion in same if opinion["act"] == "adjudicate"]
     return sorted({opinion["annotator"] for opinion in rulers or same})
 
 
-def opinion_notes(label: Label) -> list[str]:
+def list_opinion_notes(label: Label) -> list[str]:
     return [opinion["note"] for opinion in label["opinions"] if opinion["note"]]
 
 

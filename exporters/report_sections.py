@@ -124,7 +124,7 @@ class CalibrationResult:
     scopes: Sequence[CalibrationScope] = ()
 
 
-def calibration_section(found: CalibrationResult) -> Section:
+def build_calibration_section(found: CalibrationResult) -> Section:
     if not found.calibrations:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
     sections = [_source_section(each) for each in found.calibrations if each.scope == "overall"]
@@ -217,7 +217,7 @@ class DatasetFailures:
     examples: Sequence[ClusterExample]
 
 
-def failures_section(parts: Sequence[DatasetFailures]) -> Section:
+def build_failures_section(parts: Sequence[DatasetFailures]) -> Section:
     return Section("Failure clusters", sections=[_dataset_failures_section(part) for part in parts])
 
 
@@ -273,7 +273,7 @@ class QueueSample:
     """Progress such as `12 of 80`, by annotator."""
 
 
-def agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]]) -> Section:
+def build_agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]]) -> Section:
     """Return the section on overall inter-annotator agreement, separately for blind and other reviews."""
     title = "Inter-annotator agreement"
     if not found:
@@ -290,7 +290,7 @@ def agreement_section(found: Mapping[BlindStatus, Sequence[AgreementCoefficient]
     return Section(title, [Paragraph("Adjudications and stale, retracted or unsure reviews are excluded.")], parts)
 
 
-def progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[QueueSample]) -> Section:
+def build_progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[QueueSample]) -> Section:
     rows = [[run.name, f"{run.items:,}", f"{run.reviewed:,}", f"{run.partly_reviewed:,}"] for run in runs]
     blocks = [make_table(["run", "items", "reviewed", "partly reviewed"], rows, (1, 2, 3))]
     shares = [[queue.name, name, done] for queue in queues for name, done in queue.progress_by_annotator.items()]
@@ -299,7 +299,7 @@ def progress_section(runs: Sequence[RunReviewProgress], queues: Sequence[QueueSa
     return Section("Review progress", blocks)
 
 
-def sampling_section(queues: Sequence[QueueSample]) -> Section:
+def build_item_selection_section(queues: Sequence[QueueSample]) -> Section:
     rows = [
         [
             queue.name, f"{queue.size:,} of {queue.population:,}", queue.where or "all items",
@@ -320,7 +320,7 @@ MAX_MODELS = 3
 MAX_QUESTION_LENGTH = 400
 
 
-def suspects_section(found: Sequence[Suspect]) -> Section:
+def build_suspects_section(found: Sequence[Suspect]) -> Section:
     """Return the section on suspect golden answers, the most suspect first. Answers without a reason are omitted."""
     title = "Golden answers that look wrong"
     suspects = [suspect for suspect in found if suspect.reasons]

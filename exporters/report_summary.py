@@ -155,7 +155,7 @@ def format_pass_rate_estimate(estimate: PassRateEstimate | None) -> str:
     return f"{100 * estimate.estimated:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
-def category_section(runs: Sequence[RunPassCounts]) -> Section:
+def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return a table for each dataset: a row for each run, the best first, and a column for each category."""
     blocks: list[Paragraph | Table] = [Paragraph(RATES_NOTE)]
     for kind in dict.fromkeys(run.kind for run in runs):
@@ -183,7 +183,7 @@ def _category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
     return [run.name, f"{run.items:,}", overall, *rates]
 
 
-def reasons_section(parts: Sequence[DatasetFailures]) -> Section:
+def build_reasons_section(parts: Sequence[DatasetFailures]) -> Section:
     """Return a table for each dataset: the most frequent error types of failing items (by effective verdict)."""
     blocks = [_reasons_table(part) for part in parts if part.clusters]
     return Section("Why items fail", blocks or [Paragraph("No item fails.")])
@@ -206,7 +206,7 @@ def _reasons_table(part: DatasetFailures) -> Table:
     return Table(["items", head, "error type"], rows, frozenset({0}), graphic_at=1)
 
 
-def score_section(runs: Sequence[RunPassCounts]) -> Section:
+def build_score_section(runs: Sequence[RunPassCounts]) -> Section:
     """Return a table for each dataset with official, recomputed and corrected pass rates, and with estimates if there
     are any. Runs with a higher corrected rate come first."""
     note = WHISKER_NOTE if any(run.estimate is not None for run in runs) else NO_SAMPLE_NOTE

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from fcreview.exporters.base import ExportSource, Label, Sink
-from fcreview.exporters.golden_patch import fix_authors
+from fcreview.exporters.golden_patch import list_fix_authors
 from fcreview.matching.align import align
-from fcreview.matching.conversation import ChatMessage, build_chat_messages, tool_definitions
+from fcreview.matching.conversation import ChatMessage, build_chat_messages, make_tool_definitions
 from fcreview.model.item import AcceptedValues, Call, GoldenObject
 from fcreview.model.json_value import canonical_json, to_plain_json
 from fcreview.model.review import ITEM_CORRECT
@@ -81,7 +81,7 @@ def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, tuple
                 continue
             names = ("benchmark", "generation", "language", "category", "id", "golden_hash")
             key = tuple(str(label[name] or "") for name in names)
-            known = found.setdefault(key, (fix, fix_authors(label)))
+            known = found.setdefault(key, (fix, list_fix_authors(label)))
             if known is not None and canonical_json(known[0]) != canonical_json(fix):
                 found[key] = None
     return found
@@ -266,7 +266,7 @@ def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: Correct
     name = {"benchmark": run.benchmark, "version": run.generation, "model": run.model, "run": detail.row.run}
     return _Reviewed(
         (run.benchmark, run.generation, run.language, item.category, item.id), detail.row.run, passes,
-        messages if passes or is_wrong or correction is not None else [], tool_definitions(item.functions),
+        messages if passes or is_wrong or correction is not None else [], make_tool_definitions(item.functions),
         name | {"annotators": sorted({each.annotator for each in opinions})},
         "; ".join(notes) or item.first_difference or item.error_type or "",
         correction.calls if correction is not None else item.golden, correction, item.group, item.golden_hash,

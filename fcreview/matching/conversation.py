@@ -199,7 +199,7 @@ def _number_calls(messages: Sequence[ChatMessage]) -> None:
 _SCHEMA_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": "array", "int": "integer"}
 
 
-def tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def make_tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return function docs as OpenAI tools, with the types of JSON Schema."""
     return [{"type": "function", "function": _with_schema_types(each)} for each in functions]
 
@@ -227,7 +227,7 @@ def is_refused(result: str) -> bool:
     return _REFUSAL.match(result) is not None
 
 
-def words(text: str) -> set[str]:
+def list_words(text: str) -> set[str]:
     """Return the words of a text in lower case, without the s of plurals."""
     return {word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())}
 
@@ -278,9 +278,9 @@ class Descriptions:
     def is_named(self, identifier: str, user_words: set[str]) -> bool:
         """Whether the words of a text include a word of the object's name, or the words of all its options."""
         known = self.by_id.get(identifier, Description())
-        if words(known.name) & user_words:
+        if list_words(known.name) & user_words:
             return True
-        return bool(known.options) and all(words(option) <= user_words for option in known.options)
+        return bool(known.options) and all(list_words(option) <= user_words for option in known.options)
 
 
 def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:

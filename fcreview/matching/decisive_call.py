@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fcreview.matching.conversation import ChatMessage, build_chat_messages, is_refused, is_same_call
-from fcreview.matching.decisive_step import DecisiveStep, add_step, is_reading
+from fcreview.matching.decisive_step import DecisiveStep, add_step, is_read_only
 from fcreview.matching.first_difference import MAX_VALUE_IN_LINE, find_first_difference
 from fcreview.model.address import call_address
 from fcreview.model.item import Call, CallPair, Item
@@ -111,7 +111,7 @@ def find_loop(item: Item) -> DecisiveStep | None:
 def _changes_state(call: Call) -> bool:
     if call.name == "echo":
         return bool((call.arguments or {}).get("file_name"))
-    return call.name not in READING_FUNCTIONS and not is_reading(call.name)
+    return call.name not in READING_FUNCTIONS and not is_read_only(call.name)
 
 
 def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:

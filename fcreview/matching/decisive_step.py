@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fcreview.matching.conversation import ChatMessage, Descriptions, build_chat_messages, is_refused, words
+from fcreview.matching.conversation import ChatMessage, Descriptions, build_chat_messages, is_refused, list_words
 from fcreview.model.item import AcceptedValues, Call, Item, Verdict
 from fcreview.model.json_value import abbreviate, canonical_json
 from fcreview.model.verdict import DECISIVE_STEP
@@ -102,7 +102,7 @@ def add_step(item: Item, step: DecisiveStep | None) -> None:
         item.verdicts.append(Verdict("rule", step.message, criterion=DECISIVE_STEP, **facts))
 
 
-def is_reading(name: str) -> bool:
+def is_read_only(name: str) -> bool:
     """Whether a function only reads data, judged by the first word of its name."""
     return re.split(r"[_.\-\s]|(?<=[a-z])(?=[A-Z])", name.rpartition(".")[2])[0].lower() in READING_VERBS
 
@@ -112,7 +112,7 @@ class _Facts:
 
     def __init__(self, messages: Sequence[ChatMessage], golden: Sequence[Call]) -> None:
         self.messages = messages
-        self.golden = [call for call in golden if not is_reading(call.name)]
+        self.golden = [call for call in golden if not is_read_only(call.name)]
         self.golden_calculations = [call for call in golden if call.name == CALCULATION]
         results = {each.call_id: each.content for each in messages if each.role == "tool" and each.call_id}
         self.writes = [
@@ -120,7 +120,7 @@ class _Facts:
             for number, message in enumerate(messages, 1)
             if not message.is_given
             for call, call_id in zip(message.calls, message.ids, strict=True)
-            if not is_reading(call.name)
+            if not is_read_only(call.name)
         ]
         self.results = list(results.values())
         self.done: dict[int, _Write] = {}
@@ -271,7 +271,7 @@ class _Facts:
         for number in range(len(self.messages), 0, -1):
             message = self.messages[number - 1]
             declines = message.role == "assistant" and _REFUSAL.search(message.content)
-            if declines and any(topic & words(message.content) for topic in topics):
+            if declines and any(topic & list_words(message.content) for topic in topics):
                 retraction = self._retraction_before(number)
                 if retraction is not None:
                     yield DecisiveStep(retraction, "user_retraction", "The user rejects the model's proposal.")
@@ -279,7 +279,9 @@ class _Facts:
                     yield DecisiveStep(number, "refused_request", f"The model declines, and {name} is never called.")
                 return
         for write in self.handovers:
-            asked = next((words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set())
+            asked = next(
+                (list_words(m.content) for m in self.messages[write.message - 2 :: -1] if m.role == "user"), set()
+            )
             if not asked & HANDOVER_WORDS:
                 reason = f"{write.call.name} is called, but {name} is not called before it."
                 yield DecisiveStep(write.message, "early_end", reason)
@@ -319,12 +321,12 @@ class _UserTurns:
         """Return the numbers of the user's messages that contain a value or name the object with this id."""
         return [
             number for number, text in self.turns
-            if value.lower() in text.lower() or self.descriptions.is_named(value, words(text))
+            if value.lower() in text.lower() or self.descriptions.is_named(value, list_words(text))
         ]  # fmt: skip
 
     def find_retraction(self, omitted: Sequence[str]) -> DecisiveStep | None:
         for number, text in self.turns:
-            if _RETRACTION.search(text) and any(self.descriptions.is_named(each, words(text)) for each in omitted):
+            if _RETRACTION.search(text) and any(self.descriptions.is_named(each, list_words(text)) for each in omitted):
                 return DecisiveStep(number, "user_retraction", "The user withdraws a value that a golden action needs.")
         return None
 
@@ -339,8 +341,8 @@ class _UserTurns:
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
         """Return a step at the user's last message with a payment method that is not wanted."""
         for each in given:
-            kind = {word for word in words(each.replace("_", " ")) if not word.isdigit()}
-            numbers = [number for number, text in self.turns if kind and kind <= words(text)]
+            kind = {word for word in list_words(each.replace("_", " ")) if not word.isdigit()}
+            numbers = [number for number, text in self.turns if kind and kind <= list_words(text)]
             if each not in wanted and numbers:
                 reason = "The user chooses a payment method that no golden action has."
                 return DecisiveStep(numbers[0], "user_choice", reason)
@@ -353,20 +355,20 @@ class _UserTurns:
         if not omitted or not named or any(self.find_mentions(each) for each in omitted):
             return None
         for number, text in self.turns:
-            if all(self.descriptions.is_named(each, words(text)) for each in named):
+            if all(self.descriptions.is_named(each, list_words(text)) for each in named):
                 reason = "The user does not name all objects that a golden action needs."
                 return DecisiveStep(number, "user_choice", reason)
         return None
 
 
 def _is_handover(call: Call) -> bool:
-    parts = words(call.name.replace("_", " "))
+    parts = list_words(call.name.replace("_", " "))
     return bool(parts & {"transfer", "escalate"} and parts & HANDOVER_WORDS)
 
 
 def _topic(call: Call) -> set[str]:
     """Return the last word of a function's name, which is its topic: `address` for `modify_user_address`."""
-    return words(call.name.replace("_", " ").rpartition(" ")[2])
+    return list_words(call.name.replace("_", " ").rpartition(" ")[2])
 
 
 def _first_accepted_values(call: Call) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ from fcreview.exporters.report_sections import (
     Table,
     TableRow,
     Whisker,
-    calibration_section,
+    build_calibration_section,
     make_table,
 )
 from fcreview.model.sanitize import sanitize
@@ -173,7 +173,7 @@ def make_pair(item: int, automatic: Any, human: Any, **fields: Any) -> VerdictPa
 
 def make_section(cases: Sequence[VerdictPair]) -> Section:
     measures = list(compute_calibrations(cases, CALIBRATION_SCOPES))
-    return calibration_section(
+    return build_calibration_section(
         CalibrationResult(
             describe_selection(cases), measures, list(find_error_groups(cases)), ("benchmark", "category")
         )
@@ -257,6 +257,6 @@ def test_scores_have_a_matrix_and_labels_a_list() -> None:
 
 
 def test_section_without_reviews() -> None:
-    found = calibration_section(CalibrationResult())
+    found = build_calibration_section(CalibrationResult())
     assert list_texts(found) == ["Nothing to compare: no item has both an automatic and a human verdict."]
     assert not list(list_tables(found))

@@ -11,11 +11,11 @@ from fcreview.exporters.report_summary import (
     RunPassCounts,
     SuspectCounts,
     build_cards,
+    build_category_section,
     build_metric_table,
-    category_section,
+    build_reasons_section,
+    build_score_section,
     collect_metric_rows,
-    reasons_section,
-    score_section,
 )
 from fcreview.matching.clusters import Cluster
 from fcreview.model.metric import Metric, MetricSource
@@ -35,21 +35,24 @@ def list_tables(section: Section) -> list[Table]:
 
 
 def test_each_dataset_has_a_score_table_with_the_best_run_first() -> None:
-    found = list_tables(score_section(RUNS))
+    found = list_tables(build_score_section(RUNS))
     assert [table.heads[0] for table in found] == ["bfcl V1 en", "bfcl V4 en"]
     assert [[row.cells[0] for row in table.rows] for table in found] == [["maple", "birch"], ["oak", "elm"]]
     assert list(found[0].rows[1].cells) == ["birch", "100", "50.0 %", "52.0 %", "51.0 %"]
 
 
 def test_partial_rate_has_its_denominator() -> None:
-    maple, (oak, elm) = list_tables(score_section(RUNS))[0].rows[0], list_tables(score_section(RUNS))[1].rows
+    maple, (oak, elm) = (
+        list_tables(build_score_section(RUNS))[0].rows[0],
+        list_tables(build_score_section(RUNS))[1].rows,
+    )
     assert maple.cells[2:] == ["70.0 %", "– (90 of 100)", "75.0 % of 60"]
     assert oak.cells[2:] == ["–", "– (4 of 10)", "20.0 %"]
     assert elm.cells[2:] == ["86.0 % stated", "–", "–"]
 
 
 def test_estimate_has_an_interval_a_whisker_and_needed_labels() -> None:
-    found = list_tables(score_section([RUNS[0], SAMPLED]))[0]
+    found = list_tables(build_score_section([RUNS[0], SAMPLED]))[0]
     assert list(found.heads[5:]) == ["estimated, 95 % CI", "labels for ±2"]
     assert found.rows[0].cells[4:] == ["75.0 % of 60 · 2 open disagreements", "75.3 % [72.9, 77.7]", "64"]
     assert found.rows[0].graphic == Whisker(0.729, 0.753, 0.777, 0.7)
@@ -72,7 +75,7 @@ def test_best_run_is_selected_among_runs_of_equal_size() -> None:
 
 def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
     run = replace(RUNS[0], categories={"simple": (60, 0.8), "live": (40, None)})
-    (found,) = list_tables(category_section([run]))
+    (found,) = list_tables(build_category_section([run]))
     assert list(found.heads) == ["bfcl V1 en", "items", "overall", "simple", "live"]
     assert found.rows[0].cells == ["birch", "100", "50.0", "80.0", "–"]
 
@@ -80,13 +83,13 @@ def test_rates_by_category_are_unknown_if_verdicts_are_missing() -> None:
 def test_reasons_have_sentences_codes_and_scaled_bars() -> None:
     counts = {"value_error:string": 40, "odd": 10, "": 5} | {f"odd_{at}": 1 for at in range(5)}
     clusters = [Cluster(name, None, None, count, [], "") for name, count in counts.items()]
-    (found,) = list_tables(reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
+    (found,) = list_tables(build_reasons_section([DatasetFailures("bfcl V1 en, 2 runs", clusters, [])]))
     assert found.heads[1] == "bfcl V1 en, 2 runs: 60 failing items after reviews"
     assert found.rows[0] == TableRow(["40", "String is not an accepted value", "value_error:string"], graphic=Bar(1.0))
     assert found.rows[1] == TableRow(["10", "odd", ""], graphic=Bar(0.25))
     assert found.rows[2].cells[1] == "no error type"
     assert (len(found.rows), list(found.rows[-1].cells)) == (MAX_REASONS + 1, ["2", "2 other error types", ""])
-    assert reasons_section([DatasetFailures("x", [], [])]).blocks == [Paragraph("No item fails.")]
+    assert build_reasons_section([DatasetFailures("x", [], [])]).blocks == [Paragraph("No item fails.")]
 
 
 def compute_metrics(source: MetricSource) -> list[Metric]:

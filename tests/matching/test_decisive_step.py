@@ -7,7 +7,7 @@ import json
 from fcreview.matching.align import align_turns
 from fcreview.matching.conversation import ChatMessage
 from fcreview.matching.decisive_call import add_decisive_call, find_decisive_call, find_loop
-from fcreview.matching.decisive_step import find_decisive_step, is_reading
+from fcreview.matching.decisive_step import find_decisive_step, is_read_only
 from fcreview.model.item import AcceptedValues, Call, CallPair, Item, Message, Verdict
 from fcreview.model.verdict import DECISIVE_STEP
 
@@ -126,7 +126,7 @@ def test_no_step_without_evidence() -> None:
 
 
 def test_read_functions_are_recognized() -> None:
-    assert is_reading("get_order") and is_reading("findUser") and not is_reading("cancel_order")
+    assert is_read_only("get_order") and is_read_only("findUser") and not is_read_only("cancel_order")
 
 
 OK = '{"ok": true}'

@@ -68,8 +68,8 @@ class JobFiles:
 
 
 class _FileEnds(NamedTuple):
-    head: str
-    tail: str
+    head: str = ""
+    tail: str = ""
 
     def read_field(self, name: str) -> Any:
         """Return the value of the first field of this name at the beginning of the file, or None."""
@@ -92,8 +92,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         folder = path.parent
         if folder not in trial_of_folder:
             trial_of_folder[folder] = next((each for each in (folder, *folder.parents) if each in by_trial), None)
-        trial = trial_of_folder[folder]
-        if trial is not None:
+        if (trial := trial_of_folder[folder]) is not None:
             by_trial[trial].append(path)
         elif path.suffix in SUFFIXES:
             loose.append(path)
@@ -119,7 +118,7 @@ def _find_trial_folders(files: Iterable[Path]) -> dict[Path, None]:
 def _is_trial_record(path: Path) -> bool:
     """Whether a file is the result or the configuration of a trial. False for the result of a whole job."""
     ends = peek(path)
-    return ends is not None and '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
+    return '"n_total_trials"' not in ends.head and isinstance(ends.read_field("trial_name"), str)
 
 
 def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: DiscoveredRuns) -> None:
@@ -158,12 +157,11 @@ def _read_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
 
 def _identify_trial(folder: Path, trial: TrialFiles) -> tuple[str, str, str]:
     """Return agent, model and dataset of a trial, as written in the keys of `stats.evals`."""
-    ends = peek(trial.result) if trial.result else None
-    info = ends.read_field("agent_info") if ends else None
-    source = ends.read_field("source") if ends else None
-    if not isinstance(source, str) and (config := peek(folder / CONFIG_FILE)):
-        source = config.read_field("source")
-    agent, model = _agent_and_model(info)
+    ends = peek(trial.result) if trial.result else _FileEnds()
+    source = ends.read_field("source")
+    if not isinstance(source, str):
+        source = peek(folder / CONFIG_FILE).read_field("source")
+    agent, model = _agent_and_model(ends.read_field("agent_info"))
     if not agent and trial.documents:
         agent, model = identify_agent(trial.documents[0]) or ("", "")
         model = model.rpartition("/")[2]
@@ -201,9 +199,8 @@ def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
         place = root if len(trials) > 1 else trials[0].documents[0]
         run = Run("atif", "", "", _model_title(agent, model), str(place), needs_dataset=False)
         run.settings = {"agent": agent, "model": model}
-        found.plans.append(
-            _make_plan(run, JobFiles(tuple(trials)), 0.9, "files with steps, agent and an ATIF schema_version")
-        )
+        reason = "files with steps, agent and an ATIF schema_version"
+        found.plans.append(_make_plan(run, JobFiles(tuple(trials)), 0.9, reason))
 
 
 def _model_title(agent: str, model: str) -> str:
@@ -224,23 +221,21 @@ def _make_plan(run: Run, data: JobFiles, confidence: float, reason: str) -> RunP
 
 def _find_continuations(path: Path, files: Iterable[Path]) -> tuple[Path, ...]:
     """Return the files `NAME.cont-1.json`, `NAME.cont-2.json` of a trajectory `NAME.json`, in order."""
-    numbered = {}
-    for each in files:
-        match = _CONTINUATION.fullmatch(each.stem)
-        if match and match[1] == path.stem and (each.parent, each.suffix) == (path.parent, path.suffix):
-            numbered[int(match[2])] = each
+    beside = [each for each in files if (each.parent, each.suffix) == (path.parent, path.suffix)]
+    matches = {each: match for each in beside if (match := _CONTINUATION.fullmatch(each.stem))}
+    numbered = {int(match[2]): each for each, match in matches.items() if match[1] == path.stem}
     return tuple(numbered[number] for number in sorted(numbered))
 
 
-def peek(path: Path) -> _FileEnds | None:
-    """Return the beginning and the end of a file, or None if it cannot be read."""
+def peek(path: Path) -> _FileEnds:
+    """Return the beginning and the end of a file. Both are empty if it cannot be read."""
     try:
         with open_file(path) as file:
             head = os.pread(file.fileno(), PEEKED_BYTES, 0)
             size = os.fstat(file.fileno()).st_size
             tail = os.pread(file.fileno(), PEEKED_BYTES, max(size - PEEKED_BYTES, 0)) if size > len(head) else b""
     except OSError:
-        return None
+        return _FileEnds()
     return _FileEnds(head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
 
 
@@ -249,17 +244,16 @@ def identify_agent(path: Path) -> AgentAndModel | None:
     if path.suffix not in SUFFIXES or not _may_be_trajectory(path):
         return None
     ends = peek(path)
-    if ends is None or not ends.head.lstrip("\ufeff \r\n\t").startswith("{"):
-        return None
     text = ends.head + ends.tail
-    if '"steps"' not in text or '"agent"' not in text or not _SCHEMA.search(text) or not _STEP.search(text):
+    has_keys = '"steps"' in text and '"agent"' in text and _SCHEMA.search(text) and _STEP.search(text)
+    if not has_keys or not ends.head.lstrip("\ufeff \r\n\t").startswith("{"):
         return None
     agent = ends.read_field("agent")
     if isinstance(agent, dict):
         return _agent_and_model(agent)
     start = text.partition('"agent"')[2]
-    names = [re.search(rf'"{name}"\s*:\s*"([^"\\]*)"', start) for name in ("name", "model_name")]
-    return (names[0][1] if names[0] else ""), (names[1][1] if names[1] else "")
+    name, model = (re.search(rf'"{key}"\s*:\s*"([^"\\]*)"', start) for key in ("name", "model_name"))
+    return name[1] if name else "", model[1] if model else ""
 
 
 def _may_be_trajectory(path: Path) -> bool:

@@ -5,9 +5,9 @@ A trial without a reward counts as 0 (`harbor/metrics/base.py`) and as a failure
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from math import prod
 
 from fcreview.importers.common.records import as_object, is_number
 from fcreview.model.address import ITEM
@@ -63,8 +63,6 @@ def effective_rewards(item: ScoredItem) -> dict[str, float] | None:
 def mean_rewards(rewards: Sequence[Mapping[str, float] | None]) -> dict[str, float]:
     """Return the mean of each reward over all trials. The mean of a single reward is named `mean`."""
     names = sorted({name for each in rewards if each for name in each})
-    if not names:
-        return {}
     means = {name: sum((each or {}).get(name, 0.0) for each in rewards) / len(rewards) for name in names}
     return {"mean": means[names[0]]} if len(names) == 1 else means
 
@@ -95,23 +93,20 @@ def pass_at_k(n: int, n_passed: int, k: int) -> float:
     """Return the probability that at least one of k trials, drawn from n without replacement, passes."""
     if n - n_passed < k:
         return 1.0
-    failing = 1.0
-    for index in range(k):
-        failing *= (n - n_passed - index) / (n - index)
-    return 1.0 - failing
+    return 1.0 - prod((n - n_passed - index) / (n - index) for index in range(k))
 
 
 def _usage_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     """Sum the recorded errors, tokens and cost. The verdicts do not affect the sums."""
     errors = sum(EXCEPTION_KEY in item.metadata for item in items)
-    rows: list[tuple[str, Iterable[Any], MetricUnit]] = [
-        ("input tokens", [item.tokens_in for item in items], "count"),
-        ("cached tokens", [item.metadata.get("cached_tokens") for item in items], "count"),
-        ("output tokens", [item.tokens_out for item in items], "count"),
-        ("cost", [item.metadata.get("cost_usd") for item in items], "dollars"),
-    ]
     metrics = [Metric("usage", "trials with an exception", errors, "count")] if errors else []
-    for name, values, unit in rows:
+    for name, values in {
+        "input tokens": [item.tokens_in for item in items],
+        "cached tokens": [item.metadata.get("cached_tokens") for item in items],
+        "output tokens": [item.tokens_out for item in items],
+        "cost": [item.metadata.get("cost_usd") for item in items],
+    }.items():
+        unit: MetricUnit = "dollars" if name == "cost" else "count"
         if known := [value for value in values if is_number(value)]:
             metrics.append(Metric("usage", name, sum(known), unit, n=len(known), total=len(items), digits=4))
     return metrics

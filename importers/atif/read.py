@@ -34,8 +34,6 @@ from fcreview.model.json_value import answer_hash
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import read_file
 
-ALL_ITEMS = "all"
-"""Category of items that belong to no dataset."""
 OWN_KEY = "fcreview"
 """Key in `extra` under which `fcreview export --format atif` writes its data."""
 READ_FIELDS = frozenset({
@@ -69,7 +67,7 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     rewards: list[Mapping[str, float] | None] = []
     for trial in files.trials:
         reader = _read_lines if trial.documents and trial.documents[0].suffix in LINE_SUFFIXES else _read_trial
-        for each in reader(trial, plan.run.generation or ALL_ITEMS):
+        for each in reader(trial, plan.run.generation or "all"):
             if isinstance(each, Item):
                 if each.id in known_ids:
                     name, each.id = each.id, f"{each.id}#{len(known_ids) + 1}"
@@ -109,20 +107,14 @@ def _read_trial(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue
     if documents and len(documents) == len(read) and documents[-1].get("continued_trajectory_ref"):
         text = f"the trajectory continues in {documents[-1]['continued_trajectory_ref']}, which was not found"
         add_issue(item, text[:300], str(trial.documents[-1]))
-    find = _document_finder(trial, item.issues)
-    yield fill_safely(item, partial(_fill_item, item, documents, record, find))
+    yield fill_safely(item, partial(_fill_item, item, documents, record, partial(_find_document, trial, item.issues)))
 
 
-def _document_finder(trial: TrialFiles, issues: list[ImportIssue]) -> FindDocument:
-    """Return a function that reads a file by its relative path, if it is one of the trial's attachments."""
-    folders = {path.parent for path in trial.documents}
-
-    def find_document(reference: str) -> JsonObject | None:
-        wanted = {Path(os.path.normpath(folder / reference)) for folder in folders}
-        path = next((each for each in trial.attachments if each in wanted), None)
-        return read_json(path, issues, dict) if path is not None else None
-
-    return find_document
+def _find_document(trial: TrialFiles, issues: list[ImportIssue], reference: str) -> JsonObject | None:
+    """Read the file at a relative path if it is one of the trial's attachments."""
+    wanted = {Path(os.path.normpath(path.parent / reference)) for path in trial.documents}
+    path = next((each for each in trial.attachments if each in wanted), None)
+    return read_json(path, issues, dict) if path is not None else None
 
 
 def _fill_item(item: Item, documents: list[JsonObject], record: TrialRecord, find_document: FindDocument) -> None:
@@ -150,19 +142,16 @@ def _add_conversation(item: Item, found: Conversation, documents: list[JsonObjec
     for problem in dict.fromkeys(found.problems):
         add_issue(item, problem)
     final = as_object(documents[-1].get("final_metrics")) if documents else {}
-    item.tokens_in = _first_count(final.get("total_prompt_tokens"), found.tokens.prompt)
-    item.tokens_out = _first_count(final.get("total_completion_tokens"), found.tokens.completion)
+    item.tokens_in = _first_count(final.get("total_prompt_tokens"), found.usage.get("prompt_tokens"))
+    item.tokens_out = _first_count(final.get("total_completion_tokens"), found.usage.get("completion_tokens"))
+    cost, cached = final.get("total_cost_usd"), final.get("total_cached_tokens")
     facts: JsonObject = {
-        "cost_usd": _first_number(final.get("total_cost_usd"), found.tokens.cost),
-        "cached_tokens": _first_number(final.get("total_cached_tokens"), found.tokens.cached),
+        "cost_usd": cost if is_number(cost) else found.usage.get("cost_usd"),
+        "cached_tokens": cached if is_number(cached) else found.usage.get("cached_tokens"),
         "steps": found.n_document_steps or None,
         "subagents": found.subagents or None,
     }
     item.extra.metadata |= {name: value for name, value in facts.items() if value is not None}
-
-
-def _first_number(*values: Any) -> int | float | None:
-    return next((value for value in values if is_number(value)), None)
 
 
 def _first_count(*values: Any) -> int | None:
@@ -177,12 +166,10 @@ def _add_trial(item: Item, record: TrialRecord) -> None:
     item.group = task if isinstance(task, str) else item.id.rpartition("__")[0] or None
     add_official_verdicts(item, record.rewards, "Harbor verifier")
     if exception := as_object(result.get("exception_info")):
-        item.error_type = str(exception.get("exception_type")) if item.official is not True else None
-        item.first_difference = " ".join(f"{item.error_type}: {exception.get('exception_message')}".split())[:300]
-        item.extra.metadata |= {
-            EXCEPTION_KEY: str(exception.get("exception_type")),
-            "exception message": str(exception.get("exception_message")),
-        }
+        kind, message = str(exception.get("exception_type")), str(exception.get("exception_message"))
+        item.error_type = kind if item.official is not True else None
+        item.first_difference = " ".join(f"{item.error_type}: {message}".split())[:300]
+        item.extra.metadata |= {EXCEPTION_KEY: kind, "exception message": message}
     add_test_verdicts(item, record.tests)
     usage = as_object(result.get("agent_result"))
     item.tokens_in = _first_count(usage.get("n_input_tokens"), item.tokens_in)
@@ -214,8 +201,7 @@ def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialR
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
         return
-    stated = extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward")
-    rewards = read_rewards(stated)
+    rewards = read_rewards(extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward"))
     if rewards is not None:
         add_official_verdicts(item, rewards, "extra of the trajectory")
         item.extra.metadata[REWARDS_KEY] = rewards

@@ -25,22 +25,6 @@ NO_RESULT = "(no result)"
 
 
 @dataclass(slots=True)
-class TokenCounts:
-    """Token counts and cost, summed over the steps of the agent. A sum is None if no step has the number."""
-
-    prompt: int | None = None
-    completion: int | None = None
-    cached: int | None = None
-    cost: float | None = None
-
-    def add(self, metrics: JsonObject) -> None:
-        self.prompt = _add_number(self.prompt, metrics.get("prompt_tokens"))
-        self.completion = _add_number(self.completion, metrics.get("completion_tokens"))
-        self.cached = _add_number(self.cached, metrics.get("cached_tokens"))
-        self.cost = _add_number(self.cost, metrics.get("cost_usd"))
-
-
-@dataclass(slots=True)
 class Conversation:
     """Messages and calls of one item, from one or more documents."""
 
@@ -48,7 +32,8 @@ class Conversation:
     calls: list[Call] = field(default_factory=list)
     answers: list[JsonObject] = field(default_factory=list)
     """Message and calls of each step of the agent, as in the file. The prediction hash is computed from them."""
-    tokens: TokenCounts = field(default_factory=TokenCounts)
+    usage: dict[str, int | float] = field(default_factory=dict)
+    """Field of `metrics`, such as `prompt_tokens` -> sum over the steps of the agent that have the number."""
     problems: list[str] = field(default_factory=list)
     n_turns: int = 1
     n_steps: int = 0
@@ -133,7 +118,9 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
     found._step += 1
     found.n_steps += 1
     turn, at = found.n_turns - 1, found._step
-    found.tokens.add(as_object(step.get("metrics")))
+    for name, value in as_object(step.get("metrics")).items():
+        if is_number(value):
+            found.usage[name] = found.usage.get(name, 0) + value
     found.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
     if reasoning := content_text(step.get("reasoning_content")):
         found.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
@@ -157,10 +144,10 @@ def _add_results(
 ) -> None:
     """Add a tool message for each call that has a result, then the results without a call."""
     turn, at = found.n_turns - 1, found._step
-    remaining = results
-    n_answered = 0
+    remaining, n_answered = results, 0
     for position, call in enumerate(calls):
-        own = [each for each in remaining if _is_result_of(each, call)]
+        call_id = call.get("tool_call_id")
+        own = [each for each in remaining if call_id is not None and each.get("source_call_id") == call_id]
         remaining = [each for each in remaining if each not in own]
         if own:
             found.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
@@ -170,19 +157,14 @@ def _add_results(
         for each in own:
             subagents.add(found, each, at)
     for each in remaining:
-        call_id = each.get("source_call_id")
-        if call_id is not None:
-            reference = to_json_text(call_id)[:60]
+        if each.get("source_call_id") is not None:
+            reference = to_json_text(each["source_call_id"])[:60]
             found.problems.append(f"a result refers to the call {reference}, which its step does not contain")
         text = content_text(each.get("content"))
-        unmatched = Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
-        found.messages.append(unmatched)
+        found.messages.append(
+            Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
+        )
         subagents.add(found, each, at)
-
-
-def _is_result_of(result: JsonObject, call: JsonObject) -> bool:
-    call_id = call.get("tool_call_id")
-    return call_id is not None and result.get("source_call_id") == call_id
 
 
 def _results(step: JsonObject) -> list[JsonObject]:
@@ -211,12 +193,10 @@ def content_text(content: Any) -> str:
 
 
 def _part_text(part: Any) -> str:
-    if isinstance(part, dict):
-        if isinstance(part.get("text"), str):
-            return str(part["text"])
-        source = part.get("source")
-        if isinstance(source, dict):
-            return f"[{part.get('type')} {source.get('media_type') or ''} {source.get('path') or ''}]"
+    if isinstance(as_object(part).get("text"), str):
+        return str(part["text"])
+    if isinstance(source := as_object(part).get("source"), dict):
+        return f"[{part.get('type')} {source.get('media_type') or ''} {source.get('path') or ''}]"
     return part if isinstance(part, str) else to_json_text(part)
 
 
@@ -244,17 +224,14 @@ class _Subagents:
             if subagent is None:
                 found.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
                 continue
-            agent = subagent.get("agent")
+            agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
             name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
             found.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
-            steps = list_objects(subagent.get("steps"))
-            text = f"subagent {name}:\n" + "\n".join(describe_step(each) for each in steps)
+            text = f"subagent {name}:\n" + "\n".join(map(describe_step, steps))
             found.messages.append(Message(found.n_turns - 1, step, "log", text, name))
-            if depth < MAX_SUBAGENT_DEPTH:
-                nested = _Subagents(subagent, self.find_document)
-                for each in steps:
-                    for inner in _results(each):
-                        nested.add(found, inner, step, depth + 1)
+            nested = _Subagents(subagent, self.find_document)
+            for inner in [each for part in steps for each in _results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
+                nested.add(found, inner, step, depth + 1)
 
     def _find(self, reference: JsonObject) -> JsonObject | None:
         for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
@@ -263,7 +240,3 @@ class _Subagents:
                     return candidate
         path = reference.get("trajectory_path")
         return self.find_document(path) if isinstance(path, str) else None
-
-
-def _add_number(total: Any, value: Any) -> Any:
-    return (total or 0) + value if is_number(value) else total

@@ -17,18 +17,8 @@ from fcreview.importers.common.records import (
     missing_records_issue,
     read_function_docs,
 )
-from fcreview.importers.complexfuncbench.checker import (
-    CallVerdict,
-    GoldenPath,
-    count_compared_parameters,
-    derive_call_verdicts,
-    find_required_calls,
-    read_golden_path,
-    read_predicted_path,
-    summarize_call,
-    uncovered_golden_calls,
-    verdicts_by_address,
-)
+from fcreview.importers.complexfuncbench import checker
+from fcreview.importers.complexfuncbench.checker import CallVerdict, GoldenPath
 from fcreview.importers.complexfuncbench.log import EvaluationLog, parse_log
 from fcreview.matching.decisive_call import add_decisive_call
 from fcreview.matching.diff import diff_call
@@ -106,14 +96,14 @@ def _read_item(row: JsonRecord, name: str, sample: dict[str, Any] | None, log_fi
 def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
     _add_official_verdict(item, record)
     _add_response_scores(item, record)
-    golden_path = read_golden_path(sample)
+    golden_path = checker.read_golden_path(sample)
     item.golden, item.functions = golden_path.calls, read_function_docs((sample or {}).get("functions"))
     verdicts, by_address = _fill_calls(item, record, golden_path, item.functions, log)
     item.n_steps = len({call.step for call in item.predicted})
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     item.extra.compared_with = _compared_golden_calls(item.pairs, by_address)
-    item.extra.needs = find_required_calls(golden_path, by_address, bool(item.official)) if sample else None
+    item.extra.needs = checker.find_required_calls(golden_path, by_address, bool(item.official)) if sample else None
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
     if sample:
@@ -124,12 +114,12 @@ def _fill_calls(
     item: Item, record: JsonObject, golden_path: GoldenPath, functions: list[JsonObject], log: EvaluationLog | None
 ) -> tuple[list[CallVerdict], dict[str, CallVerdict]]:
     """Add the conversation, the call pairs and the verdicts on calls. Returns the verdicts, in order and by address."""
-    path = read_predicted_path(record)
+    path = checker.read_predicted_path(record)
     item.messages, item.predicted = path.messages, [call for step in path.steps for call in step]
     item.question = first_question(item.messages)
-    verdicts = derive_call_verdicts(path, golden_path, functions, log)
+    verdicts = checker.derive_call_verdicts(path, golden_path, functions, log)
     item.pairs = pair_calls(verdicts, golden_path)
-    by_address = verdicts_by_address(item.pairs, verdicts)
+    by_address = checker.verdicts_by_address(item.pairs, verdicts)
     for address, each in by_address.items():
         source: SourceName = "judge" if each.tier == "judge" else "official"
         tier = f"{each.tier} tier" + (", golden call guessed" if each.is_partner_guessed else "")
@@ -157,7 +147,7 @@ def _read_item_without_record(name: str, file: Path, sample: dict[str, Any] | No
 
 
 def _fill_from_log(item: Item, sample: dict[str, Any] | None, log: EvaluationLog | None) -> None:
-    golden_path = read_golden_path(sample)
+    golden_path = checker.read_golden_path(sample)
     item.golden = golden_path.calls
     if log is not None:
         dialogue: list[dict[str, Any]] = [{"role": "user", "content": log.query}]
@@ -212,8 +202,8 @@ def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdic
 
 
 def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:
-    item.extra.metadata["calls"] = {address: summarize_call(verdict) for address, verdict in verdicts.items()}
-    item.extra.metadata["parameters compared"] = count_compared_parameters(list(verdicts.values()))
+    item.extra.metadata["calls"] = {address: checker.summarize_call(verdict) for address, verdict in verdicts.items()}
+    item.extra.metadata["parameters compared"] = checker.count_compared_parameters(list(verdicts.values()))
 
 
 def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
@@ -249,7 +239,7 @@ def _add_metadata(
         item.extra.metadata["counts"] = counts
         golden_steps = golden_path.steps or counts.get("total_turn_num")
         item.extra.metadata["steps"] = f"{counts.get('real_turn_num')} by the model, {golden_steps} on the golden path"
-    if missing_calls := uncovered_golden_calls(golden_path, verdicts):
+    if missing_calls := checker.uncovered_golden_calls(golden_path, verdicts):
         item.extra.metadata["golden calls not covered"] = [call.name for call in missing_calls]
     if n_format_errors := sum(verdict.tier == "format" for verdict in verdicts):
         item.extra.metadata["format errors"] = n_format_errors

@@ -17,31 +17,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.common.writeback import (
-    ANNOTATOR_REASON,
-    CriterionKey,
-    GoldenFixes,
-    JsonObject,
-    LineEdits,
-    apply_edits,
-    check_fix_fields,
-    check_golden_call,
-    find_unrepresentable,
-    first_accepted_arguments,
-    fixes_by_record,
-    has_decoded_calls,
-    item_override,
-    parse_numbered_records,
-    rewrite_golden_file,
-)
-from fcreview.importers.complexfuncbench.checker import (
-    PredictedPath,
-    call_to_json,
-    derive_call_verdicts,
-    read_golden_path,
-    read_predicted_path,
-    verdicts_by_address,
-)
+from fcreview.importers.common import writeback
+from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject, LineEdits
+from fcreview.importers.complexfuncbench import checker
+from fcreview.importers.complexfuncbench.checker import PredictedPath
 from fcreview.importers.complexfuncbench.leaderboard import (
     count_accepted_calls,
     get_sample_error,
@@ -67,7 +46,7 @@ FIX_FIELD = "function_calls"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    if error := check_fix_fields(golden_fix, FIX_FIELD):
+    if error := writeback.check_fix_fields(golden_fix, FIX_FIELD):
         return error
     steps = golden_fix[FIX_FIELD]
     if not isinstance(steps, list) or not all(isinstance(step, list) for step in steps):
@@ -80,17 +59,17 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     for call in (call for step in steps for call in step):
         if not isinstance(call, dict) or set(call) != {"name", "arguments"}:
             return 'a call must be {"name": text, "arguments": object}'
-        if error := check_golden_call(call["name"], call["arguments"], item.functions):
+        if error := writeback.check_golden_call(call["name"], call["arguments"], item.functions):
             return error
     return None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
     """Yield the dataset files with the golden fixes. A sample in several files is changed in each."""
-    fixes_by_id = fixes_by_record(fixes)
+    fixes_by_id = writeback.fixes_by_record(fixes)
     missing = set(fixes_by_id)
     for path in plan.data:
-        for each in rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls):
+        for each in writeback.rewrite_golden_file(path, fixes_by_id, replace=_replace_golden_calls):
             if isinstance(each, AppliedGoldenFix):
                 missing.discard(each.item[1])
             if not isinstance(each, Unrepresentable):
@@ -125,10 +104,14 @@ def override_log(
     `record` is the result record, and `sample` the dataset record. Returns the new log, and the addresses of the
     overridden calls that the log does not contain.
     """
-    log, predicted_path, golden_path = parse_log(text), read_predicted_path(record), read_golden_path(sample)
-    verdicts = derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)
+    log, predicted_path, golden_path = (
+        parse_log(text),
+        checker.read_predicted_path(record),
+        checker.read_golden_path(sample),
+    )
+    verdicts = checker.derive_call_verdicts(predicted_path, golden_path, (sample or {}).get("functions") or [], log)
     comparisons = _find_comparisons(predicted_path, log)
-    by_address = verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
+    by_address = checker.verdicts_by_address(pair_calls(verdicts, golden_path), verdicts)
     positions = {address: comparisons.get(each.predicted.index) for address, each in by_address.items()}
     found = {address: at for address in overrides if (at := positions.get(address)) is not None}
     return _insert_verdicts(text, {at: overrides[address] for address, at in found.items()}), overrides.keys() - found
@@ -140,7 +123,7 @@ def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict
     for turn, (calls, logged) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
         remaining = list(enumerate(logged.comparisons))
         for call in calls:
-            comparison = next((each for each in remaining if each[1].predicted == call_to_json(call)), None)
+            comparison = next((each for each in remaining if each[1].predicted == checker.call_to_json(call)), None)
             if comparison is not None:
                 remaining.remove(comparison)
                 positions[call.index] = (turn, comparison[0])
@@ -183,7 +166,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     overridden_items = {item.id: item for item in items if item.overrides}
     samples = read_dataset(plan.data, []) if overridden_items else {}
     edits, seen_ids, found_ids, n_missing_calls = LineEdits(), set[str](), set[str](), 0
-    for line, record in parse_numbered_records(raw):
+    for line, record in writeback.parse_numbered_records(raw):
         name = str(record.get("id"))
         item = overridden_items.get(f"{name}#{line}" if name in seen_ids else name)
         seen_ids.add(name)
@@ -197,12 +180,12 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         n_missing_calls += missing
         if log is not None:
             yield log
-    yield from find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
+    yield from writeback.find_unrepresentable(items, lambda item, key: item.id in found_ids and _is_representable(key))
     if n_missing_calls:
         text = "verdicts on calls that no log contains (only the count of accepted calls is updated)"
         yield Unrepresentable(text, n_missing_calls)
     if edits:
-        yield RewrittenFile(path, apply_edits(raw, edits))
+        yield RewrittenFile(path, writeback.apply_edits(raw, edits))
 
 
 def _rewrite_log(
@@ -242,10 +225,10 @@ def _is_representable(key: CriterionKey) -> bool:
 def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a result record with the effective outcome, count of accepted calls and response scores."""
     new_record, calls = dict(record), read_reviewed_calls(item)
-    if item_override(item) is True:
+    if writeback.item_override(item) is True:
         new_record["message"] = "Success."
-    elif item_override(item) is False:
-        new_record["message"] = {"error_type": get_sample_error(item, calls), "content": ANNOTATOR_REASON}
+    elif writeback.item_override(item) is False:
+        new_record["message"] = {"error_type": get_sample_error(item, calls), "content": writeback.ANNOTATOR_REASON}
     counts = record.get("count_dict")
     if isinstance(counts, dict) and any(call.override is not None for call in calls):
         new_record["count_dict"] = counts | {"correct_call_num": count_accepted_calls(item, calls).correct}
@@ -263,10 +246,13 @@ def override_record(record: JsonObject, item: ScoredItem) -> JsonObject:
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """Return the golden calls of every step as a golden fix, or None if there are none."""
-    if not has_decoded_calls(item.golden):
+    if not writeback.has_decoded_calls(item.golden):
         return None
     steps = groupby(sorted(item.golden, key=lambda call: call.step), key=lambda call: call.step)
-    calls = [[{"name": each.name, "arguments": first_accepted_arguments(each)} for each in step] for _, step in steps]
+    calls = [
+        [{"name": each.name, "arguments": writeback.first_accepted_arguments(each)} for each in step]
+        for _, step in steps
+    ]
     return {FIX_FIELD: calls}
 
 

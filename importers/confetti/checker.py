@@ -20,7 +20,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 from fcreview.importers.bfcl.checker.evaluate import Evaluation, evaluate
@@ -51,11 +51,9 @@ def compute_act_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     metrics = [Metric("response quality", "dialog act accuracy", accuracy)]
     pairs = Counter([pair for item in items if (pair := _get_label_pair(item)) is not None])
     if pairs:
-        table, note = (
-            "dialog act labels",
-            "labels of the predicted replies; the paper's Table 5 covers the golden replies",
-        )
-        metrics += [Metric(table, name, value, note=note) for name, value in compute_label_scores(pairs).items()]
+        note = "labels of the predicted replies; the paper's Table 5 covers the golden replies"
+        scores = compute_label_scores(pairs)
+        metrics += [Metric("dialog act labels", name, value, note=note) for name, value in scores.items()]
         metrics += _confusion_metrics(pairs) + _shared_label_metrics(pairs)
     return metrics
 
@@ -81,10 +79,8 @@ def has_common_label(predicted: Iterable[str], golden: Iterable[str]) -> bool:
 
 def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
     """Compute precision, recall and F1 over all labels of all turns, from 0 to 1."""
-    counts = list(count_shared_labels(pairs).values())
-    both = sum(count["both"] for count in counts)
-    predicted = both + sum(count["only_predicted"] for count in counts)
-    golden = both + sum(count["only_golden"] for count in counts)
+    both = sum(len(predicted & golden) * n for (predicted, golden), n in pairs.items())
+    predicted, golden = (sum(len(labels[side]) * n for labels, n in pairs.items()) for side in (0, 1))
     precision = both / predicted if predicted else 0.0
     recall = both / golden if golden else 0.0
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
@@ -92,22 +88,14 @@ def compute_label_scores(pairs: LabelPairCounts) -> dict[str, float]:
 
 
 def _confusion_metrics(pairs: LabelPairCounts) -> list[Metric]:
-    counts = count_confusions(pairs)
-    table, note = "dialog acts confused", "turns without a common label; a turn counts once for each pair of labels"
-    names = {
-        pair: f"{SHORT_LABELS[pair[0]]} taken for {SHORT_LABELS[pair[1]]}" for pair in permutations(DIALOG_ACTS, 2)
-    }
-    return [Metric(table, name, counts[pair], "count", 1, note) for pair, name in names.items()]
-
-
-def count_confusions(pairs: LabelPairCounts) -> Counter[tuple[str, str]]:
-    """Count (golden, predicted) labels over the turns without a common label."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for (predicted, golden), n_turns in pairs.items():
-        if not predicted & golden:
-            for label_pair in product(golden, predicted):
-                counts[label_pair] += n_turns
-    return counts
+    """For each pair of different labels, count the turns that have one as golden and the other as predicted label."""
+    note, metrics = "turns without a common label; a turn counts once for each pair of labels", []
+    confused = [(*labels, n) for labels, n in pairs.items() if not labels[0] & labels[1]]
+    for golden, predicted in permutations(DIALOG_ACTS, 2):
+        count = sum(n for predicted_labels, labels, n in confused if golden in labels and predicted in predicted_labels)
+        name = f"{SHORT_LABELS[golden]} taken for {SHORT_LABELS[predicted]}"
+        metrics.append(Metric("dialog acts confused", name, count, "count", 1, note))
+    return metrics
 
 
 def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
@@ -131,9 +119,6 @@ def count_shared_labels(pairs: LabelPairCounts) -> Mapping[str, dict[str, int]]:
     return counts
 
 
-BFCL_TYPE_NAMES = {"object": "dict", "number": "float"}
-
-
 def make_dataset_item(item_id: str, functions: list[dict[str, Any]], golden_answer: Any) -> DatasetItem:
     """Return a call record as an item of BFCL's dataset, with adapted function docs and golden answer."""
     adapted = [adapt_function_doc(function_doc) for function_doc in functions]
@@ -154,8 +139,8 @@ def _adapt_schema(schema: Any) -> Any:
         return schema
     adapted = dict(schema)
     if isinstance(adapted.get("type"), str):
-        adapted["type"] = BFCL_TYPE_NAMES.get(adapted["type"], adapted["type"])
-    if isinstance(adapted.get("items"), dict):
+        adapted["type"] = {"object": "dict", "number": "float"}.get(adapted["type"], adapted["type"])
+    if "items" in adapted:
         adapted["items"] = _adapt_schema(adapted["items"])
     if isinstance(adapted.get("properties"), dict):
         adapted["properties"] = {name: _adapt_schema(each) for name, each in adapted["properties"].items()}
@@ -223,16 +208,18 @@ def parse_call_name(text: Any) -> str | None:
 def find_chain_positions(calls: Iterable[dict[str, Any]], acts: Iterable[dict[str, Any]]) -> dict[str, ChainPosition]:
     """Return the chain position of each call record by id. Conversations whose function names do not match are
     omitted."""
-    calls_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for call in calls:
-        calls_by_dialog[get_dialog_id(call["dialog_id"])].append(call)
-    acts_by_dialog: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for act in acts:
-        acts_by_dialog[get_dialog_id(act["dialog_id"])].append(act)
+    acts_by_dialog = _group_by_dialog(acts)
     positions: dict[str, ChainPosition] = {}
-    for dialog, records in calls_by_dialog.items():
+    for dialog, records in _group_by_dialog(calls).items():
         positions |= _find_dialog_positions(records, acts_by_dialog.get(dialog, [])) or {}
     return positions
+
+
+def _group_by_dialog(records: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    dialogs: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        dialogs[get_dialog_id(record["dialog_id"])].append(record)
+    return dialogs
 
 
 def _find_dialog_positions(
@@ -279,12 +266,10 @@ def compute_parameter_scores(
     golden: Mapping[str, list[Any]], predicted: Mapping[str, Any], similarity: Similarity = token_f1
 ) -> dict[str, float]:
     """Compute the score of every parameter, rounded as in the score file. A parameter missing on one side scores 0."""
-    return {
-        name: round(_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS)
-        if name in golden and name in predicted
-        else 0.0
-        for name in sorted({*golden, *predicted})
-    }
+    scores = dict.fromkeys(sorted({*golden, *predicted}), 0.0)
+    for name in golden.keys() & predicted.keys():
+        scores[name] = round(_best_score(golden[name], predicted[name], similarity), SCORE_DECIMALS)
+    return scores
 
 
 def _best_score(accepted: list[Any], value: Any, similarity: Similarity) -> float:

@@ -130,14 +130,12 @@ def load_run_records(plan: RunPlan, issues: list[ImportIssue]) -> RunRecords:
     for path in plan.scores:
         if path.name in SCORE_FILES:
             _load_scores(SCORE_FILES[path.name], path, loaded, plan, issues)
-            continue
-        records = load_records_by_id(path, issues)
-        if path.name == SOFT_SCORE_FILE:
-            loaded.soft_scores = records
+        elif path.name == SOFT_SCORE_FILE:
+            loaded.soft_scores = load_records_by_id(path, issues)
         elif path.name == HALLUCINATION_FILE:
-            loaded.hallucination_flags = records
+            loaded.hallucination_flags = load_records_by_id(path, issues)
         elif path.name == ACT_JUDGE_FILE:
-            loaded.act_labels = records
+            loaded.act_labels = load_records_by_id(path, issues)
     return loaded
 
 

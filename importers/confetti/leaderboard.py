@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from math import prod
 from typing import Any
 
 from fcreview.importers.confetti import checker
@@ -68,7 +67,10 @@ def get_soft_score(item: ScoredItem) -> float | None:
 def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Metric]:
     scores_by_turn = [(turn, item, score) for item, score in scores if (turn := chain_id(item)) is not None]
     items_by_turn = {turn: item for turn, item, _ in scores_by_turn}
-    products = multiply_chains((turn, score) for turn, _, score in scores_by_turn if score is not None)
+    products: dict[str, float] = {}
+    for turn, _, score in scores_by_turn:
+        if score is not None:
+            products[turn] = products.get(turn, 1.0) * score
     if not products:
         return []
     metrics = [Metric("function calling", "soft accuracy, chain product per turn", mean(list(products.values())))]
@@ -78,9 +80,10 @@ def _chain_metrics(scores: Sequence[tuple[ScoredItem, float | None]]) -> list[Me
         "by user turns": lambda item: _bucket_name(item.n_turns, (5, 10), ("1-5", "6-10", "11+")),
     }
     for table, group_name in tables.items():
-        grouped_products = [(group_name(items_by_turn[turn]), value) for turn, value in products.items()]
-        for name, summary in mean_by_group(grouped_products).items():
-            metrics.append(Metric(table, name, summary["score"], note=f"{summary['turns']:.0f} turns"))
+        groups: defaultdict[str, list[float]] = defaultdict(list)
+        for turn, product in products.items():
+            groups[group_name(items_by_turn[turn])].append(product)
+        metrics += [Metric(table, name, mean(part), note=f"{len(part)} turns") for name, part in sorted(groups.items())]
     return metrics
 
 
@@ -118,25 +121,9 @@ def get_hallucination_flags(item: ScoredItem) -> dict[str, Any]:
     return flags
 
 
-def multiply_chains(turn_scores: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Multiply the soft scores of the calls of each turn, given (turn, score of a call)."""
-    scores_by_turn: dict[str, list[float]] = defaultdict(list)
-    for turn, score in turn_scores:
-        scores_by_turn[turn].append(score)
-    return {turn: prod(scores) for turn, scores in scores_by_turn.items()}
-
-
 def mean(values: Sequence[float]) -> float:
     """Return the mean of the values, or 0 without values."""
     return sum(values) / len(values) if values else 0.0
-
-
-def mean_by_group(values: Iterable[tuple[str, float]]) -> dict[str, dict[str, float]]:
-    """Return `{group: {"turns": number of values, "score": mean}}`, given (group, score)."""
-    groups: dict[str, list[float]] = defaultdict(list)
-    for group, value in values:
-        groups[group].append(value)
-    return {group: {"turns": len(scores), "score": mean(scores)} for group, scores in sorted(groups.items())}
 
 
 def count_valid_parameters(calls: Iterable[tuple[Sequence[str], Sequence[str]]]) -> tuple[int, int]:

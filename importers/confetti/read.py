@@ -23,18 +23,7 @@ from fcreview.importers.common.records import (
     list_objects,
     read_function_docs,
 )
-from fcreview.importers.confetti.checker import (
-    ACT_CRITERION,
-    FIXED_SCORE_KEY,
-    SCORE_DECIMALS,
-    check_call,
-    compute_parameter_scores,
-    compute_soft_score,
-    get_dialog_id,
-    has_common_label,
-    make_dataset_item,
-    make_golden_calls,
-)
+from fcreview.importers.confetti import checker
 from fcreview.importers.confetti.discovery import (
     CALLS_CATEGORY,
     RESULT_FILES,
@@ -54,7 +43,7 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
     turn = item.n_turns - 1
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     golden = answer.get("ground_truth") if answer else None
-    outcome = check_call(result, make_dataset_item(record_id, item.functions, golden))
+    outcome = checker.check_call(result, checker.make_dataset_item(record_id, item.functions, golden))
     raw = result if isinstance(result, str) else str(result)
     if outcome.calls is None:
         item.predicted = [Call("predicted", "", None, turn, step, 0, raw, outcome.decode_error)] if raw.strip() else []
@@ -68,7 +57,7 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
         item.rule_note = "no golden answer to compare with"
         item.pairs = align([], item.predicted)
         return
-    item.golden = make_golden_calls(golden, turn)
+    item.golden = checker.make_golden_calls(golden, turn)
     item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
     _note_stored_values(item)
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
@@ -110,8 +99,8 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
     name_matches = call is not None and call.name == name
     argument_scores: dict[str, float] = {}
     if call is not None and name_matches:
-        argument_scores = compute_parameter_scores(accepted, call.arguments or {})
-    soft_score = compute_soft_score(name_matches, argument_scores)
+        argument_scores = checker.compute_parameter_scores(accepted, call.arguments or {})
+    soft_score = checker.compute_soft_score(name_matches, argument_scores)
     item.verdicts.append(Verdict("rule", soft_score, criterion="soft_score", by="token F1"))
     item.verdicts += [
         Verdict("rule", score, _argument_address(turn, 0, parameter), "soft_score", by="token F1")
@@ -123,17 +112,22 @@ def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any
         scores = as_object(score_record.get("param_scores"))
         name_matches = bool(score_record.get("function_match", name_matches))
         if name_matches and not _is_mean_of_arguments(score_record.get("soft_score"), scores):
-            item.extra.metadata[FIXED_SCORE_KEY] = "the official soft score is not the mean of the argument scores"
+            item.extra.metadata[checker.FIXED_SCORE_KEY] = (
+                "the official soft score is not the mean of the argument scores"
+            )
         for parameter, score in scores.items():
             address = _argument_address(turn, 0, parameter)
             item.verdicts.append(Verdict("official", score, address, "soft_score", by="soft score file"))
     if not name_matches:
-        item.extra.metadata[FIXED_SCORE_KEY] = "not exactly one call of the golden function"
+        item.extra.metadata[checker.FIXED_SCORE_KEY] = "not exactly one call of the golden function"
 
 
 def _is_mean_of_arguments(score: Any, scores: dict[str, Any]) -> bool:
     numbers = {name: value for name, value in scores.items() if isinstance(value, (int, float))}
-    return isinstance(score, (int, float)) and abs(score - compute_soft_score(True, numbers)) < 10**-SCORE_DECIMALS
+    return (
+        isinstance(score, (int, float))
+        and abs(score - checker.compute_soft_score(True, numbers)) < 10**-checker.SCORE_DECIMALS
+    )
 
 
 def _argument_address(turn: int, position: int, name: str) -> str:
@@ -214,7 +208,7 @@ def _fill_item(
     category, record_id = item.category, record["id"]
     _add_official_verdict(item, category, record_id, records)
     source = question or answer or {}
-    item.group = get_dialog_id(str(source["dialog_id"])) if "dialog_id" in source else None
+    item.group = checker.get_dialog_id(str(source["dialog_id"])) if "dialog_id" in source else None
     item.messages = read_messages(question.get("question"))
     item.n_turns = max((message.turn for message in item.messages), default=0) + 1
     if records.answers and (answer is None or "ground_truth" not in answer):
@@ -252,9 +246,9 @@ def _fill_dialog_act_item(
     judge_name = str(judge_record.get("judge_model") or "judge")
     judge_reply = judge_record.get("response")
     judge_text = str(judge_reply) if judge_reply is not None else None
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, ACT_CRITERION, None, judge_text, judge_name))
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_text, judge_name))
     if isinstance(golden, list):
-        item.rule = has_common_label(labels, golden)
+        item.rule = checker.has_common_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
         reason = f"labels {', '.join(labels) or 'none'}; golden {', '.join(map(str, golden))}"
         item.verdicts.append(

@@ -43,11 +43,11 @@ def override_soft_scores(record: JsonObject, item: ScoredItem) -> JsonObject:
     scores = dict(as_object(new_record.get("param_scores")))
     overrides = item.overrides.items()
     overridden_scores = {target: value for (target, each), value in overrides if each == SOFT_SCORE_CRITERION}
-    for name in scores:
-        for target, value in overridden_scores.items():
-            address = parse_address(target)
-            if address is not None and address.argument == child_path("", name) and isinstance(value, (int, float)):
-                scores[name] = value
+    names = {child_path("", name): name for name in scores}
+    for target, value in overridden_scores.items():
+        address = parse_address(target)
+        if address is not None and address.argument in names and isinstance(value, (int, float)):
+            scores[names[address.argument]] = value
     if scores:
         new_record["param_scores"] = scores
     score = get_soft_score(item)
@@ -208,8 +208,8 @@ def _edit_score_file(
     """Remove the items that pass now from the failures of a category, and add the items that fail now."""
     category_items = [item for item in items if item.category == category]
     positions = writeback.positions_by_name([item.id for item in category_items])
-    failure_lines = [(line, record) for line, record in writeback.parse_numbered_records(raw) if "id" in record]
-    line_numbers = {discovery.find_failing_item(record, category): line for line, record in failure_lines}
+    records_of_file = list(writeback.parse_numbered_records(raw))
+    line_numbers = {discovery.find_failing_item(each, category): line for line, each in records_of_file if "id" in each}
     edits = LineEdits(positions={line: positions[name] for name, line in line_numbers.items() if name in positions})
     results = _read_results(plan, category)
     n_gained = 0
@@ -221,7 +221,7 @@ def _edit_score_file(
         elif verdict is False and item.id not in line_numbers:
             edits.added.append((positions[item.id], _make_failure_record(plan, records, item, results.get(item.id))))
             n_gained -= 1
-    header = next((record for _, record in writeback.parse_numbered_records(raw) if "total_count" in record), None)
+    header = next((record for _, record in records_of_file if "total_count" in record), None)
     if edits and header is not None:
         edits.replaced[writeback.header_line_number(raw)] = writeback.update_score_header(header, n_gained)
     return edits

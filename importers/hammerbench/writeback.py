@@ -19,20 +19,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_json
 from fcreview.importers.common.records import as_list, as_object, list_objects
-from fcreview.importers.common.writeback import (
-    CriterionKey,
-    GoldenFixes,
-    JsonObject,
-    check_fix_fields,
-    check_golden_call,
-    dump_with_indentation_of,
-    find_unrepresentable,
-    first_accepted_arguments,
-    has_decoded_calls,
-    item_override,
-)
+from fcreview.importers.common.writeback import CriterionKey, GoldenFixes, JsonObject
 from fcreview.importers.hammerbench.checker import check_snapshot, choose_parser, parse_prediction
 from fcreview.importers.hammerbench.discovery import (
     BADCASE_FILE,
@@ -92,7 +82,9 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if should_decline(item.category, golden_fix if item.golden else ""):
         return "this item has no golden call, because the correct answer is to decline"
     if set(golden_fix) != {"name", "arguments"}:
-        return check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
+        return (
+            writeback.check_fix_fields(golden_fix, "name", "arguments") or "a golden call must have name and arguments"
+        )
     name, arguments = golden_fix["name"], golden_fix["arguments"]
     # HammerBench also requires slots that must still be empty.
     parameters = [
@@ -100,7 +92,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
         for each in item.functions
     ]
     functions = [each | {"parameters": schema} for each, schema in zip(item.functions, parameters, strict=True)]
-    if error := check_golden_call(name, arguments, functions):
+    if error := writeback.check_golden_call(name, arguments, functions):
         return error
     for argument, value in arguments.items():
         if isinstance(value, (list, dict)) or value is None:
@@ -204,8 +196,10 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
             if conversation < len(flags):
                 name_ok_by_id[item.id] = flags[conversation].name_ok
         rewritten_files += _rewrite_folder(path.parent, items_by_position, companions, flags)
-    yield from find_unrepresentable(items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id)))
-    right_items = [item for item in items if item.id in name_ok_by_id and item_override(item) is True]
+    yield from writeback.find_unrepresentable(
+        items, lambda item, key: _is_representable(item, key, name_ok_by_id.get(item.id))
+    )
+    right_items = [item for item in items if item.id in name_ok_by_id and writeback.item_override(item) is True]
     judged_items = [item for item in right_items if JUDGE_CRITERION in item.values]
     if n_refused := sum(not item.metadata.get(SAME_NAMES_KEY) for item in judged_items):
         yield Unrepresentable("judge passes for answers whose names differ from the golden ones", n_refused)
@@ -278,7 +272,7 @@ def _rewrite_folder(
     replies = [text for row in companions.replies for text in row]
     for path, value in ((folder / JUDGE_FLAGS_FILE, companions.flags), (folder / JUDGE_REPLIES_FILE, replies)):
         if changed and value:
-            yield RewrittenFile(path, dump_with_indentation_of(value, read_file(path)))
+            yield RewrittenFile(path, writeback.dump_with_indentation_of(value, read_file(path)))
 
 
 def _override_flags(
@@ -312,9 +306,9 @@ def _get_recorded_reply(companions: CompanionVerdicts, conversation: int, snapsh
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
     """Return the golden call as a golden fix, or None if the correct answer is to decline."""
-    if len(item.golden) != 1 or not has_decoded_calls(item.golden):
+    if len(item.golden) != 1 or not writeback.has_decoded_calls(item.golden):
         return None
-    return {"name": item.golden[0].name, "arguments": first_accepted_arguments(item.golden[0])}
+    return {"name": item.golden[0].name, "arguments": writeback.first_accepted_arguments(item.golden[0])}
 
 
 def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool | None:  # noqa: ARG001

@@ -12,19 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fcreview.importers.common.records import as_object
-from fcreview.importers.inspect.columns import (
-    EpochValue,
-    LogFigures,
-    MetricSpec,
-    NotRecomputable,
-    ScoreColumn,
-    compute_or_none,
-    expand_column,
-    expand_metrics,
-    load_figures,
-    reduce_column,
-    select_group,
-)
+from fcreview.importers.inspect import columns
+from fcreview.importers.inspect.columns import EpochValue, LogFigures, MetricSpec, NotRecomputable, ScoreColumn
 from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, to_verdict, value_for_verdict
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
@@ -52,7 +41,7 @@ class ColumnValues:
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
     """Compute the metrics of each score column. A log without scores gives pass rates by category."""
-    figures = load_figures(run)
+    figures = columns.load_figures(run)
     metrics = list(_column_metrics(items, figures, is_edited=False)) if figures.columns else []
     if any("edited" in item.metadata for item in items):
         metrics += _column_metrics(items, figures, is_edited=True)
@@ -80,34 +69,34 @@ def _column_metrics(items: Sequence[ScoredItem], figures: LogFigures, *, is_edit
         else:
             continue
         table = f"{column.title} · {WITH_EDITS}" if is_edited else column.title
-        for each in expand_column(column, values.complete):
+        for each in columns.expand_column(column, values.complete):
             yield from _metrics_of(each, values, table)
 
 
 def _metrics_of(column: ScoreColumn, values: ColumnValues, table: str) -> Iterator[Metric]:
     try:
-        reduced, complete = (reduce_column(column, each) for each in (values.known, values.complete))
+        reduced, complete = (columns.reduce_column(column, each) for each in (values.known, values.complete))
         is_known = True
     except NotRecomputable:
         reduced, complete, is_known = [], [], False
-    for spec in expand_metrics(column, complete):
-        value, has_rule = compute_or_none(spec, reduced) if is_known else (None, False)
+    for spec in columns.expand_metrics(column, complete):
+        value, has_rule = columns.compute_or_none(spec, reduced) if is_known else (None, False)
         note = ""
         if values.is_recorded and (not has_rule or not values.known):
             value, note = spec.recorded, AS_RECORDED
-        n, total = (sum(s.value is not None for s in select_group(spec, each)) for each in (reduced, complete))
+        n, total = (sum(s.value is not None for s in columns.select_group(spec, each)) for each in (reduced, complete))
         yield Metric(table, spec.key, value, _unit(spec), int(spec.is_grouped), note, n, total or None, "samples")
 
 
 def recompute(column: ScoreColumn, values: Sequence[EpochValue]) -> Iterator[tuple[MetricSpec, float | None]]:
     """Yield each metric of a column with its recomputed value; None if it has no values or cannot be recomputed."""
-    for each in expand_column(column, values):
+    for each in columns.expand_column(column, values):
         try:
-            reduced = reduce_column(each, values)
+            reduced = columns.reduce_column(each, values)
         except NotRecomputable:
             return
-        for spec in expand_metrics(each, reduced):
-            yield spec, compute_or_none(spec, reduced)[0]
+        for spec in columns.expand_metrics(each, reduced):
+            yield spec, columns.compute_or_none(spec, reduced)[0]
 
 
 def _unit(spec: MetricSpec) -> MetricUnit:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
-from fcreview.importers.inspect import leaderboard
+from fcreview.importers.inspect import leaderboard, tasks
 from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.discovery import BFCL
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
@@ -19,15 +19,7 @@ from fcreview.importers.inspect.scores import (
     is_graded_by_model,
     read_scores,
 )
-from fcreview.importers.inspect.tasks import (
-    BfclTask,
-    fill_bfcl_item,
-    fill_tau2_item,
-    finish_bfcl_item,
-    finish_tau2_item,
-    is_bfcl_sample,
-    is_tau2_sample,
-)
+from fcreview.importers.inspect.tasks import BfclTask
 from fcreview.model.item import ImportIssue, Item, Message, Run
 from fcreview.model.json_value import answer_hash, to_json_text, to_plain_json
 from fcreview.model.metric import ScoredItem
@@ -188,11 +180,11 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     messages = value.get("messages")
     item.prediction_hash = answer_hash(answer_of(messages))
     item.golden_hash = answer_hash(to_plain_json(value.get("target")))
-    is_bfcl = context.bfcl is not None and is_bfcl_sample(value)
+    is_bfcl = context.bfcl is not None and tasks.is_bfcl_sample(value)
     if context.bfcl is not None and is_bfcl:
-        conversation = fill_bfcl_item(item, sample, context.bfcl)
-    elif is_tau2_sample(value):
-        conversation = fill_tau2_item(item, value)
+        conversation = tasks.fill_bfcl_item(item, sample, context.bfcl)
+    elif tasks.is_tau2_sample(value):
+        conversation = tasks.fill_tau2_item(item, value)
         item.functions = read_function_docs(sample.facts.functions)
     else:
         conversation = build_conversation(messages or _input_messages(value.get("input")))
@@ -206,9 +198,9 @@ def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
     main = scores.get(context.scores.primary or "")
     explanation = main.official.explanation if main is not None and main.official is not None else None
     if is_bfcl:
-        finish_bfcl_item(item, explanation)
-    elif is_tau2_sample(value):
-        finish_tau2_item(item, explanation)
+        tasks.finish_bfcl_item(item, explanation)
+    elif tasks.is_tau2_sample(value):
+        tasks.finish_tau2_item(item, explanation)
 
 
 def _input_messages(value: Any) -> list[Any]:

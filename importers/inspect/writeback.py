@@ -20,17 +20,8 @@ from zipfile import ZipFile
 
 from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
 from fcreview.importers.common.records import as_list, as_object
-from fcreview.importers.inspect.columns import (
-    EpochValue,
-    LogFigures,
-    MetricSpec,
-    NotRecomputable,
-    ScoreColumn,
-    compute_metric,
-    load_figures,
-    reduce_column,
-    reduce_epochs,
-)
+from fcreview.importers.inspect import columns
+from fcreview.importers.inspect.columns import EpochValue, LogFigures, MetricSpec, NotRecomputable, ScoreColumn
 from fcreview.importers.inspect.leaderboard import reviewed_value
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
 from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
@@ -216,14 +207,14 @@ def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) 
         scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
         values = list(_values(samples, scorer))
         column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
-        reduced = reduce_column(column, values)
-        entry["scored_samples"] = sum(score.value is not None for score in reduced)
+        reduced = columns.reduce_column(column, values)
+        entry["scored_samples"] = sum(each.value is not None for each in reduced)
         entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
         for key, metric in list(entry.get("metrics", {}).items()):
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
             try:
-                value = compute_metric(spec, reduced)
+                value = columns.compute_metric(spec, reduced)
             except NotRecomputable:
                 del entry["metrics"][key]
                 continue
@@ -246,7 +237,7 @@ def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
         by_sample[each.sample].append(each.value)
     for sample in entry.get("samples") or ():
         if str(sample.get("sample_id")) in by_sample:
-            value = reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
+            value = columns.reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
             sample["value"] = float("nan") if value is None else value
 
 
@@ -261,7 +252,7 @@ def write_reviewed_logs(
 
     `plan.run` must contain the score columns of the log, and `items` the effective verdicts.
     """
-    figures = load_figures(plan.run)
+    figures = columns.load_figures(plan.run)
     if figures.primary is None:
         yield Unrepresentable("verdicts on a log without scores", len(verdicts))
         return

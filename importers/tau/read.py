@@ -29,18 +29,9 @@ from fcreview.importers.common.records import (
     read_tools,
     shorten_question,
 )
+from fcreview.importers.tau import conversation
 from fcreview.importers.tau.checker import GRADED_ENDINGS, OWN_FIELD, add_verdicts, read_number
-from fcreview.importers.tau.conversation import (
-    ConversationMessage,
-    ToolCall,
-    add_conversation,
-    add_instruction,
-    add_unreadable_issue,
-    content_text,
-    read_role,
-    spoken_text,
-    ticks_to_messages,
-)
+from fcreview.importers.tau.conversation import ConversationMessage, ToolCall, content_text
 from fcreview.importers.tau.discovery import ItemIds, is_task_id
 from fcreview.importers.tau.version1 import read_version1
 from fcreview.model.address import ITEM, is_address, turn_address
@@ -191,25 +182,25 @@ def _read_simulation(record: JsonRecord, path: Path, data: RunData, ids: ItemIds
 def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | None, data: RunData) -> None:
     item.functions = data.functions
     _add_metadata(item, simulation, task, data)
-    conversation = _read_conversation(item, simulation)
-    found = conversation or Conversation([], [], {})
+    readable = _read_conversation(item, simulation)
+    found = readable or Conversation([], [], {})
     messages = found.messages
     item.prediction_hash = answer_hash(
         [[each.role, each.content, [[call.name, call.arguments, call.raw] for call in each.calls]] for each in messages]
-        if conversation is not None
+        if readable is not None
         else simulation.get("messages")
     )
     item.tokens_in, item.tokens_out = _count_tokens(simulation.get("messages"))
     item.extra.recorded_reviews = data.notes.get(str(simulation.get("id")), [])
-    turns = add_conversation(item, messages)
+    turns = conversation.add_conversation(item, messages)
     policy = content_text(simulation.get("policy")) or data.policy
     if policy and not any(message.role == "system" for message in messages):
         item.messages.insert(0, Message(0, -1, "system", policy))
     question, instruction = describe_scenario(task or {})
-    add_instruction(item, instruction)
+    conversation.add_instruction(item, instruction)
     item.question = shorten_question(question) if question else item.question or first_question(item.messages)
     criteria = (task or {}).get("evaluation_criteria")
-    graded = None if conversation is None else messages
+    graded = None if readable is None else messages
     add_verdicts(item, simulation, criteria if isinstance(criteria, dict) else None, graded)
     by_index = dict(zip(found.turn_indices, turns, strict=True))
     by_tick = {tick: turns[at] for tick, at in found.entry_of_tick.items() if 0 <= at < len(turns)}
@@ -221,12 +212,12 @@ def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation |
     raw_messages, entry_of_tick = simulation.get("messages"), dict[int, int]()
     try:
         if not raw_messages and simulation.get("ticks"):
-            raw_messages, entry_of_tick = ticks_to_messages(simulation["ticks"])
+            raw_messages, entry_of_tick = conversation.ticks_to_messages(simulation["ticks"])
         if not raw_messages and simulation.get("termination_reason") in GRADED_ENDINGS:
             raise ValueError("there are neither messages nor ticks")
         return Conversation(*_read_messages(raw_messages or []), entry_of_tick)
     except MALFORMED_DATA as error:
-        add_unreadable_issue(item, error)
+        conversation.add_unreadable_issue(item, error)
         return None
 
 
@@ -278,7 +269,7 @@ def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int]]:
 
 
 def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> ConversationMessage:
-    role = read_role(message)
+    role = conversation.read_role(message)
     calls = []
     for raw in message.get("tool_calls") or ():
         if not isinstance(raw, dict):
@@ -288,7 +279,7 @@ def _read_message(message: dict[str, Any], names_of_calls: dict[str, str]) -> Co
         names_of_calls[str(raw.get("id"))] = name
         calls.append(_read_call(name, raw.get("arguments")))
     name_of_result = names_of_calls.get(str(message.get("id"))) if role == "tool" else None
-    return ConversationMessage(role, spoken_text(message), calls, name_of_result)
+    return ConversationMessage(role, conversation.spoken_text(message), calls, name_of_result)
 
 
 def _read_call(name: str, arguments: Any) -> ToolCall:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ _OFF_CODES = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", 
 """Attribute -> code that switches it off. 22 switches off both bold (1) and dim (2)."""
 ATTRIBUTES = frozenset(_OFF_CODES)
 _BLANKS = re.compile("\x00+")
+LONG_JUMP = 7
+"""Length in bytes of a jump to any row and column."""
 _MAX_ROWS_DOWN = 4
 """Maximum number of rows to move down with one byte a row."""
 
@@ -88,6 +91,16 @@ def _split(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
     return runs
 
 
+def _look_for_blanks(blanks: _Run, groups: dict[GraphicState, list[_Run]]) -> GraphicState:
+    """Return the look to write blanks with: of text in the same row if there is one, else of most text."""
+
+    def usefulness(look: GraphicState) -> tuple[bool, int]:
+        return any(run.number == blanks.number for run in groups[look]), len(groups[look])
+
+    fitting = (look for look in groups if _is_drawn_by(look, (" ", blanks.look)))
+    return max(fitting, key=usefulness, default=blanks.look)
+
+
 class CellWriter:
     """Collect the output of one frame."""
 
@@ -123,13 +136,14 @@ class CellWriter:
         for number, row, changed in changed_rows:
             for run in _split(number, row, changed):
                 (groups.setdefault(run.look, []) if run.has_text else blanks).append(run)
-        for run in blanks:
-            fitting = (look for look in groups if look[1] == run.look[1] and not look[2] & VISIBLE_ON_BLANKS)
-            groups.setdefault(max(fitting, key=lambda look: len(groups[look]), default=run.look), []).append(run)
+        for run, look in [(run, _look_for_blanks(run, groups)) for run in blanks]:
+            groups.setdefault(look, []).append(run)
         while groups:
             look = min(groups, key=self._distance)
             runs = groups.pop(look)
-            for number, first, end in self._join(look, runs, rows):
+            joined = self._join(look, runs, rows)
+            while joined:
+                number, first, end = joined.pop(self._nearest(joined))
                 self._move(number, first)
                 self._select(look)
                 self._write_run(rows[number], first, end)
@@ -164,8 +178,18 @@ class CellWriter:
         self.parts.append(transition(self._look, look))
         self._look = look
 
+    def _nearest(self, runs: Sequence[tuple[int, int, int]]) -> int:
+        """Return the index of the run in this row or the next with the shortest jump, or else of the first run."""
+        near = itertools.takewhile(lambda index: runs[index][0] <= self._row + 1, range(len(runs)))
+        index = min(near, key=lambda index: len(self._jump(*runs[index][:2])), default=0)
+        return index if len(self._jump(*runs[index][:2])) < LONG_JUMP else 0
+
     def _move(self, row: int, column: int) -> None:
-        """Move the cursor. VT moves it down one row, as LF does, but the terminal driver adds no CR to it."""
+        self.parts.append(self._jump(row, column))
+        self._row, self._column = row, column
+
+    def _jump(self, row: int, column: int) -> str:
+        """Return a cursor movement. VT moves down one row, as LF does, but the terminal driver adds no CR to it."""
         ways = [f"\x1b[{row};{column + 1}H"]
         down = row - self._row
         if self._row == row:
@@ -175,8 +199,7 @@ class CellWriter:
             right = f"\x1b[{by}C" if by > 1 else "\x1b[C"
             left = min("\b" * -by, f"\x1b[{-by}D", key=len)
             ways.append("\v" * down + ("" if by == 0 else right if by > 0 else left))
-        self.parts.append(min(ways, key=len))
-        self._row, self._column = row, column
+        return min(ways, key=len)
 
     def _write_run(self, row: Row, first: int, end: int) -> None:
         """Write cells that the selected look draws. ECH and EL draw blanks and leave the cursor where it is."""

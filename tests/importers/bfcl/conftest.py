@@ -1,4 +1,4 @@
-"""Fixtures that write small BFCL runs in every layout."""
+"""Fixtures that write small BFCL runs in every layout, with paths and verdicts of the run that `v4` writes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,20 @@ from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item
 from fcreview.run_plan import RunPlan
 
+CATEGORY = "simple_python"
+RESULT = f"result/m/non_live/BFCL_v4_{CATEGORY}_result.json"
+SCORE = f"score/m/non_live/BFCL_v4_{CATEGORY}_score.json"
+OFFICIAL = {f"{CATEGORY}_0": True, f"{CATEGORY}_1": False}
 Lines = Callable[..., Path]
 Read = tuple[list[Item], list[ImportIssue]]
+
+
+def official_verdicts(found: list[Item]) -> dict[str, bool | None]:
+    return {item.id: item.official for item in found}
+
+
+def issue_texts(*groups: Any) -> list[str]:
+    return [issue.what for group in groups for issue in group]
 
 
 def write_json_lines(path: Path, *values: Any) -> Path:

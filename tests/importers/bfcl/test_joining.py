@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.importers.bfcl.small_run import CATEGORY, RESULT, SCORE, issue_texts, official_verdicts
+from tests.importers.bfcl.conftest import CATEGORY, RESULT, SCORE, issue_texts, official_verdicts
 
 RAIN, DESIGN = "Will it rain in Rome?", "Design a room."
 TWICE = "live_relevance_3-3-0"

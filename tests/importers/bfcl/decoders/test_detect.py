@@ -10,7 +10,7 @@ import pytest
 
 from fcreview.importers.bfcl.decoders.registry import DECODERS_BY_NAME, MODELS_BY_VERSION, decoder_name
 from fcreview.importers.bfcl.items import DECODER_FIELD
-from tests.importers.bfcl.small_run import CATEGORY, RESULT, SCORE
+from tests.importers.bfcl.conftest import CATEGORY, RESULT, SCORE
 
 N = '{"name": "area", "arguments": {"base": 10, "height": 5}}'
 

@@ -103,7 +103,7 @@ def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
     """Merge the subfolders of a V4 model folder into one run, unless they have files of the same category."""
     candidates: FilesByRun = {}
     for (_, version), files in files_by_run.items():
-        outermost = _run_folder(files[0].path, version)
+        outermost = filenames.run_folder(files[0].path, version)
         candidates.setdefault((outermost, version), []).extend(files)
     merged: FilesByRun = {}
     for (outermost, version), files in candidates.items():
@@ -112,13 +112,6 @@ def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
             folder = outermost if is_one_model else filenames.model_folder(file.path)
             merged.setdefault((folder, version), []).append(file)
     return merged
-
-
-def _run_folder(path: Path, version: str) -> Path:
-    """Return the model folder of a file. In V4, it may be any number of levels above the file."""
-    if version in filenames.FLAT_VERSIONS:
-        return filenames.model_folder(path)
-    return filenames.outermost_model_folder(path)
 
 
 def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
@@ -134,8 +127,8 @@ def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator
         if paths <= used:
             continue
         found, issues, is_whole = _find_counterpart(folder, version, files, peek)
-        is_outermost = folder == _run_folder(files[0].path, version)
-        model_folder = _run_folder if is_outermost else lambda path, _: filenames.model_folder(path)
+        is_outermost = folder == filenames.run_folder(files[0].path, version)
+        model_folder = filenames.run_folder if is_outermost else lambda path, _: filenames.model_folder(path)
         model = folder_of.get(found[0].path, model_folder(found[0].path, version)) if found else folder
         if found and (model, version) in results:
             if used.isdisjoint(paths):

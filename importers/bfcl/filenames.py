@@ -157,9 +157,11 @@ def model_folder(path: Path) -> Path:
     return folder
 
 
-def outermost_model_folder(path: Path) -> Path:
-    """Return the folder directly in `result/` or `score/`. If it is missing or named by date, use `model_folder`."""
+def run_folder(path: Path, version: str) -> Path:
+    """Return the folder of a file's run. Since V4, a model folder directly in `result/` may have any subfolders."""
     nearest = model_folder(path)
+    if version in FLAT_VERSIONS:
+        return nearest
     for folder in (nearest, *nearest.parents)[:MAX_MODEL_DEPTH]:
         if is_program_folder(folder):
             break

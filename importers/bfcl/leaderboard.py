@@ -75,22 +75,15 @@ def count_category_rates(rows: Iterable[ScoredItem], headers: Mapping[str, Any])
     return rates
 
 
-def category_rate(rates: RatesByCategory, category: str) -> MeanRate:
-    rate = rates.get(category)
-    if rate is None:
-        return MeanRate(None, 0, 0, (category,))
-    return MeanRate(rate.passed / rate.n_verdicts if rate.n_verdicts else None, rate.n_verdicts, rate.n_items)
-
-
 def mean_rate(parts: Sequence[MeanRate], *, missing_as_zero: bool = False) -> MeanRate:
     """Average rates with equal weights."""
     run = [part for part in parts if part.n_items]
     n_verdicts, n_items = sum(part.n_verdicts for part in parts), sum(part.n_items for part in parts)
     missing = tuple(category for part in parts for category in part.missing)
     values = [part.value for part in run if part.value is not None]
-    if len(values) < len(run) or not (run or missing_as_zero):
-        return MeanRate(None, n_verdicts, n_items, missing)
-    return MeanRate(sum(values) / len(parts if missing_as_zero else run), n_verdicts, n_items, missing)
+    is_known = len(values) == len(run) and (run or missing_as_zero)
+    value = sum(values) / len(parts if missing_as_zero else run) if is_known else None
+    return MeanRate(value, n_verdicts, n_items, missing)
 
 
 def item_weighted_rate(
@@ -134,10 +127,14 @@ class CategoryGroup:
 
 
 def category_groups(rates: RatesByCategory, categories: Iterable[str]) -> list[CategoryGroup]:
-    return [
-        CategoryGroup(category, category_rate(rates, category), note=rates[category].note if category in rates else "")
-        for category in categories
-    ]
+    groups = []
+    for category in categories:
+        if rate := rates.get(category):
+            value = rate.passed / rate.n_verdicts if rate.n_verdicts else None
+            groups.append(CategoryGroup(category, MeanRate(value, rate.n_verdicts, rate.n_items), note=rate.note))
+        else:
+            groups.append(CategoryGroup(category, MeanRate(None, 0, 0, (category,))))
+    return groups
 
 
 def unweighted_group(name: str, parts: Sequence[CategoryGroup], *, missing_as_zero: bool = False) -> CategoryGroup:
@@ -413,7 +410,9 @@ def _step_times(seconds_by_row: tuple[tuple[float, ...], ...]) -> StepTimes | No
     mean = total / n_steps
     # `statistics.stdev` computes with fractions and takes twenty times as long.
     deviation = dist(seconds, [mean] * n_steps) / sqrt(n_steps - 1) if n_steps > 1 else None
-    return StepTimes(n_steps, total, mean, deviation, percentile(seconds, 95))
+    position = (n_steps - 1) * 95 / 100  # linear interpolation, as in NumPy
+    low, high = seconds[int(position)], seconds[min(int(position) + 1, n_steps - 1)]
+    return StepTimes(n_steps, total, mean, deviation, low + (high - low) * (position - int(position)))
 
 
 def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes | None) -> list[Metric]:
@@ -432,24 +431,11 @@ def _cost_metrics(model: str, tokens_in: int, tokens_out: int, times: StepTimes 
     return [Metric(COST_TABLE, "cost", dollars, "dollars", note=note, digits=2)]
 
 
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Return a percentile of sorted values by linear interpolation, as NumPy does. Raises IndexError without values."""
-    position = (len(values) - 1) * percent / 100
-    low = int(position)
-    high = min(low + 1, len(values) - 1)
-    return values[low] + (values[high] - values[low]) * (position - low)
-
-
-INFERENCE_ERROR = "inference_error"
-"""Part of the error type of an item whose model call failed. The official program counts the item as a failure."""
-
-
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
-    """Return each item as the only trial of its task."""
+    """Return each item as the only trial of its task. An item whose model call failed ended with an error."""
     trials = []
     for item in items:
-        ending: Ending = "not run" if item.valid is None else "graded"
-        if item.valid is False and INFERENCE_ERROR in (item.error_type or ""):
-            ending = "error"
+        has_no_reply = item.valid is False and "inference_error" in (item.error_type or "")
+        ending: Ending = "not run" if item.valid is None else "error" if has_no_reply else "graded"
         trials.append(Trial(item.id, f"{item.category}/{item.id}", item.valid is True, ending))
     return TrialTable(trials, "BFCL")

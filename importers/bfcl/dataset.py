@@ -108,7 +108,8 @@ class DatasetItems(Mapping[str, DatasetItem]):
 
     def _reload(self, item_id: str, *, with_answer: bool) -> DatasetItem:
         number = self._numbers[item_id]
-        question, answer = (self._record_position(6 * number + start) for start in (0, 3))
+        places = [self._positions[start : start + 3] for start in (6 * number, 6 * number + 3)]
+        question, answer = (JsonRecord(at, offset, n, None) if at >= 0 else None for at, offset, n in places)
         if self._reload_item is None or question is None:
             raise KeyError(item_id)
         return self._reload_item(item_id, question, answer if with_answer else None)
@@ -126,10 +127,6 @@ class DatasetItems(Mapping[str, DatasetItem]):
 
     def __contains__(self, item_id: object) -> bool:
         return item_id in self._numbers
-
-    def _record_position(self, start: int) -> JsonRecord | None:
-        line, offset, length = self._positions[start : start + 3]
-        return None if line < 0 else JsonRecord(line, offset, length, None)
 
 
 _REPEAT_SUFFIX = re.compile(r"[_ ]\d+\Z")

@@ -98,11 +98,8 @@ def _make_quoted_item(
     prompt = entry.record.get("prompt")
     record = prompt if isinstance(prompt, dict) else {"question": prompt} if isinstance(prompt, list) else {}
     answer = {"ground_truth": entry.record["possible_answer"]} if "possible_answer" in entry.record else None
-    functions = None
-    if "function" not in record and item is not None:
-        functions = item.functions
-    elif "involved_classes" in record and "function" not in record:
-        functions = []
+    functions = item.functions if item is not None else [] if "involved_classes" in record else None
+    functions = None if "function" in record else functions
     try:
         return make_dataset_item(dataset_id, name, record, answer, functions)
     except MALFORMED_DATA:

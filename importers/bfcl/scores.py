@@ -41,8 +41,7 @@ class ScoreEntry:
 
     @property
     def prompt_id(self) -> str | None:
-        prompt = self.record.get("prompt")
-        stated = prompt.get("id") if isinstance(prompt, dict) else None
+        stated = as_object(self.record.get("prompt")).get("id")
         return stated if isinstance(stated, str) else None
 
     @property
@@ -188,9 +187,7 @@ def _recover_entry(issue: ImportIssue) -> ScoreEntry | None:
 def read_error_type(record: dict[str, Any]) -> str | None:
     """Return the error type, which single-turn entries have at the top level and other entries inside `error`."""
     value = record.get("error_type")
-    error = record.get("error")
-    if value is None and isinstance(error, dict):
-        value = error.get("error_type")
+    value = as_object(record.get("error")).get("error_type") if value is None else value
     return str(value) if value is not None else None
 
 
@@ -251,10 +248,8 @@ def _add_state_differences(found: Any, into: Extra) -> None:
     if isinstance(found, dict):
         sides = {"model", "ground_truth"}
         good = {name: both for name, both in found.items() if isinstance(both, dict) and both.keys() >= sides}
-        if good:
-            into.state_differences = {
-                n: StateDifference(both["ground_truth"], both["model"]) for n, both in good.items()
-            }
+        differences = {name: StateDifference(both["ground_truth"], both["model"]) for name, both in good.items()}
+        into.state_differences = differences or into.state_differences
         found = {name: both for name, both in found.items() if name not in good}
     if found:
         into.metadata["other state differences"] = found

@@ -25,7 +25,7 @@ from fcreview.importers.bfcl.discovery import CategoryFiles, FilesByCategory
 from fcreview.importers.bfcl.read import JoinedCategory, join_category
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import JsonRecord, read_records
-from fcreview.importers.common.records import function_names
+from fcreview.importers.common.records import function_names, list_objects
 from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
 from fcreview.model.item import Call, Item, Run
 from fcreview.model.json_value import is_string_list
@@ -85,13 +85,11 @@ def _make_edits(plan: RunPlan, category: JoinedCategory, overridden: Sequence[Sc
 
 def _updated_header(header: dict[str, Any], overridden: Sequence[ScoredItem]) -> dict[str, Any]:
     """Update the counts of a header and, for format sensitivity, the counts and the spread of the configurations."""
-    updated = writeback.update_score_header(
-        header, sum(1 if writeback.item_override(row) else -1 for row in overridden)
-    )
-    for row in overridden:
-        config = row.setting
+    changes = [(row.setting, 1 if writeback.item_override(row) else -1) for row in overridden]
+    updated = writeback.update_score_header(header, sum(change for _, change in changes))
+    for config, change in changes:
         if config is not None and isinstance(updated.get(config), dict):
-            updated[config] = writeback.update_score_header(updated[config], 1 if writeback.item_override(row) else -1)
+            updated[config] = writeback.update_score_header(updated[config], change)
     before, after = _accuracy_spread(header), _accuracy_spread(updated)
     for name in before.keys() & header.keys():
         stated = header[name]
@@ -108,23 +106,16 @@ def _accuracy_spread(header: dict[str, Any]) -> dict[str, float]:
     if not values:
         return {}
     deviation = stdev(values) if len(values) > 1 else 0.0
-    return {
-        "accuracy_max_delta": max(values) - min(values),
-        "accuracy_variance": deviation**2,
-        "accuracy_std": deviation,
-    }
+    spread = max(values) - min(values)
+    return {"accuracy_max_delta": spread, "accuracy_variance": deviation**2, "accuracy_std": deviation}
 
 
 def make_failing_entry(plan: RunPlan, category: JoinedCategory, row: ScoredItem) -> dict[str, Any]:
     """Make the score entry of an item that annotators fail, with the fields known from results and dataset."""
     context = category.context
     result = (category.results.read_record(row.id) if row.id in category.results.records else None) or {}
-    entry: dict[str, Any] = {
-        "id": _score_entry_id(category, row.id),
-        "model_name": plan.run.model,
-        "test_category": context.category,
-        "valid": False,
-    }
+    entry: dict[str, Any] = {"id": _score_entry_id(category, row.id), "model_name": plan.run.model}
+    entry |= {"test_category": context.category, "valid": False}
     if context.kind == "single":
         entry |= {"error": [writeback.ANNOTATOR_REASON], "error_type": row.error_type}
     else:
@@ -158,9 +149,9 @@ def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | No
     for dataset_files in files.dataset_files:
         question = _read_questions(dataset_files.questions, filenames.split_item_id(dataset_id)[0]).get(dataset_id)
         if question is not None:
-            if "involved_classes" in question:  # official score entries contain no function docs of API classes
-                question = {name: value for name, value in question.items() if name != "function"}
-            return question
+            # Official score entries contain no function docs of API classes.
+            omitted = "function" if "involved_classes" in question else None
+            return {name: value for name, value in question.items() if name != omitted}
     return None
 
 
@@ -168,8 +159,8 @@ def _find_question(files: CategoryFiles, dataset_id: str) -> dict[str, Any] | No
 def _read_questions(path: Path, category: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     occurrences: Counter[str] = Counter()
-    values = (each.value for each in read_records(path) if isinstance(each, JsonRecord))
-    for position, value in enumerate(value for value in values if isinstance(value, dict)):
+    values = list_objects([each.value for each in read_records(path) if isinstance(each, JsonRecord)])
+    for position, value in enumerate(values):
         record_id = _record_id(category, position, value)
         found[repeated_id(record_id, occurrences[record_id])] = value
         occurrences[record_id] += 1
@@ -182,8 +173,7 @@ def _record_id(category: str, position: int, record: JsonObject) -> str:
 
 
 def check_golden_fix(run: Run, item: Item, fix: JsonObject) -> str | None:
-    problem = writeback.check_fix_fields(fix, GROUND_TRUTH)
-    if problem:
+    if problem := writeback.check_fix_fields(fix, GROUND_TRUTH):
         return problem
     category, ground_truth = item.category, fix[GROUND_TRUTH]
     if "relevance" in category:
@@ -212,8 +202,7 @@ def _check_accepted_values(ground_truth: Any, item: Item, *, v1: bool) -> str | 
         form = '{"name": {"parameter": [accepted values]}}'
         return f"{GROUND_TRUTH} must be {form}" if v1 else f"{GROUND_TRUTH} must be a list of {form}, one for each call"
     for name, arguments in calls:
-        problem = writeback.check_golden_call(name, arguments, item.functions)
-        if problem:
+        if problem := writeback.check_golden_call(name, arguments, item.functions):
             return problem
         for parameter, values in arguments.items():
             if not isinstance(values, list) or not values:
@@ -288,11 +277,9 @@ def recheck(run: Run, item: Item, fix: JsonObject, record: Any) -> bool | None:
     if not isinstance(record, dict):
         return None
     category, config = filenames.resolve_category_and_config(item.id, item.category)
-    dataset_item = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
-    version = filenames.rules_version(run.generation)
-    return evaluate(
-        record.get("result"), dataset_item, version=version, category=category, config=config, model=run.model
-    ).valid
+    golden = DatasetItem(item.id, category, functions=item.functions, ground_truth=fix.get(GROUND_TRUTH))
+    version, reply = filenames.rules_version(run.generation), record.get("result")
+    return evaluate(reply, golden, version=version, category=category, config=config, model=run.model).valid
 
 
 def parse_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> list[Call]:  # noqa: ARG001

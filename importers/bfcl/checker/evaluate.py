@@ -140,13 +140,12 @@ def evaluate_calls(
     evaluation = Evaluation(_to_json_calls(calls), note=_no_verdict_note(item, category, v1))
     if evaluation.note:
         return evaluation
-    if rule == "irrelevance":
-        failure = None
-        if calls:
-            error, name = "irrelevance_error" if "irrelevance" in category else "relevance_error", calls[0][0]
-            message = f"{name} is called although no available function is suitable"
-            failure = CallFailure(f"{error}:decoder_success", name, None, message)
-        _set_verdict(evaluation, failure)
+    if rule == "irrelevance" and calls:
+        error, name = "irrelevance_error" if "irrelevance" in category else "relevance_error", calls[0][0]
+        message = f"{name} is called although no available function is suitable"
+        _set_verdict(evaluation, CallFailure(f"{error}:decoder_success", name, None, message))
+    elif rule == "irrelevance":
+        evaluation.valid = True
     elif rule == "relevance":
         _set_verdict(evaluation, None if calls else CallFailure(NO_CALL, None, None, "no function is called"))
     else:

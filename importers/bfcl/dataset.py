@@ -301,11 +301,8 @@ class _DatasetLoader:
                 answer = answers[number]
             if len(dataset.items) >= MAX_LOADED_ITEMS:
                 dataset.items.add_unloaded(item_id, record, answer)
-                continue
-            try:
-                dataset.items.add(self._make_item(item_id, record, answer), record, answer)
-            except MALFORMED_DATA as error:
-                self._report_malformed(item_id, error)
+            elif item := self._make_item(item_id, record, answer):
+                dataset.items.add(item, record, answer)
         self._report_repeated_answers(dataset, answers, positions)
         return dataset
 
@@ -336,17 +333,26 @@ class _DatasetLoader:
         self._issues.append(ImportIssue(str(self._files.questions), None, what, item=item_id))
         return item_id, occurrence
 
-    def _make_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
-        classes = question.value.get("involved_classes")
-        functions = _class_function_docs(self._files.function_docs, classes, self._category)
-        answer_value = answer.value if answer else None
-        content = _content_digest(question.value, answer_value)
-        key = (self._files.questions.name, self._category, item_id, content, id(functions))
-        item = _shared_items.get(key)  # the cached item refers to `functions`, so `id` stays unique
-        if item is None:
-            item = make_dataset_item(item_id, self._category, question.value, answer_value, functions)
-            _shared_items[key] = item
-        return item
+    def _make_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem | None:
+        """Make an item, or return the one in memory with equal content. None, with an issue, if it is malformed."""
+        try:
+            classes = question.value.get("involved_classes")
+            functions = _class_function_docs(self._files.function_docs, classes, self._category)
+            answer_value = answer.value if answer else None
+            content = _content_digest(question.value, answer_value)
+            key = (self._files.questions.name, self._category, item_id, content, id(functions))
+            item = _shared_items.get(key)  # the cached item refers to `functions`, so `id` stays unique
+            if item is None:
+                item = make_dataset_item(item_id, self._category, question.value, answer_value, functions)
+                _shared_items[key] = item
+            return item
+        except MALFORMED_DATA as error:
+            if item_id not in self._reported_ids:
+                self._reported_ids.add(item_id)
+                what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
+                path = str(self._files.questions)
+                self._issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
+            return None
 
     def _reload_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem:
         """Load an item again. Raises KeyError if its records have changed or are malformed."""
@@ -355,18 +361,10 @@ class _DatasetLoader:
             answer.value = reread_value(self._files.answers, answer)
         if not isinstance(question.value, dict) or (answer is not None and not isinstance(answer.value, dict)):
             raise KeyError(item_id)
-        try:
-            return self._make_item(item_id, question, answer)
-        except MALFORMED_DATA as error:
-            self._report_malformed(item_id, error)
-            raise KeyError(item_id) from error
-
-    def _report_malformed(self, item_id: str, error: Exception) -> None:
-        if item_id not in self._reported_ids:
-            self._reported_ids.add(item_id)
-            what = f"{item_id} of the dataset could not be interpreted: {type(error).__name__}: {error}"
-            path = str(self._files.questions)
-            self._issues.append(ImportIssue(path, None, what, item=item_id, severity="error"))
+        item = self._make_item(item_id, question, answer)
+        if item is None:
+            raise KeyError(item_id)
+        return item
 
 
 def _read_answers(path: Path | None, issues: list[ImportIssue]) -> tuple[list[JsonRecord], dict[str, tuple[int, ...]]]:

@@ -92,9 +92,8 @@ class _JavaReader:
         if call is None:
             return None
         target, name = call.child_by_field_name("object"), call.child_by_field_name("name")
-        function = self.node_text(name) if name else ""
-        if target is not None:
-            function = f"{self.node_text(target)}.{function}"
+        prefix = f"{self.node_text(target)}." if target is not None else ""
+        function = prefix + (self.node_text(name) if name else "")
         arguments: dict[str, Any] = {}
         holder = call.child_by_field_name("arguments")
         try:
@@ -304,8 +303,7 @@ def _guess_java_value(text: str) -> Any:
     if is_quoted(text, '"'):
         return text[1:-1]
     for suffixes, parse in (("lL", _parse_integer), ("fF", _parse_scientific)):
-        value = _parse_suffixed(text, suffixes, parse)
-        if not isinstance(value, str):
+        if not isinstance(value := _parse_suffixed(text, suffixes, parse), str):
             return value
     return _guess_number(text)
 

@@ -127,8 +127,7 @@ def call_from_object(found: Any, arguments_key: str = "arguments") -> tuple[Any,
 
 
 def calls_from_objects(found: Any, arguments_key: str = "arguments") -> Calls:
-    if type(found) is dict:
-        found = [found]
+    found = [found] if type(found) is dict else found
     if not isinstance(found, (list, tuple)):
         raise Undecodable("JSON, but not a list of calls")
     return validate_calls(call_from_object(each, arguments_key) for each in found)

@@ -53,18 +53,11 @@ def parse_simple_calls(text: str) -> Calls | None:
         if name in RESERVED or ("." in name and not RESERVED.isdisjoint(name.split("."))):
             return None
         arguments: dict[str, Any] = {}
-        position = head.end()
-        if text.startswith(")", position):
-            position += 1
-        else:
-            after = _parse_arguments(text, position, arguments)
-            if after is None:
-                return None
-            position = after
-        calls.append((name, arguments))
-        end = AFTER_CALL.match(text, position)
+        after = _parse_arguments(text, head.end(), arguments)
+        end = AFTER_CALL.match(text, after) if after is not None else None
         if end is None:
             return None
+        calls.append((name, arguments))
         position = end.end()
         if end[1] == "]":
             return calls if position == len(text) else None
@@ -72,6 +65,8 @@ def parse_simple_calls(text: str) -> Calls | None:
 
 def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
     """Add the arguments from `position` to `into`. Returns the position after the call; None for other syntax."""
+    if text.startswith(")", position):
+        return position + 1
     while True:
         found = ARGUMENT.match(text, position)
         if found is None:
@@ -83,9 +78,7 @@ def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | No
         if end is None:
             elements: list[Any] = []
             after = _parse_elements(text, position, elements)
-            if after is None:
-                return None
-            closing = AFTER_LIST.match(text, after)
+            closing = AFTER_LIST.match(text, after) if after is not None else None
             if closing is None:
                 return None
             into[name] = elements

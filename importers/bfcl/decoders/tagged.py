@@ -95,12 +95,9 @@ class _FunctionGemmaReader:
 
 
 def _parse_bare_word(word: str) -> Any:
-    if word in CONSTANTS:
-        return CONSTANTS[word]
-    number = NUMBER.fullmatch(word)
-    if number is None:
-        return word
-    return float(word) if number[1] or number[2] else int(word)
+    if number := NUMBER.fullmatch(word):
+        return float(word) if number[1] or number[2] else int(word)
+    return CONSTANTS.get(word, word)
 
 
 THOUGHT, THOUGHT_END = "<|thought_start|>", "<|thought_end|>"
@@ -188,7 +185,10 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
     try:
         if not tag:
             raise Undecodable("no <tool_call> in the text")
-        found = parse_json(_strip_fence(block.strip()))
+        block = block.strip()
+        if block.startswith("```") and block.endswith("```"):
+            block = block.strip("`").strip().removeprefix("json")
+        found = parse_json(block)
         if type(found) is dict or (type(found) is list and all(type(each) is dict for each in found)):
             return calls_from_objects(found)
     except Undecodable:
@@ -196,12 +196,6 @@ def decode_falcon(result: Any, context: DecoderContext) -> Calls:
             raise
         return []
     raise Undecodable("JSON, but not a list of calls")
-
-
-def _strip_fence(text: str) -> str:
-    if text.startswith("```") and text.endswith("```"):
-        return text.strip("`").strip().removeprefix("json")
-    return text
 
 
 def decode_tagged(result: Any, context: DecoderContext) -> Calls:
@@ -235,13 +229,11 @@ def decode_format_sensitivity(text: str, config: str) -> Calls:
         if not inside:
             raise Undecodable("no <TOOLCALL>...</TOOLCALL> in the text")
         text = inside[0].strip()
-    match settings.get("ret_fmt", "python"):
+    match settings.get("ret_fmt"):
         case "json":
             return decode_json_format(text)
-        case "verbose_xml":
-            return decode_xml_format(text, verbose=True)
-        case "concise_xml":
-            return decode_xml_format(text, verbose=False)
+        case "verbose_xml" | "concise_xml" as name:
+            return decode_xml_format(text, verbose=name == "verbose_xml")
     return parse_calls(text)
 
 

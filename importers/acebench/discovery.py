@@ -28,10 +28,10 @@ CATEGORIES = (
 CATEGORY_ORDER = {name: position for position, name in enumerate(CATEGORIES)}
 
 
-def parse_file_name(path: Path) -> tuple[str, str] | None:
-    """Return (category, kind) of a file; the kind is `result`, `score` or `process`. None for any other name."""
+def parse_file_name(path: Path) -> tuple[str, str]:
+    """Return (category, kind) of a file; the kind is `result`, `score` or `process`. Both are empty for other names."""
     match = FILE_NAME.fullmatch(path.name)
-    return (match[1], match[2]) if match and match[1] in CATEGORY_ORDER else None
+    return (match[1], match[2]) if match and match[1] in CATEGORY_ORDER else ("", "")
 
 
 def folder_language(path: Path) -> str | None:
@@ -75,8 +75,8 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     files_by_run: dict[tuple[str, str], dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
     model_folders: dict[tuple[str, str], Path] = {}
     for path in files:
-        parsed = parse_file_name(path)
-        if parsed is None:
+        _, kind = parse_file_name(path)
+        if not kind:
             is_golden = path.parent.name == "possible_answer" and path.name.startswith("data_")
             if is_golden or path.name == "result.xlsx":
                 found.claimed.add(path)
@@ -84,15 +84,15 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
         found.claimed.add(path)
         model, folder = model_and_folder(path)
         key = (model, folder_language(path) or "")
-        files_by_run[key][parsed[1]].append(path)
-        if parsed[1] == "result" or key not in model_folders:
+        files_by_run[key][kind].append(path)
+        if kind == "result" or key not in model_folders:
             model_folders[key] = folder
     for (model, language), files_by_kind in files_by_run.items():
         model_folder = model_folders[model, language]
         if not files_by_kind["result"]:
             folders = find_model_folders(model_folder, "result", language, model)
             results = [path for folder in folders for path in folder.glob("data_*_result.json")]
-            files_by_kind["result"] = [path for path in results if parse_file_name(path) and path.is_file()]
+            files_by_kind["result"] = [path for path in results if parse_file_name(path)[1] and path.is_file()]
         if not files_by_kind["result"]:
             for path in files_by_kind["score"] + files_by_kind["process"]:
                 what = "no result files for this score file. It lists only failures, so no items were imported."
@@ -113,20 +113,20 @@ def _make_plan(
     scores = files_by_kind["score"] + files_by_kind["process"]
     if not scores:
         for folder in find_model_folders(model_folder, "score", language, model):
-            scores = [path for path in sorted(folder.glob("data_*.json")) if parse_file_name(path) and path.is_file()]
+            paths = sorted(folder.glob("data_*.json"))
+            scores = [path for path in paths if parse_file_name(path)[1] and path.is_file()]
             if scores:
                 break
-    category_of = {path: parsed[0] for path in files_by_kind["result"] if (parsed := parse_file_name(path))}
-    results = sorted(category_of, key=lambda path: CATEGORY_ORDER[category_of[path]])
-    categories = [category_of[path] for path in results]
+    results = sorted(files_by_kind["result"], key=lambda path: CATEGORY_ORDER[parse_file_name(path)[0]])
+    categories = [parse_file_name(path)[0] for path in results]
     dataset = next(find_dataset_folders(model_folder, language, dataset_folders), None) if language else None
     run = Run("acebench", "v1", language, model, str(model_folder), dataset=str(dataset) if dataset else None)
     reason = f"{len(results)} files data_<category>_result.json under {model_folder.name}"
     plan = RunPlan(run, results, scores, reason=reason)
     if dataset is not None:
         folders = (dataset, dataset / "possible_answer")
-        paths = (folder / f"data_{category}.json" for category in categories for folder in folders)
-        plan.data = [path for path in paths if path.is_file()]
+        data_files = (folder / f"data_{category}.json" for category in categories for folder in folders)
+        plan.data = [path for path in data_files if path.is_file()]
     plan.logs = _find_dialogue_histories(model_folder, language, model, categories)
     if not language:
         what = "imported without questions because no folder name states the language (result_en, result_zh)"
@@ -134,18 +134,16 @@ def _make_plan(
     elif dataset is None:
         what = f"no dataset found (data_{language}). Pass --data DIR to recompute verdicts."
         plan.issues.append(ImportIssue(str(model_folder), None, what))
-    scored = {parsed[0] for path in scores if (parsed := parse_file_name(path)) and parsed[1] == "score"}
+    scored = {category for category, kind in map(parse_file_name, scores) if kind == "score"}
     report_missing_scores(plan, categories, [category for category in categories if category not in scored])
     return plan
 
 
 def _find_dialogue_histories(model_folder: Path, language: str, model: str, categories: Sequence[str]) -> list[Path]:
-    found: list[Path] = []
+    kinds = [kind for kind in ("multi_step", "multi_turn") if f"agent_{kind}" in categories]
     for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
-        for kind in ("multi_step", "multi_turn"):
-            folder = root / "data_all" / f"data_{language}" / "dialogue_history" / kind / model
-            if f"agent_{kind}" in categories and folder.is_dir():
-                found += sorted(path for path in folder.glob("*_dialogue_history.txt") if path.is_file())
-        if found:
-            break
-    return found
+        folders = [root / "data_all" / f"data_{language}" / "dialogue_history" / kind / model for kind in kinds]
+        paths = [path for folder in folders for path in sorted(folder.glob("*_dialogue_history.txt"))]
+        if found := [path for path in paths if path.is_file()]:
+            return found
+    return []

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from fcreview.importers.acebench.discovery import CATEGORIES
 from fcreview.model.address import ITEM
@@ -33,6 +34,17 @@ SPECIAL_CATEGORIES = ("special_incomplete", "special_error_param", "special_irre
 AGENT_CATEGORIES = ("agent_multi_turn", "agent_multi_step")
 LANGUAGES = {"en", "zh"}
 
+SUMMARY_COLUMNS: dict[str, Any] = {
+    "atom": ATOM_CATEGORIES, "single_turn_singal_function": "normal_single_turn_single_function",
+    "single_turn_parallel_function": "normal_single_turn_parallel_function", "single_turn": SINGLE_TURN_CATEGORIES,
+    "multiple_turn_switch": "normal_multi_turn_user_switch", "multiple_turn_adjust": "normal_multi_turn_user_adjust",
+    "multiple_turn": MULTI_TURN_CATEGORIES, "similar_api": "normal_similar_api", "profile": "normal_preference",
+    "normal_summary": NORMAL_CATEGORIES, "incomplete": "special_incomplete", "error": "special_error_param",
+    "irrelevant": "special_irrelevant", "special_summary": SPECIAL_CATEGORIES, "agent_multi_turn": "agent_multi_turn",
+    "agent_multi_turn_process": "agent_multi_turn_process", "agent_multi_step": "agent_multi_step",
+    "agent_multi_step_process": "agent_multi_step_process", "agent_summary": AGENT_CATEGORIES,
+}  # fmt: skip
+"""Column of `result.xlsx` after the atom types -> its category, or the categories whose mean it contains."""
 PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
 """The program's weights of the normal, special and agent categories. They sum to 1.0001."""
 SUMMARY_TABLE = "result.xlsx"
@@ -211,37 +223,17 @@ def summary_row(
     A category that was not run counts as 0, also in means. If a category has no value, the columns that depend on it
     are None. `weights` are the weights of the normal, special and agent means in the column `Summary`.
     """
-    atom = {name: scores.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
-    row = dict(atom)
+    row = {name: scores.get(f"normal_atom_{name}", 0.0) for name in ATOM_TYPES}
     if swap_object_columns:
-        row["object_short"], row["object_deep"] = atom["object_deep"], atom["object_short"]
-    groups = (NORMAL_CATEGORIES, SPECIAL_CATEGORIES, AGENT_CATEGORIES)
-    normal, special, agent = (_category_mean(scores, group) for group in groups)
-    means = [mean for mean in (normal, special, agent) if mean is not None]
+        row["object_short"], row["object_deep"] = row["object_deep"], row["object_short"]
+    values = {**scores, **{f"{category}_process": value for category, value in process.items()}}
+    for column, category in SUMMARY_COLUMNS.items():
+        is_single = isinstance(category, str)
+        row[column] = values.get(category, 0.0) if is_single else _category_mean(scores, category)
+    means = [mean for name in ("normal", "special", "agent") if (mean := row[f"{name}_summary"]) is not None]
     is_complete = len(means) == len(weights)
     total = round(sum(w * mean for w, mean in zip(weights, means, strict=True)), 3) if is_complete else None
-    return row | {
-        "atom": _category_mean(scores, ATOM_CATEGORIES),
-        "single_turn_singal_function": scores.get("normal_single_turn_single_function", 0.0),
-        "single_turn_parallel_function": scores.get("normal_single_turn_parallel_function", 0.0),
-        "single_turn": _category_mean(scores, SINGLE_TURN_CATEGORIES),
-        "multiple_turn_switch": scores.get(MULTI_TURN_CATEGORIES[0], 0.0),
-        "multiple_turn_adjust": scores.get(MULTI_TURN_CATEGORIES[1], 0.0),
-        "multiple_turn": _category_mean(scores, MULTI_TURN_CATEGORIES),
-        "similar_api": scores.get("normal_similar_api", 0.0),
-        "profile": scores.get("normal_preference", 0.0),
-        "normal_summary": normal,
-        "incomplete": scores.get(SPECIAL_CATEGORIES[0], 0.0),
-        "error": scores.get(SPECIAL_CATEGORIES[1], 0.0),
-        "irrelevant": scores.get(SPECIAL_CATEGORIES[2], 0.0),
-        "special_summary": special,
-        "agent_multi_turn": scores.get(AGENT_CATEGORIES[0], 0.0),
-        "agent_multi_turn_process": process.get(AGENT_CATEGORIES[0], 0.0),
-        "agent_multi_step": scores.get(AGENT_CATEGORIES[1], 0.0),
-        "agent_multi_step_process": process.get(AGENT_CATEGORIES[1], 0.0),
-        "agent_summary": agent,
-        "Summary": total,
-    }
+    return row | {"Summary": total}
 
 
 def _category_mean(scores: CategoryValues, categories: Sequence[str]) -> float | None:

@@ -75,11 +75,8 @@ class CategoryInputs:
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
     for path in plan.results:
-        parsed = parse_file_name(path)
-        if parsed is None:
-            continue
         issues: list[ImportIssue] = []
-        inputs = load_category_inputs(plan, path, parsed[0], issues)
+        inputs = load_category_inputs(plan, path, issues)
         if plan.errata is not None:
             inputs.corrections = CategoryCorrections(plan.errata, plan.run, inputs.category)
         yield from issues
@@ -94,8 +91,9 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield from inputs.corrections.issues
 
 
-def load_category_inputs(plan: RunPlan, result_file: Path, category: str, issues: list[ImportIssue]) -> CategoryInputs:
+def load_category_inputs(plan: RunPlan, result_file: Path, issues: list[ImportIssue]) -> CategoryInputs:
     """Load the dataset, scores and process entries of a category. Also sets the run's official metrics."""
+    category, _ = parse_file_name(result_file)
     inputs = CategoryInputs(category, result_file)
     for file in plan.data:
         if file.name == f"data_{category}.json":

@@ -63,11 +63,10 @@ def make_failing_entry(inputs: CategoryInputs, item: ScoredItem, result: JsonObj
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
     yield from writeback.find_unrepresentable(items, _is_representable)
     for path in plan.results:
-        parsed = parse_file_name(path)
-        part = [item for item in items if parsed is not None and item.category == parsed[0]]
-        if parsed is None or not any(_has_override(item) for item in part):
+        part = [item for item in items if item.category == parse_file_name(path)[0]]
+        if not any(map(_has_override, part)):
             continue
-        inputs = load_category_inputs(plan, path, parsed[0], [])
+        inputs = load_category_inputs(plan, path, [])
         score_files = {parse_file_name(file): file for file in reversed(plan.scores)}
         scores, process = (score_files.get((inputs.category, kind)) for kind in ("score", "process"))
         if scores is None or not inputs.scored.is_complete:

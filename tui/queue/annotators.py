@@ -60,8 +60,8 @@ def read_annotators(store: Store) -> list[KnownAnnotator]:
         for name, total in totals:
             items = total if store.blind else left.get(name, 0)
             if found.get(name, KnownAnnotator(name)).queue is None:
-                count = format_count(items, "item") + ("" if store.blind else " left")
-                facts = f"{count} of {sanitize(queue)}"
+                count = format_count(items, "item") if items else "no items"
+                facts = f"{count}{'' if store.blind else ' left'} of {sanitize(queue)}"
                 found[name] = KnownAnnotator(name, facts, queue if items else None)
     journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
     for journal in journals:

@@ -266,7 +266,8 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
 
     def _form_key(self, run: RunRow, sample: RunSample) -> tuple[object, ...]:
         """Return the values that the fields and initial values of the form depend on."""
-        return run.run, form_command(sample), sample.drawn, *self._queue_names
+        needed = sample.estimate.needed if sample.estimate is not None else None
+        return run.run, form_command(sample), sample.drawn, needed, *self._queue_names
 
     @property
     def _commands(self) -> CommandService | None:

@@ -9,6 +9,7 @@ import pytest
 from fcreview.model.address import describe_address
 from fcreview.model.sanitize import display_width
 from fcreview.tui.item_view.document import header_line, summary_lines
+from fcreview.tui.queue.columns import QueueColumns, queue_row_line
 from fcreview.tui.review.recorder import PendingQuestion
 from fcreview.tui.review.status import status_line
 from fcreview.tui.text.lines import key_hints_line, plain_text
@@ -40,6 +41,17 @@ def test_header_keeps_usual_ids_and_adds_facts_if_they_fit(cells: int) -> None:
 def test_blind_header_says_that_verdicts_are_hidden() -> None:
     line = plain_text(header_line(make_detail(WEATHER), 0, 9, 120, hide_verdicts=True))
     assert "official hidden" in line and "recomputed hidden" in line and "you  – " in line
+
+
+def test_overruled_verdict_is_in_brackets() -> None:
+    detail = make_detail(WEATHER)
+    columns = QueueColumns((("you", 3),))
+    detail.row.you = False
+    assert not detail.row.is_overruled and "you  FAIL " in plain_text(header_line(detail, 0, 9, 120))
+    for human, overruled in ((False, False), ("disputed", False), (True, True)):
+        detail.row.human = human
+        assert ("you (✗)" in plain_text(header_line(detail, 0, 9, 120))) is overruled
+        assert ("(✗)" in plain_text(queue_row_line(detail.row, columns))) is overruled
 
 
 def test_header_omits_judge_without_verdict() -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from fcreview.cli.wiring import describe_command
+from fcreview.stats.estimation import PassRateEstimate
 from fcreview.stats.sampling import ShareOptions
 from fcreview.store.queue_file import write_queue
 from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.command_forms import CommandResult, CommandService
 from fcreview.tui.exports import ReportServices
+from fcreview.tui.queue.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
@@ -175,3 +178,10 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         send_keys(app, "r")
         await wait_until(lambda: isinstance(app.screen, QueueScreen))
         assert "queue sample" in "\n".join(await wait_for_screen(pilot))
+
+
+def test_form_is_filled_again_when_other_numbers_of_labels_are_needed(app: Any) -> None:
+    screen, run = EstimatesScreen(app.session, View()), SimpleNamespace(run=1)
+    samples = [RunSample(1, PassRateEstimate(0.5, 0.4, 0.6, needed)) for needed in (64, 65)]
+    keys = [screen._form_key(run, sample) for sample in samples]  # type: ignore[arg-type]
+    assert keys[0] != keys[1]

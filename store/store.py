@@ -27,26 +27,9 @@ from fcreview.store.database import (
     retry_with_more_memory,
     run_sql,
 )
-from fcreview.store.queries import item_detail
+from fcreview.store.queries import item_detail, item_order, summaries
 from fcreview.store.queries.clusters import fetch_clusters, fetch_label_criteria
-from fcreview.store.queries.item_order import (
-    CHUNK_SIZE,
-    ItemChunk,
-    ViewOrders,
-    build_run_names,
-    fetch_chunk_items,
-    fetch_rows,
-    measure_columns,
-    split_into_chunks,
-)
-from fcreview.store.queries.summaries import (
-    count_verdicts,
-    fetch_facets,
-    fetch_run_infos,
-    fetch_run_rows,
-    fetch_source_paths,
-)
-from fcreview.store.queue_file import QueueItemTable
+from fcreview.store.queue_file import QueueFile, QueueItemTable, ShareProgress, measure_progress
 from fcreview.store.reviews.decision_cache import attach_cache
 from fcreview.store.reviews.review_tables import ReviewTables
 from fcreview.store.rows import (
@@ -66,7 +49,6 @@ if TYPE_CHECKING:  # modules of features that only some commands use are importe
     from fcreview.store.analysis import UnblindedAnalysis
     from fcreview.store.label_reader import LabelSelection
     from fcreview.store.queries.golden_audit import SuspectTable
-    from fcreview.store.queue_file import QueueFile, ShareProgress
     from fcreview.store.queue_sampling import QueueRequest
 
 T = TypeVar("T")
@@ -101,11 +83,11 @@ class Store:
         self._is_locked = False  # whether `lock_configuration` was called
         self._analysis: UnblindedAnalysis | None = None
         self._queue_items = QueueItemTable(connection, workspace)
-        self._orders = ViewOrders(
+        self._orders = item_order.ViewOrders(
             connection, self._queue_items, lambda view: self._suspects.load_suspects(view), annotator, blind=blind
         )
-        self.runs = fetch_run_infos(connection, workspace)  # runs by number, without the counts of `fetch_runs`
-        self._run_names = build_run_names(self.runs)
+        self.runs = summaries.fetch_run_infos(connection, workspace)  # by number, without the counts of `fetch_runs`
+        self._run_names = item_order.build_run_names(self.runs)
 
     @classmethod
     def open(
@@ -145,10 +127,10 @@ class Store:
         return list(getattr(self.connection, "problems", ()))
 
     def fetch_runs(self) -> list[RunRow]:
-        return self._query(lambda: fetch_run_rows(self.connection, self.workspace, blind=self.blind))
+        return self._query(lambda: summaries.fetch_run_rows(self.connection, self.workspace, blind=self.blind))
 
     def fetch_source_paths(self) -> list[Path]:
-        return self._query(lambda: fetch_source_paths(self.connection, self.workspace))
+        return self._query(lambda: summaries.fetch_source_paths(self.connection, self.workspace))
 
     def count_items(self, view: View) -> int:
         return self._query(lambda: self._orders.order_of(view, 0).count)
@@ -156,7 +138,7 @@ class Store:
     def count_verdicts(self, view: View) -> dict[tuple[bool | None, bool | None], int]:
         """Count the view's items by their official and recomputed verdict. Raises: StoreError in blind mode."""
         self._raise_if_blind("counting verdicts")
-        return self._query(lambda: count_verdicts(self.connection, view))
+        return self._query(lambda: summaries.count_verdicts(self.connection, view))
 
     def fetch_page(self, view: View, offset: int, limit: int) -> list[QueueRow]:
         """Return up to `limit` rows of the view, from position `offset`. Positions change only in `refresh_reviews`."""
@@ -169,7 +151,9 @@ class Store:
     def measure_columns(self, view: View) -> ColumnWidths:
         names, blind = self._run_names, self.blind
         return self._query(
-            lambda: measure_columns(self.connection, self._orders.order_of(view, 1), view.runs, names, blind=blind)
+            lambda: item_order.measure_columns(
+                self.connection, self._orders.order_of(view, 1), view.runs, names, blind=blind
+            )
         )
 
     def fetch_row(self, item: int) -> QueueRow | None:
@@ -186,7 +170,7 @@ class Store:
     def iter_details(self, view: View, batch_size: int = DETAIL_BATCH_SIZE) -> Iterator[list[ItemDetail]]:
         """Yield the complete items of the view in lists. Other threads can use the store between two lists."""
         self._raise_if_blind("reading all items")
-        chunks = self._query(lambda: split_into_chunks(self.connection, view, batch_size))
+        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, batch_size))
         return map(self._read_chunk, chunks)
 
     def read_raw_record(self, item: int) -> str:
@@ -228,7 +212,7 @@ class Store:
 
     def fetch_facets(self, view: View) -> dict[str, list[tuple[str, int]]]:
         """Count the view's items by value of each filter key: `{"category": [("live_simple", 258), ...], ...}`."""
-        return self._query(lambda: fetch_facets(self.connection, view, blind=self.blind))
+        return self._query(lambda: summaries.fetch_facets(self.connection, view, blind=self.blind))
 
     def fetch_used_tags(self) -> list[str]:
         """Return the error tags in current reviews, most frequent first. In blind mode, only this annotator's tags."""
@@ -296,15 +280,13 @@ class Store:
         return {item: suspicions[item] for item in items}
 
     def draw_queue(self, request: QueueRequest) -> QueueFile:
-        """Draw a queue from the items of a view, without writing a file. Raises the errors of `create.draw_queue`."""
+        """Draw a queue from the items of a view, as `queue_sampling.draw_queue` does, without writing a file."""
         from fcreview.store.queue_sampling import draw_queue
 
         return self._query(lambda: draw_queue(self.connection, request))
 
     def measure_progress(self, name: str, annotator: str | None = None) -> list[ShareProgress]:
         """Return the progress of all annotators of a queue file, or of one annotator."""
-        from fcreview.store.queue_file import measure_progress
-
         return self._query(lambda: measure_progress(name, self._queue_items, self.reviews, annotator))
 
     @property
@@ -368,8 +350,8 @@ class Store:
         from fcreview.store.label_reader import ALL_LABELS
 
         selection = selection or ALL_LABELS
-        batch_size = batch_size or (DETAIL_BATCH_SIZE if selection.with_content else CHUNK_SIZE)
-        chunks = self._query(lambda: split_into_chunks(self.connection, view, batch_size))
+        batch_size = batch_size or (DETAIL_BATCH_SIZE if selection.with_content else item_order.CHUNK_SIZE)
+        chunks = self._query(lambda: item_order.split_into_chunks(self.connection, view, batch_size))
         return (self._query(partial(read, self.reviews, self.connection, chunk, selection)) for chunk in chunks)
 
     def _raise_if_blind(self, feature: str) -> None:
@@ -392,7 +374,7 @@ class Store:
 
     def _fetch_rows(self, item_numbers: Sequence[int]) -> list[QueueRow]:
         items = list(dict.fromkeys(map(decode_item, item_numbers)))
-        fetched = fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
+        fetched = item_order.fetch_rows(self.connection, items, self.runs, self._run_names, blind=self.blind)
         rows = {row.item: row for row in fetched}
         return [
             item_detail.restrict_row_to_repetition(rows[item], number, self.reviews, blind=self.blind)
@@ -408,8 +390,8 @@ class Store:
             details[0].siblings = item_detail.fetch_siblings(self.connection, details[0].row, blind=self.blind)
         return details[0]
 
-    def _read_chunk(self, chunk: ItemChunk) -> list[ItemDetail]:
-        return self._query(lambda: self._read_details(fetch_chunk_items(self.connection, chunk)))
+    def _read_chunk(self, chunk: item_order.ItemChunk) -> list[ItemDetail]:
+        return self._query(lambda: self._read_details(item_order.fetch_chunk_items(self.connection, chunk)))
 
     def _read_details(self, item_numbers: Sequence[int]) -> list[ItemDetail]:
         items = item_detail.read_items(self.connection, list(dict.fromkeys(map(decode_item, item_numbers))))

@@ -76,8 +76,8 @@ class LakeWriter:
         sources = [orjson.loads(text) for (text,) in rows.fetchall()]
         lake_number = self._choose_number(key)
         newest = max((source["mtime_ns"] for source in sources), default=0)
-        # The same files give the same lake, whenever they are imported.
-        row |= {"run": lake_number, "imported_at": _format_time(newest)}
+        time = datetime.fromtimestamp(newest // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        row |= {"run": lake_number, "imported_at": time}  # The same files give the same lake, whenever imported.
         self.write_run(row, sources, _run_queries(number, lake_number))
         self._files.remove(f"_issues/{layout.digest(key)}.json")
         return lake_number
@@ -169,10 +169,6 @@ def _run_queries(number: int, lake_number: int) -> dict[str, str]:
         "import_issues": f"SELECT {lake_number}::INTEGER AS run, {item} (item & 4294967295) AS item, {_ISSUE_COLUMNS}"
         f" FROM store.import_issues WHERE run = {number} ORDER BY rowid",
     }
-
-
-def _format_time(nanoseconds: int) -> str:
-    return datetime.fromtimestamp(nanoseconds // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 BATCH_BYTES = 1_000_000_000  # size in bytes of the files that one temporary store is built from

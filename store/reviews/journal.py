@@ -233,7 +233,8 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
         while written < len(data):
             written += os.write(descriptor, data[written:])
     except OSError as error:
-        saved = _count_complete_lines(lines, written - len(prefix))
+        # A line counts without its newline.
+        saved = sum(len(prefix) + end - 1 <= written for end in accumulate(map(len, lines)))
         if saved:
             _sync(descriptor)
         if saved == len(lines):
@@ -242,11 +243,6 @@ def _append_and_sync(descriptor: int, lines: Sequence[bytes], prefix: bytes = b"
             raise _PartialWriteError(error, saved, len(lines)) from error
         raise
     _sync(descriptor)
-
-
-def _count_complete_lines(lines: Sequence[bytes], n_bytes: int) -> int:
-    """Return the number of lines in the first `n_bytes` bytes of `lines`. The last newline may be missing."""
-    return sum(end - 1 <= n_bytes for end in accumulate(map(len, lines)))
 
 
 def _sync(descriptor: int) -> None:

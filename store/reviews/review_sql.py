@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import Field, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -37,10 +37,6 @@ _TYPE_OF_KIND = {
 _JOURNAL_ONLY_FIELDS = ("previous", "hash", "version", "extra")  # fields that `review_events` lacks
 
 
-def _column_type(field: Field[Any]) -> str:
-    return _TYPE_OF_ANNOTATION[str(field.type).removesuffix(" | None")]
-
-
 EVENT_COLUMNS: dict[str, str] = {
     field.name: "VARCHAR[]" if field.name == "key" else _TYPE_OF_KIND[field.metadata.get("kind", "text")]
     for field in fields(Event)
@@ -51,7 +47,7 @@ EVENT_COLUMNS: dict[str, str] = {
 _DECISION_FIELDS = {field.metadata.get("column", field.name): field for field in fields(Decision)}
 DECISION_COLUMNS: dict[str, str] = {
     "item": "BIGINT",
-    **{name: _column_type(field) for name, field in _DECISION_FIELDS.items()},
+    **{name: _TYPE_OF_ANNOTATION[str(field.type).removesuffix(" | None")] for name, field in _DECISION_FIELDS.items()},
 }
 _JSON_DECISION_COLUMNS = tuple(
     name for name, field in _DECISION_FIELDS.items() if str(field.type).startswith(("Any", "dict"))

@@ -31,18 +31,18 @@ def write(source: ExportSource, folder: Path) -> None:
     used: set[str] = set()
     for chunk in source.items():
         for detail in chunk:
-            place = folder / _file_name(f"{detail.row.run}_{detail.run.model}")
+            place = folder / _to_file_name(f"{detail.row.run}_{detail.run.model}")
             place.mkdir(exist_ok=True)
-            name = _unique_name(f"{place.name}/{_file_name(detail.item.id)}", used)
+            name = _make_unique_name(f"{place.name}/{_to_file_name(detail.item.id)}", used)
             text = json.dumps(to_plain_json(make_trajectory(detail)), ensure_ascii=False, indent=1)
             (folder / f"{name}.trajectory.json").write_text(text + "\n", "utf-8", "backslashreplace")
 
 
-def _file_name(text: str) -> str:
+def _to_file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "_", text).lstrip(".")[:MAX_NAME_LENGTH] or "item"
 
 
-def _unique_name(name: str, used: set[str]) -> str:
+def _make_unique_name(name: str, used: set[str]) -> str:
     found, number = name, 1
     while found.casefold() in used:
         number += 1

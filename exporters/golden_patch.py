@@ -48,16 +48,16 @@ def format_issue_report(entries: Sequence[ErrataEntry], *, patch: bool) -> str:
     for (kind, category), part in categories.items():
         lines += [f"## {code_span(kind)}: {code_span(category)} ({len(part)})", ""]
         for entry in part:
-            lines += [*_issue_section(entry), ""]
+            lines += [*_format_issue_section(entry), ""]
     return "\n".join(lines)
 
 
-def _issue_section(entry: ErrataEntry) -> Iterator[str]:
+def _format_issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield f"### {code_span(entry.id)}"
     yield ""
     yield from titled_lines("Question", code_block(entry.question))
-    yield from titled_lines("Current golden answer", code_block(_pretty_json(entry.old), "json"))
-    yield from titled_lines("Corrected golden answer", code_block(_pretty_json(entry.new), "json"))
+    yield from titled_lines("Current golden answer", code_block(_format_json(entry.old), "json"))
+    yield from titled_lines("Corrected golden answer", code_block(_format_json(entry.new), "json"))
     if entry.reasons:
         yield from titled_lines("Reason", code_block("\n\n".join(entry.reasons)))
     decided_by = {"adjudication": "adjudicated", "majority": "most annotators agree"}
@@ -70,7 +70,7 @@ def _issue_section(entry: ErrataEntry) -> Iterator[str]:
     yield f"**Runs**: {seen.passed} of {seen.runs} pass with the current golden answer{named}"
 
 
-def _pretty_json(value: Any) -> str:
+def _format_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -148,7 +148,7 @@ def collect_resolved_fixes(source: ExportSource) -> ResolvedFixes:
     """Collect the resolved fixes of all items and rewrite the files. Prints a message about each rejected fix."""
     found = ResolvedFixes()
     for group in _group_fixes(source):
-        found.fixes += [_resolved_fix(source, group, each) for each in _rewrite_golden(source, group, found)]
+        found.fixes += [_build_resolved_fix(source, group, each) for each in _rewrite_golden(source, group, found)]
     return found
 
 
@@ -167,7 +167,7 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
         if not any(opinion["golden_fix"] for opinion in label["opinions"]):
             continue
         group, item = of_run[label["run"]], (label["category"], label["id"])
-        why = _rejection_reason(source, label)
+        why = _find_rejection_reason(source, label)
         if why is None and group.fixes.get(item, label)["golden_fix"] != label["golden_fix"]:
             why = f"{label['id']}: two runs have different fixes"
         if why:
@@ -179,7 +179,7 @@ def _group_fixes(source: ExportSource) -> list[_DatasetRuns]:
     return [group for group in groups.values() if group.fixes]
 
 
-def _rejection_reason(source: ExportSource, label: Label) -> str | None:
+def _find_rejection_reason(source: ExportSource, label: Label) -> str | None:
     fix = label["golden_fix"]
     if label["target"] != ITEM:
         return "recorded for a part of the item, not for the item"
@@ -214,7 +214,7 @@ def _rewrite_golden(source: ExportSource, group: _DatasetRuns, files: ResolvedFi
     return found.values()
 
 
-def _resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGoldenFix) -> ResolvedFix:
+def _build_resolved_fix(source: ExportSource, group: _DatasetRuns, fixed: AppliedGoldenFix) -> ResolvedFix:
     category, name = fixed.item
     label, runs = group.fixes[fixed.item], {row.run for row in group.runs}
     rows = source.store.fetch_rows(source.store.find_items(name))

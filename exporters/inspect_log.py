@@ -32,7 +32,7 @@ def write(source: ExportSource, folder: Path) -> None:
         raise ExportError("no run comes from an Inspect log")
     n_items = n_files = 0
     for run in runs:
-        verdicts = list(_reviewed_verdicts(source, run.run))
+        verdicts = list(_iter_reviewed_verdicts(source, run.run))
         plan = replace(source.benchmarks.find_plan(run.info), run=run.info)
         for each in edit(plan, verdicts, source.store.analysis.fetch_scored_items(run.run)["corrected"]):
             if not isinstance(each, RewrittenFile):
@@ -55,7 +55,7 @@ def _choose_unused_path(folder: Path, path: Path) -> Path:
     return target
 
 
-def _reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
+def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
     from fcreview.store.label_reader import LabelSelection
 
     for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
@@ -97,18 +97,20 @@ def check_copies(folder: Path) -> int:
     for path in paths:
         try:
             log = read_eval_log(str(path))
-            written = _figures(log)
+            written = _list_metric_values(log)
             if log.samples and log.results and log.results.scores:
                 recompute_metrics(log)
         except Exception as error:
             raise ExportError(f"{path.name}: inspect_ai cannot read the copy: {error}") from error
-        wrong = [name for name, value in _figures(log).items() if not _is_equal(value, written.get(name, value))]
+        wrong = [
+            name for name, value in _list_metric_values(log).items() if not _is_equal(value, written.get(name, value))
+        ]
         if wrong:
             raise ExportError(f"{path.name}: inspect_ai computes different results: {', '.join(wrong[:5])}")
     return len(paths)
 
 
-def _figures(log: Any) -> dict[str, Any]:
+def _list_metric_values(log: Any) -> dict[str, Any]:
     scores = log.results.scores if log.results is not None else ()
     return {
         f"{score.name} {score.reducer or ''} {key}": metric.value

@@ -178,7 +178,7 @@ def build_dataset_card(source: ExportSource) -> str:
     lines += ["tags:", *(f"- {tag}" for tag in ("function-calling", "evaluation", "human-review"))]
     lines += ["configs:", "- config_name: default", "  data_files:", "  - split: train", f"    path: {DATA_FILE}"]
     lines += ["dataset_info:", "  features:"]
-    lines += [f"  {line}" for line in _struct_features(source.label_field_types)]
+    lines += [f"  {line}" for line in _describe_struct(source.label_field_types)]
     lines += ["---", "", "# Labels of function-calling runs", ""]
     lines += [
         f"{format_count(source.counts['label'], 'label')}. Each row is one target: the official, recomputed and",
@@ -194,26 +194,26 @@ def build_dataset_card(source: ExportSource) -> str:
     return "\n".join(lines)
 
 
-def _struct_features(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
+def _describe_struct(shapes: Mapping[str, DuckDBType]) -> Iterator[str]:
     for name, shape in shapes.items():
         yield f"- name: {name}"
-        yield from (f"  {line}" for line in _type_feature(shape))
+        yield from (f"  {line}" for line in _describe_type(shape))
 
 
-def _type_feature(shape: DuckDBType) -> Iterator[str]:
+def _describe_type(shape: DuckDBType) -> Iterator[str]:
     if isinstance(shape, list):
         inner = shape[0]
         if isinstance(inner, dict):
             yield "list:"
-            yield from _struct_features(inner)
+            yield from _describe_struct(inner)
         else:
-            yield f"list: {_scalar_type(inner)}"
+            yield f"list: {_get_scalar_type(inner)}"
     elif isinstance(shape, dict):
         yield "struct:"
-        yield from _struct_features(shape)
+        yield from _describe_struct(shape)
     else:
-        yield f"dtype: {_scalar_type(shape)}"
+        yield f"dtype: {_get_scalar_type(shape)}"
 
 
-def _scalar_type(shape: DuckDBType) -> str:
+def _get_scalar_type(shape: DuckDBType) -> str:
     return {NUMBER: "int64", FLAG: "bool"}.get(str(shape), "string")

@@ -41,7 +41,7 @@ def label_to_task(label: Label) -> dict[str, Any]:
     values = [each["value"] for each in [*label["automatic"], *label["opinions"]]]
     given_labels = {str(each) for value in values if isinstance(value, list) for each in value}
     shown = {
-        "text": _task_text(label),
+        "text": _format_task_text(label),
         "choices": [{"value": word} for word in get_scale_words(criterion)],
         "labels": [{"value": label} for label in sorted(given_labels)],
     }
@@ -50,13 +50,15 @@ def label_to_task(label: Label) -> dict[str, Any]:
         "predictions": [
             {
                 "model_version": " ".join(word for word in (each["source"], each["by"]) if word),
-                "result": list(_opinion_results(criterion, {"value": each["value"], "note": each["rationale"]}, each)),
+                "result": list(
+                    _make_opinion_results(criterion, {"value": each["value"], "note": each["rationale"]}, each)
+                ),
             }
             for each in label["automatic"]
         ],
         "annotations": [
             {
-                "result": list(_opinion_results(criterion, opinion, meta | {"digest": _opinion_digest(opinion)})),
+                "result": list(_make_opinion_results(criterion, opinion, meta | {"digest": _hash_opinion(opinion)})),
                 "ground_truth": opinion["act"] == "adjudicate",
                 "was_cancelled": False,
                 "created_at": opinion["time"],
@@ -67,14 +69,14 @@ def label_to_task(label: Label) -> dict[str, Any]:
     }
 
 
-def _task_text(label: Label) -> str:
+def _format_task_text(label: Label) -> str:
     lines = [f"{label['category']} {label['id']}, {label['target']}: {label['criterion']}"]
     for name in ("messages", "golden_calls", "predicted_calls"):
         lines += [f"{name}:", *(orjson.dumps(each).decode() for each in label.get(name) or [])] if name in label else []
     return "\n".join(lines)
 
 
-def _opinion_results(criterion: str, opinion: dict[str, Any], meta: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _make_opinion_results(criterion: str, opinion: dict[str, Any], meta: dict[str, Any]) -> Iterator[dict[str, Any]]:
     value = opinion["value"]
     if isinstance(value, list):
         yield _make_result("labels", value, meta)
@@ -96,7 +98,7 @@ def _make_result(control: str, content: list[str], meta: dict[str, Any]) -> dict
     return {"from_name": control, "to_name": "text", "type": kind, "value": value, "meta": meta}
 
 
-def _opinion_digest(opinion: Mapping[str, Any]) -> str:
+def _hash_opinion(opinion: Mapping[str, Any]) -> str:
     content = [opinion.get(name) or None if name != "value" else opinion.get(name) for name in OPINION_FIELDS]
     return json_hash(content, 8)
 
@@ -140,7 +142,7 @@ def _read_annotation(data: Mapping[str, Any], annotation: Mapping[str, Any]) -> 
         elif control in OPINION_FIELDS:
             opinion[control] = "\n".join(texts)
     meta: dict[str, Any] = next((result["meta"] for result in annotation["result"] if result.get("meta")), {})
-    if meta.get("digest") == _opinion_digest(opinion):
+    if meta.get("digest") == _hash_opinion(opinion):
         return opinion | {name: meta.get(name) for name in META_FIELDS}
     who = annotation.get("completed_by")
     name = who.get("email") or who.get("id") if isinstance(who, dict) else who

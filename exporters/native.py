@@ -38,7 +38,7 @@ def write(source: ExportSource, folder: Path) -> None:
     runs = [_rewrite_run(source, run.run, source.benchmarks.find_plan(run.info)) for run in source.runs]
     if not runs:
         raise ExportError("no run to export")
-    root = common_folder([run.plan for run in runs])
+    root = find_common_folder([run.plan for run in runs])
     changed = {each.path: each.content for run in runs for each in run.changed}
     stale = [path for run in runs if run.changed for path in run.summaries]
     files = dict.fromkeys(path for run in runs for path in [*run.plan.files, *run.summaries])
@@ -76,10 +76,10 @@ def _copy_file(path: Path, target: Path, content: bytes | None) -> None:
         shutil.copyfileobj(file, copy)
 
 
-def common_folder(plans: Sequence[RunPlan]) -> Path:
+def find_common_folder(plans: Sequence[RunPlan]) -> Path:
     """Return the folder to copy: the common parent of all results, scores and logs, and of datasets beside it. It
     includes the folders whose names identify the runs."""
-    paths = (path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _naming_folder(plan)])
+    paths = (path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_naming_folder(plan)])
     own = Path(os.path.commonpath(list(paths)))
     own = own.parent if own.is_file() else own
     outer, data = own.parent, [path for plan in plans for path in plan.data]
@@ -87,7 +87,7 @@ def common_folder(plans: Sequence[RunPlan]) -> Path:
     return outer if has_dataset and outer != Path(outer.anchor) else own
 
 
-def _naming_folder(plan: RunPlan) -> Path:
+def _find_naming_folder(plan: RunPlan) -> Path:
     path = Path(plan.run.path)
     above = [path, *path.parents]
     return above[min(PATH_LEVELS + path.is_file(), len(above) - 1)]

@@ -127,14 +127,14 @@ class CalibrationResult:
 def build_calibration_section(found: CalibrationResult) -> Section:
     if not found.calibrations:
         return Section(CALIBRATION_TITLE, [Paragraph(NO_PAIRS_MESSAGE[0].upper() + NO_PAIRS_MESSAGE[1:] + ".")])
-    sections = [_source_section(each) for each in found.calibrations if each.scope == "overall"]
+    sections = [_build_source_section(each) for each in found.calibrations if each.scope == "overall"]
     for scope in found.scopes:
-        sections += _scope_section(scope, [each for each in found.calibrations if each.scope == scope])
-    sections += _error_group_sections(found.error_groups)
+        sections += _build_scope_section(scope, [each for each in found.calibrations if each.scope == scope])
+    sections += _build_error_group_sections(found.error_groups)
     return Section(CALIBRATION_TITLE, [Paragraph(text) for text in (*found.basis, *NOTES)], sections)
 
 
-def _source_section(of: Calibration) -> Section:
+def _build_source_section(of: Calibration) -> Section:
     rates = [
         [MEASURE_LABELS[rate.metric], *format_measure(rate), f"{rate.n:,}"]
         for rate in sorted(of.rates, key=lambda rate: list(MEASURE_LABELS).index(rate.metric))
@@ -143,10 +143,10 @@ def _source_section(of: Calibration) -> Section:
         f"{format_count(of.n, 'verdict')} on reviewed targets. Item selection: {format_selection_method(of)}."
     )
     figures = make_table(["measure", "value", "95 % interval", "n"], rows=rates, right=(1, 2, 3))
-    return Section(" · ".join(format_source_and_criterion(of)), [says, _confusion_table(of), figures])
+    return Section(" · ".join(format_source_and_criterion(of)), [says, _build_confusion_table(of), figures])
 
 
-def _confusion_table(of: Calibration) -> Table:
+def _build_confusion_table(of: Calibration) -> Table:
     if of.binary or len({str(each) for cell in of.cells for each in (cell.automatic, cell.human)}) <= MAX_MATRIX_LABELS:
         pairs = {
             (format_verdict(cell.automatic, of.criterion), format_verdict(cell.human, of.criterion)): cell.n
@@ -166,7 +166,7 @@ def _confusion_table(of: Calibration) -> Table:
     return make_table(["verdict", "human", "n"], [*listed, *([["others", "", f"{rest:,}"]] if rest else [])], (2,))
 
 
-def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Iterator[Section]:
+def _build_scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> Iterator[Section]:
     """Yield the section of one grouping, except for a single group, which would repeat the overall measures."""
     if len({each.name for each in figures}) < 2:
         return
@@ -184,7 +184,7 @@ def _scope_section(scope: CalibrationScope, figures: Sequence[Calibration]) -> I
     yield Section(f"by {scope}", blocks)
 
 
-def _error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
+def _build_error_group_sections(kinds: Sequence[ErrorGroup]) -> Iterator[Section]:
     rows = []
     for _, found in groupby(kinds, format_source_and_criterion):
         for kind in sorted(found, key=lambda kind: -kind.wrong)[:MAX_ERROR_GROUPS]:
@@ -218,10 +218,10 @@ class DatasetFailures:
 
 
 def build_failures_section(parts: Sequence[DatasetFailures]) -> Section:
-    return Section("Failure clusters", sections=[_dataset_failures_section(part) for part in parts])
+    return Section("Failure clusters", sections=[_build_dataset_failures_section(part) for part in parts])
 
 
-def _dataset_failures_section(part: DatasetFailures) -> Section:
+def _build_dataset_failures_section(part: DatasetFailures) -> Section:
     failing = sum(cluster.count for cluster in part.clusters)
     if not failing:
         return Section(part.title, [Paragraph("No failing items.")])
@@ -230,7 +230,9 @@ def _dataset_failures_section(part: DatasetFailures) -> Section:
          summarize_group(group, BY_ERROR_TYPE)]
         for group in group_clusters(part.clusters, BY_ERROR_TYPE)
     ]  # fmt: skip
-    rows = [_cluster_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)]
+    rows = [
+        _build_cluster_row(cluster, example) for cluster, example in zip(part.clusters, part.examples, strict=False)
+    ]
     blocks: list[Paragraph | Table] = [
         Paragraph(f"{format_count(failing, 'failing item')} in all runs of the dataset, after reviews."),
         make_table(["error type", "items", "share", "mostly in"], errors, (1, 2)),
@@ -241,7 +243,7 @@ def _dataset_failures_section(part: DatasetFailures) -> Section:
     return Section(part.title, blocks)
 
 
-def _cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
+def _build_cluster_row(cluster: Cluster, example: ClusterExample) -> list[str]:
     names = [cluster.error_type or NO_ERROR_TYPE, *filter(None, (cluster.function, cluster.argument))]
     return [f"{cluster.count:,}", " · ".join(names), example.id, example.difference or "", example.question]
 
@@ -331,11 +333,11 @@ def build_suspects_section(found: Sequence[Suspect]) -> Section:
     rest = f" The table lists the {MAX_SUSPECTS} most suspect." if len(suspects) > MAX_SUSPECTS else ""
     text = f"{count} with reasons to doubt the golden answer, the question or the checker, {strong}.{rest}"
     heads = ["score", "item", "failing runs", "reasons", "may be right instead", "question"]
-    table = make_table(heads, [_suspect_row(each) for each in suspects[:MAX_SUSPECTS]], (0,))
+    table = make_table(heads, [_build_suspect_row(each) for each in suspects[:MAX_SUSPECTS]], (0,))
     return Section(title, [Paragraph(text), table])
 
 
-def _suspect_row(suspect: Suspect) -> list[str]:
+def _build_suspect_row(suspect: Suspect) -> list[str]:
     case, other = suspect.question, suspect.alternative
     text = " ".join(case.text.split())
     models = ", ".join([*other.models[:MAX_MODELS], *["..."] * (len(other.models) > MAX_MODELS)]) if other else ""

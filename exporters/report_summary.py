@@ -110,13 +110,13 @@ def build_cards(runs: Sequence[RunPassCounts], n_disagreements: int, suspects: S
     checked = f"{suspects.strong:,} strong, {checked}" if suspects.strong else checked
     open_note = f"pass rates change by at most {moved:.1f} points" if n_disagreements else "nothing to adjudicate"
     return [
-        *_best_run_cards(runs),
+        *_build_best_run_cards(runs),
         Card("Open disagreements", f"{n_disagreements:,}", open_note, n_disagreements > 0),
         Card("Suspect golden answers", f"{suspects.suspect:,}", checked, suspects.suspect > 0),
     ]
 
 
-def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
+def _build_best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     """Return cards with the pass rate and the estimated accuracy of the best run. Only runs with the same number of
     items are comparable, so the best run is chosen from the largest group of such runs."""
     sizes = Counter((run.kind, run.items) for run in runs)
@@ -129,11 +129,11 @@ def _best_run_cards(runs: Sequence[RunPassCounts]) -> list[Card]:
     rate = f"{100 * best.share:.1f} %" if best.share >= 0 else NO_VALUE
     part = f"{best.n_verdicts:,} of " if 0 < best.n_verdicts < items else ""
     note = " · ".join((best.name, kind, f"{part}{format_count(items, 'item')}"))
-    value, basis = _headline_estimate(best)
+    value, basis = _format_headline_estimate(best)
     return [Card(label, rate, note), Card("Estimated accuracy of this run", value, basis)]
 
 
-def _headline_estimate(run: RunPassCounts) -> tuple[str, str]:
+def _format_headline_estimate(run: RunPassCounts) -> tuple[str, str]:
     estimate = run.estimate
     if estimate is None:
         return NO_VALUE, "no reviewed random sample"
@@ -166,7 +166,7 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
         largest = {name for name, _ in sizes.most_common(MAX_CATEGORIES)}
         names = [name for name in sizes if name in largest]
         heads = [kind, "items", "overall", *names]
-        rows = [TableRow(_category_cells(run, names)) for run in of]
+        rows = [TableRow(_format_category_cells(run, names)) for run in of]
         blocks.append(Table(heads, rows, frozenset(range(1, len(heads))), heat_from=3))
         if len(sizes) > len(names):
             more = format_count(len(sizes) - len(names), "smaller category", "smaller categories")
@@ -174,7 +174,7 @@ def build_category_section(runs: Sequence[RunPassCounts]) -> Section:
     return Section("Pass rate by category", blocks)
 
 
-def _category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
+def _format_category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
     overall = f"{100 * run.share:.1f}" if run.share >= 0 else NO_VALUE
     if 0 < run.n_verdicts < run.items:
         overall += f" of {run.n_verdicts:,}"
@@ -185,11 +185,11 @@ def _category_cells(run: RunPassCounts, names: Sequence[str]) -> list[str]:
 
 def build_reasons_section(parts: Sequence[DatasetFailures]) -> Section:
     """Return a table for each dataset: the most frequent error types of failing items (by effective verdict)."""
-    blocks = [_reasons_table(part) for part in parts if part.clusters]
+    blocks = [_build_reasons_table(part) for part in parts if part.clusters]
     return Section("Why items fail", blocks or [Paragraph("No item fails.")])
 
 
-def _reasons_table(part: DatasetFailures) -> Table:
+def _build_reasons_table(part: DatasetFailures) -> Table:
     groups = group_clusters(part.clusters, BY_ERROR_TYPE)
     total, largest = sum(group.count for group in groups), max(group.count for group in groups)
     rows = []
@@ -342,11 +342,13 @@ def build_metric_table(title: str, lines: Sequence[MetricRow], intervals: Interv
     disputed = any(line.open_disagreements for line in lines)
     more = [*([OPEN_DISAGREEMENTS] if disputed else []), *([ESTIMATE_HEADING] if estimated else [])]
     heads = [title, *map(source_label, sources), *more, "over"]
-    rows = [TableRow(_cells(line, sources, intervals, more), line.level) for line in lines]
+    rows = [TableRow(_format_metric_cells(line, sources, intervals, more), line.level) for line in lines]
     return Table(heads, rows, frozenset(range(1, len(heads) - 1)))
 
 
-def _cells(line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, more: Sequence[str]) -> list[str]:
+def _format_metric_cells(
+    line: MetricRow, sources: Sequence[MetricSource], intervals: Intervals, more: Sequence[str]
+) -> list[str]:
     found = intervals.get(line.key)
     optional = {
         OPEN_DISAGREEMENTS: format_disagreements(line),

@@ -146,10 +146,10 @@ def write_sft(source: ExportSource, out: Sink) -> None:
     options = source.selection.training
     counts = _RowCounts()
     seen: set[bytes] = set()
-    for item in _reviewed_items(source):
-        found = None if options.exclude_benchmark_goldens or item.correction is None else _golden_reply(item)
+    for item in _iter_reviewed_items(source):
+        found = None if options.exclude_benchmark_goldens or item.correction is None else _build_golden_reply(item)
         corrected = [*found[0][:-1], found[1]] if found is not None else None
-        messages = corrected or _as_supervised(item, options)
+        messages = corrected or _select_supervised_messages(item, options)
         if messages is None:
             continue
         content = {"messages": _encode_messages(messages, options), "reply": "golden" if corrected else "model"}
@@ -167,7 +167,7 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
     """Write the pairs of each question, at most `max_pairs`."""
     options = source.selection.training
     questions: dict[tuple[str, ...], list[_Reviewed]] = {}
-    for item in _reviewed_items(source):
+    for item in _iter_reviewed_items(source):
         if item.passes is not None:
             questions.setdefault(item.key, []).append(item)
     tasks: dict[tuple[Any, ...], list[_Reviewed]] = {}
@@ -179,7 +179,7 @@ def write_preferences(source: ExportSource, out: Sink) -> None:
     counts = _RowCounts()
     n_pairs: Counter[tuple[str, ...]] = Counter()
     seen: set[bytes] = set()
-    for pair in _all_pairs(list(questions.values()), list(tasks.values()), options):
+    for pair in _iter_pairs(list(questions.values()), list(tasks.values()), options):
         key = pair.right.key
         is_corrected = pair.kind == "golden" and pair.wrong.correction is not None
         body = _encode(pair.wrong, pair.row(options), options, is_corrected=is_corrected)
@@ -225,12 +225,12 @@ def _make_card(file: str, name: str, options: TrainingOptions, counts: _RowCount
     return "\n".join([*lines, ""])
 
 
-def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
+def _iter_reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
     options = source.selection.training
     goldens = CorrectedGoldens(source, options.agreed)
     for chunk in source.items():
         for detail in chunk:
-            passes = _verdict(detail, options)
+            passes = _get_usable_verdict(detail, options)
             correction = goldens.find(detail)
             # A correction may belong to the same question in another run only.
             is_own = detail.item.extra.erratum is not None or any(each.golden_fix for each in detail.opinions)
@@ -238,7 +238,7 @@ def _reviewed_items(source: ExportSource) -> Iterator[_Reviewed]:
                 yield _build_reviewed(detail, passes, correction)
 
 
-def _verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
+def _get_usable_verdict(detail: ItemDetail, options: TrainingOptions) -> bool | None:
     """Return the verdict that decides how an item is used, or None: the annotators' verdict if enough of them agree or
     a person adjudicated the item, otherwise, with `trust_rule`, the automatic verdict."""
     human = detail.row.human
@@ -275,10 +275,10 @@ def _build_reviewed(detail: ItemDetail, passes: bool | None, correction: Correct
     )  # fmt: skip
 
 
-def _as_supervised(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
+def _select_supervised_messages(item: _Reviewed, options: TrainingOptions) -> list[ChatMessage] | None:
     if item.passes is not True:
         return None
-    messages = _without_logs(item.messages)
+    messages = _drop_logs(item.messages)
     while messages and messages[-1].role != "assistant":
         messages.pop()
     if not messages or not all(_is_complete(each) for each in messages if each.role == "assistant"):
@@ -288,7 +288,7 @@ def _as_supervised(item: _Reviewed, options: TrainingOptions) -> list[ChatMessag
     return messages if any(each.role == "user" for each in messages) else None
 
 
-def _without_logs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+def _drop_logs(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
     return [each for each in messages if each.role not in ("log", "state") and not each.is_for_user]
 
 
@@ -316,22 +316,22 @@ class _Pair:
         }
 
 
-def _all_pairs(
+def _iter_pairs(
     questions: Sequence[list[_Reviewed]], tasks: Sequence[list[_Reviewed]], options: TrainingOptions
 ) -> Iterator[_Pair]:
     for items in questions:
-        yield from _pairs_of(items, "runs")
+        yield from _pair_replies(items, "runs")
     if not options.exclude_benchmark_goldens:
         for items in questions:
             for item in items:
-                pair = None if item.passes else _golden_pair(item)
+                pair = None if item.passes else _pair_with_golden(item)
                 if pair is not None:
                     yield pair
     for items in tasks:
-        yield from _pairs_of(items, "trials")
+        yield from _pair_replies(items, "trials")
 
 
-def _pairs_of(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
+def _pair_replies(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
     right = [each for each in items if each.passes]
     wrong = [each for each in items if each.passes is False and each.is_model_wrong]
     for one, other in product(right, wrong):
@@ -344,8 +344,8 @@ def _pairs_of(items: Sequence[_Reviewed], kind: str) -> Iterator[_Pair]:
 def _pair_first_difference(right: _Reviewed, wrong: _Reviewed, kind: str) -> _Pair | None:
     """Pair the first replies that differ. None if another message differs first, or a reply is incomplete."""
     prompt: list[ChatMessage] = []
-    for one, other in zip(_without_logs(right.messages), _without_logs(wrong.messages), strict=False):
-        if _content_key(one) == _content_key(other):
+    for one, other in zip(_drop_logs(right.messages), _drop_logs(wrong.messages), strict=False):
+        if _make_content_key(one) == _make_content_key(other):
             prompt.append(one)
             continue
         is_usable = one.role == other.role == "assistant" and not one.is_given and not other.is_given
@@ -356,7 +356,7 @@ def _pair_first_difference(right: _Reviewed, wrong: _Reviewed, kind: str) -> _Pa
     return None
 
 
-def _content_key(message: ChatMessage) -> tuple[Any, ...]:
+def _make_content_key(message: ChatMessage) -> tuple[Any, ...]:
     calls = tuple((call.name, canonical_json(call.arguments)) for call in message.calls)
     return message.role, message.content if not calls else "", calls
 
@@ -370,9 +370,9 @@ def _has_equal_calls(one: ChatMessage, other: ChatMessage) -> bool:
     return bool(golden) and _is_accepted(golden, other)
 
 
-def _golden_pair(item: _Reviewed) -> _Pair | None:
+def _pair_with_golden(item: _Reviewed) -> _Pair | None:
     is_wrong = item.is_model_wrong if item.correction is None else item.is_wrong_for_corrected
-    found = _golden_reply(item) if is_wrong else None
+    found = _build_golden_reply(item) if is_wrong else None
     if found is None:
         return None
     messages, chosen = found
@@ -381,14 +381,14 @@ def _golden_pair(item: _Reviewed) -> _Pair | None:
     return _Pair(messages[:-1], chosen, messages[-1], item, item, "golden")
 
 
-def _golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
+def _build_golden_reply(item: _Reviewed) -> tuple[list[ChatMessage], ChatMessage] | None:
     """Return (conversation, golden calls as a reply that can replace its last message). None unless the item has one
     reply, at its end, and the golden calls are one step."""
-    messages = _without_logs(item.messages)
+    messages = _drop_logs(item.messages)
     replies = [each for each in messages if each.role == "assistant" and not each.is_given]
     if len(replies) != 1 or messages[-1] is not replies[0] or not item.golden:
         return None
-    calls = [_first_accepted_call(call) for call in item.golden if call.arguments is not None]
+    calls = [_get_first_accepted_call(call) for call in item.golden if call.arguments is not None]
     if len({(call.turn, call.step) for call in item.golden}) > 1 or len(calls) < len(item.golden):
         return None
     ids = [f"call_golden_{number}" for number in range(1, len(calls) + 1)]
@@ -400,16 +400,16 @@ def _is_accepted(golden: Sequence[Call], reply: ChatMessage) -> bool:
     return len(golden) == len(reply.calls) and all(pair.state in "=~" for pair in align(list(golden), reply.calls))
 
 
-def _first_accepted_call(call: Call) -> Call:
+def _get_first_accepted_call(call: Call) -> Call:
     arguments = call.arguments or {}
     accepted = {name: each for name, each in arguments.items() if isinstance(each, AcceptedValues) and each.any_of}
-    return Call("predicted", call.name, {name: _first_value(each.any_of[0]) for name, each in accepted.items()})
+    return Call("predicted", call.name, {name: _get_first_value(each.any_of[0]) for name, each in accepted.items()})
 
 
-def _first_value(value: Any) -> Any:
+def _get_first_value(value: Any) -> Any:
     if isinstance(value, GoldenObject):
-        return {name: _first_value(each.any_of[0]) for name, each in value.fields.items() if each.any_of}
-    return [_first_value(each) for each in value] if isinstance(value, list) else value
+        return {name: _get_first_value(each.any_of[0]) for name, each in value.fields.items() if each.any_of}
+    return [_get_first_value(each) for each in value] if isinstance(value, list) else value
 
 
 def _encode_messages(messages: Sequence[ChatMessage], options: TrainingOptions) -> list[JsonObject]:

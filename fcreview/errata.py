@@ -146,7 +146,7 @@ def serialize_errata(entries: Sequence[ErrataEntry], rules: Sequence[Equivalence
     body = b"".join(_serialize_lines(entries, rules))
     header = {"format": FORMAT, "version": VERSION, "date": date, "who": who}
     header |= {"goldens": len(entries), "rules": len(rules)}
-    return _serialize_line({**header, "digest": _digest(header, body)}) + body
+    return _serialize_line({**header, "digest": _compute_digest(header, body)}) + body
 
 
 def parse_errata(raw: bytes, name: str = "") -> Errata:
@@ -157,7 +157,7 @@ def parse_errata(raw: bytes, name: str = "") -> Errata:
     if header.get("format") != FORMAT or header.get("version") != VERSION:
         raise ErrataError(f"{name}:1: not an errata file of format {FORMAT}, version {VERSION}")
     stated = header.pop("digest", None)
-    if stated != _digest(header, body):
+    if stated != _compute_digest(header, body):
         raise ErrataError(f"{name}: changed since it was written (its digest does not match)")
     entries: dict[ErrataKey, ErrataEntry] = {}
     rules: list[EquivalenceRule] = []
@@ -222,7 +222,7 @@ def _parse_object(line: bytes, where: str) -> dict[str, Any]:
     return value
 
 
-def _digest(header: dict[str, Any], body: bytes) -> str:
+def _compute_digest(header: dict[str, Any], body: bytes) -> str:
     return _hash(canonical_json(header) + b"\n" + body)
 
 

@@ -137,7 +137,7 @@ def _describe_text_equivalence(golden: str, predicted: str) -> str | None:
     return None
 
 
-def _canonical_number(text: str) -> str | None:
+def _to_canonical_number(text: str) -> str | None:
     value = parse_number(text)
     return None if value is None else repr(value)
 
@@ -157,7 +157,7 @@ def is_power_formula(text: str) -> bool:
     return bool(_POWER.search(text)) and base not in _UNIT_OF_NAME
 
 
-def _canonical_unit(text: str) -> str | None:
+def _to_canonical_unit(text: str) -> str | None:
     return _UNIT_OF_NAME.get(re.sub(r"[^a-z ]", "", text.lower().replace("°", "")).strip())
 
 
@@ -187,10 +187,10 @@ _STOP_WORDS = {"the", "a", "an", "of", "in", "and", "for", "to", "on", "at"}
 _FORMULA_FORM = ("same formula in another notation", normalize_formula)
 _TEXT_FORMS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     (CASE_DIFFERS, lambda text: normalize_text(text) or None),
-    (SAME_NUMBER, _canonical_number),
+    (SAME_NUMBER, _to_canonical_number),
     _FORMULA_FORM,
     ("same date in another notation", to_iso_date),
-    (SAME_UNIT, _canonical_unit),
+    (SAME_UNIT, _to_canonical_unit),
     (SAME_WORDS, _stem_words),
 )
 """(description, function) pairs. The description applies to two texts if the function returns the same for both."""

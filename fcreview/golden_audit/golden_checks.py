@@ -126,11 +126,11 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
         return None
     if parameter.kind in ("list", "object") and isinstance(value, str) and _IDENTIFIER.fullmatch(value):
         return None  # In questions about code, a variable name can take the place of a list or an object.
-    json_type = json_type_of(value)
+    json_type = get_json_type(value)
     if parameter.kind and not _is_allowed_type(json_type, parameter.kind, value):
         return f"wrong type: {name} is {_with_documented(value, parameter.kind)}"
     if isinstance(value, list) and (element_type := parameter.item_kind):
-        wrong = next((each for each in value if not _is_allowed_type(json_type_of(each), element_type, each)), None)
+        wrong = next((each for each in value if not _is_allowed_type(get_json_type(each), element_type, each)), None)
         if wrong is not None:
             return f"wrong element type: {name} contains {_with_documented(wrong, f'list of {element_type}')}"
     if parameter.choices:
@@ -143,7 +143,7 @@ def describe_value_conflict(name: str, value: Any, parameter: Parameter) -> str 
     return None
 
 
-def json_type_of(value: Any) -> str:
+def get_json_type(value: Any) -> str:
     """Return the JSON type of a golden value: one of the values of `JSON_TYPES`, or `null`."""
     if isinstance(value, bool):
         return "boolean"
@@ -162,7 +162,7 @@ def _is_allowed_type(json_type: str, documented: str, value: Any) -> bool:
 
 
 def _with_documented(value: Any, documented: str) -> str:
-    return f"{json_type_of(value)}, documented as {documented}; golden value: {abbreviate(value, 40)}"
+    return f"{get_json_type(value)}, documented as {documented}; golden value: {abbreviate(value, 40)}"
 
 
 def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
@@ -255,7 +255,7 @@ class GoldenAnswerIndex:
         is_comparable = question.golden and question.is_self_contained and question.group is None
         if is_comparable and (text := normalize_text(question.text)):
             content = (text, *sorted(str(raw.get("name")) for raw in question.functions))
-            golden = _canonical_golden(question.golden)
+            golden = _format_canonical_golden(question.golden)
             self._content_of_question[question.key] = content, golden
             self._golden_of_content[content].setdefault(golden, question.key)
 
@@ -265,7 +265,7 @@ class GoldenAnswerIndex:
         usage = self.usage[function, name]
         if (function, name, accept.optional) not in counted:
             usage.optional[accept.optional] += 1
-        json_type = _accepted_type(accept)
+        json_type = _get_accepted_type(accept)
         if json_type and (function, name, json_type) not in counted:
             usage.types[json_type] += 1
         counted |= {(function, name, accept.optional), (function, name, json_type)}
@@ -316,7 +316,7 @@ def _compare_usage(
     if is_optional and not accept.optional and n_optional >= max(MIN_OTHER_ITEMS, MAJORITY * usage.optional.total()):
         text = f"unlike other items: {name} must be given, but {n_optional} other items allow omitting it"
         yield Reason("siblings", 0.7, text, function=call.name)
-    own = _accepted_type(accept)
+    own = _get_accepted_type(accept)
     if own and usage.types.total() > MIN_OTHER_ITEMS:
         usual, count = usage.types.most_common(1)[0]
         if usual != own and count >= MAJORITY * usage.types.total() and {usual, own} != {"integer", "number"}:
@@ -325,11 +325,11 @@ def _compare_usage(
             yield Reason("siblings", 1.0, text, function=call.name)
 
 
-def _accepted_type(accept: AcceptedValues) -> str:
-    return json_type_of(accept.any_of[0]) if accept.any_of else ""
+def _get_accepted_type(accept: AcceptedValues) -> str:
+    return get_json_type(accept.any_of[0]) if accept.any_of else ""
 
 
-def _canonical_golden(golden: Iterable[Call]) -> str:
+def _format_canonical_golden(golden: Iterable[Call]) -> str:
     calls = []
     for call in golden:
         arguments = {
@@ -467,7 +467,9 @@ def _check_argument(argument: GoldenArgument, question: TextContent, evidence: Q
     if isinstance(first, str):
         yield Reason("ungrounded", 0.5, text, function=function)
         return
-    unused = sorted(question.numbers - _golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0})
+    unused = sorted(
+        question.numbers - _collect_golden_numbers(evidence) - set(OTHER_NUMBER_WORDS.values()) - {0.0, 1.0, 2.0}
+    )
     if unused:
         number = to_json_text(int(unused[0]) if unused[0].is_integer() else unused[0])
         text = f"{text}; the question has {number}, which the golden answer does not use"
@@ -507,7 +509,7 @@ def _iter_leaves(value: Any) -> Iterable[Any]:
             yield one
 
 
-def _golden_numbers(evidence: QuestionEvidence) -> set[float]:
+def _collect_golden_numbers(evidence: QuestionEvidence) -> set[float]:
     numbers: set[float] = set()
     for call in evidence.question.golden:
         for accept in (call.arguments or {}).values():

@@ -69,7 +69,7 @@ def align(
     predicted calls. If `ordered`, the calls of the pairs are in the same order on both sides."""
     if len(golden) == len(predicted):
         if all(_is_equal_call(one, other, rules) for one, other in zip(golden, predicted, strict=True)):
-            return [_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
+            return [_make_equal_pair(one, other) for one, other in zip(golden, predicted, strict=True)]
         if len(golden) == 1:
             return [_compare_pair(golden[0], predicted[0], rules)]
     assigned = _pair_calls(golden, predicted, rules, ordered)
@@ -122,12 +122,12 @@ def _is_equal_call(golden: Call, predicted: Call, rules: ComparisonRules) -> boo
     return is_same_function(golden, predicted, rules)
 
 
-def _equal_pair(golden: Call, predicted: Call) -> CallPair:
+def _make_equal_pair(golden: Call, predicted: Call) -> CallPair:
     return CallPair(golden.turn, golden.index, predicted.index, golden.name, "=")
 
 
 def _compare_pair(golden: Call, predicted: Call, rules: ComparisonRules) -> CallPair:
-    pair = _equal_pair(golden, predicted)
+    pair = _make_equal_pair(golden, predicted)
     pair.diff = diff_call(golden, predicted, rules)
     if pair.diff:
         pair.state = "~" if all(difference.state == "~" for difference in pair.diff) else "!"
@@ -141,7 +141,7 @@ def _pair_calls(golden: Sequence[Call], predicted: Sequence[Call], rules: Compar
         return _pair_by_position(golden, predicted, ordered)
 
     def cost(i: int, j: int) -> float:
-        return _pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j)
+        return _compute_pair_cost(golden[i], predicted[j], rules) + DISTANCE_COST * abs(i - j)
 
     if ordered:
         return _assign_in_order([[cost(i, j) for j in range(len(predicted))] for i in range(len(golden))])
@@ -169,27 +169,27 @@ def _pair_by_unique_name(golden: Sequence[Call], predicted: Sequence[Call], rule
     return {i: j for i, j in single.items() if counts[j] == 1}
 
 
-def _pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
-    cost = _arguments_cost(golden, predicted, rules)
+def _compute_pair_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
+    cost = _compute_arguments_cost(golden, predicted, rules)
     if is_same_function(golden, predicted, rules):
         return cost
     return OTHER_FUNCTION_COST + OTHER_FUNCTION_ARGUMENT_FACTOR * cost
 
 
-def _arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
+def _compute_arguments_cost(golden: Call, predicted: Call, rules: ComparisonRules) -> float:
     if golden.arguments is None or predicted.arguments is None:
         return UNDECODABLE_COST
     cost = 0.0
     given = predicted.arguments
     for name, accepted in golden.arguments.items():
         if name in given:
-            cost += _argument_cost(accepted, given[name], rules)
+            cost += _compute_argument_cost(accepted, given[name], rules)
         elif not accepted.optional:
             cost += 1
     return cost + sum(name not in golden.arguments for name in given)
 
 
-def _argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
+def _compute_argument_cost(accepted: AcceptedValues, value: Any, rules: ComparisonRules) -> float:
     if is_accepted(accepted, value):
         return 0
     if type(value) in SCALAR_TYPES:

@@ -64,16 +64,16 @@ class RepeatedCalls:
         self._steps = number_steps(item)
         self._predicted: dict[Hashable, list[tuple[_Position, Call]]] = {}
         self._quoted: dict[Hashable, list[tuple[_Position, Call]]] = {}
-        for call in sorted(item.predicted, key=_call_position):
-            self._predicted.setdefault(_content_key(call), []).append((_call_position(call), call))
+        for call in sorted(item.predicted, key=_get_position):
+            self._predicted.setdefault(_make_content_key(call), []).append((_get_position(call), call))
         for message in item.messages:
             for call in parse_quoted_calls(message.content) if message.name == GOLDEN_CALL else ():
-                self._quoted.setdefault(_content_key(call), []).append(((message.turn, message.step, 0), call))
+                self._quoted.setdefault(_make_content_key(call), []).append(((message.turn, message.step, 0), call))
 
     def find_earlier(self, call: Call) -> str | None:
         """Return the position of the latest earlier equal call, such as `turn 1 step 2`, or None. Predicted calls take
         precedence over quoted calls."""
-        key, position = _content_key(call), _call_position(call)
+        key, position = _make_content_key(call), _get_position(call)
         predicted = self._predicted.get(key, [])
         predicted = predicted[: bisect_left(predicted, position, key=lambda each: each[0])][-1:]
         quoted = [each for each in self._quoted.get(key, ()) if each[0][:2] < position[:2]][-1:]
@@ -83,21 +83,21 @@ class RepeatedCalls:
         return None
 
 
-def _call_position(call: Call) -> _Position:
+def _get_position(call: Call) -> _Position:
     return call.turn, call.step, call.index
 
 
-def _content_key(call: Call) -> Hashable:
-    return call.name, _value_key(call.arguments, 0)
+def _make_content_key(call: Call) -> Hashable:
+    return call.name, _make_value_key(call.arguments, 0)
 
 
-def _value_key(value: Any, depth: int) -> Hashable:
+def _make_value_key(value: Any, depth: int) -> Hashable:
     if depth > MAX_DEPTH or value != value:
         return type(value).__name__
     if isinstance(value, dict):
-        return dict, frozenset((name, _value_key(each, depth + 1)) for name, each in value.items())
+        return dict, frozenset((name, _make_value_key(each, depth + 1)) for name, each in value.items())
     if isinstance(value, (list, tuple)):
-        return type(value), tuple(_value_key(each, depth + 1) for each in value)
+        return type(value), tuple(_make_value_key(each, depth + 1) for each in value)
     return type(value), value if isinstance(value, Hashable) else repr(value)
 
 
@@ -136,12 +136,12 @@ def build_chat_messages(item: Item) -> list[ChatMessage]:
     found: list[ChatMessage] = []
     for at in sorted(messages.keys() | calls.keys()):
         by_user = bool(calls[at]) and (at[0], calls[at][0].index) in user_calls
-        found += _step_messages(messages[at], calls[at], "user" if by_user else "assistant")
+        found += _build_step_messages(messages[at], calls[at], "user" if by_user else "assistant")
     _number_calls(found)
     return found
 
 
-def _step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: Role) -> Iterator[ChatMessage]:
+def _build_step_messages(messages: Sequence[Message], calls: Sequence[Call], caller: Role) -> Iterator[ChatMessage]:
     """Yield the messages of a step. All calls, texts and reasoning of `caller` become one message."""
     reply = ChatMessage(caller, calls=list(calls)) if calls else None
     is_reply_open = reply is not None
@@ -201,17 +201,17 @@ _SCHEMA_TYPES = {"dict": "object", "float": "number", "tuple": "array", "list": 
 
 def make_tool_definitions(functions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return function docs as OpenAI tools, with the types of JSON Schema."""
-    return [{"type": "function", "function": _with_schema_types(each)} for each in functions]
+    return [{"type": "function", "function": _convert_schema_types(each)} for each in functions]
 
 
-def _with_schema_types(value: Any) -> Any:
+def _convert_schema_types(value: Any) -> Any:
     if isinstance(value, list):
-        return [_with_schema_types(each) for each in value]
+        return [_convert_schema_types(each) for each in value]
     if not isinstance(value, dict):
         return value
     kind = value.get("type")
     changed = {"type": _SCHEMA_TYPES[kind]} if isinstance(kind, str) and kind in _SCHEMA_TYPES else {}
-    return {name: _with_schema_types(each) for name, each in value.items()} | changed
+    return {name: _convert_schema_types(each) for name, each in value.items()} | changed
 
 
 MAX_RESULT_LENGTH = 1_000_000
@@ -263,10 +263,10 @@ class Descriptions:
             return
         name = value.get("name")
         name = name if isinstance(name, str) else ""
-        for identifier in _own_ids(value):
+        for identifier in _find_own_ids(value):
             known = self.by_id.setdefault(identifier, Description())
             known.name = known.name or name
-            known.options = known.options or _options(value)
+            known.options = known.options or _read_options(value)
         for each in value.values():
             self._add(each)
 
@@ -283,7 +283,7 @@ class Descriptions:
         return bool(known.options) and all(list_words(option) <= user_words for option in known.options)
 
 
-def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:
+def _find_own_ids(value: Mapping[str, Any]) -> Iterator[str]:
     """Yield the id of an object: the value of `item_id`, or else the value of `id` or of a field such as `user_id`, if
     the object has only one id field."""
     names = [name for name in value if name == "id" or name.endswith("_id")]
@@ -291,6 +291,6 @@ def _own_ids(value: Mapping[str, Any]) -> Iterator[str]:
     yield from (value[name] for name in chosen if isinstance(value[name], str))
 
 
-def _options(value: Mapping[str, Any]) -> tuple[str, ...]:
+def _read_options(value: Mapping[str, Any]) -> tuple[str, ...]:
     options = value.get("options")
     return tuple(each for each in options.values() if isinstance(each, str)) if isinstance(options, dict) else ()

@@ -85,12 +85,12 @@ def find_decisive_call(item: Item, turn: int | None = None, *, only_effect: bool
     if not item.pairs:
         return None
     paired = _Paired(item, turn, build_chat_messages(item))
-    step = next(_wrong_calls(paired, only_effect=only_effect), None)
+    step = next(_find_wrong_calls(paired, only_effect=only_effect), None)
     if step is None and only_effect:
-        step = _unexpected_write(paired)
-    step = step or _missing_call(paired, only_effect=only_effect)
+        step = _find_unexpected_write(paired)
+    step = step or _find_missing_call(paired, only_effect=only_effect)
     if step is None and only_effect:  # A reading call with other arguments may have led to the later calls.
-        step = next(_wrong_calls(paired, only_effect=False), None)
+        step = next(_find_wrong_calls(paired, only_effect=False), None)
     return step
 
 
@@ -114,7 +114,7 @@ def _changes_state(call: Call) -> bool:
     return call.name not in READING_FUNCTIONS and not is_read_only(call.name)
 
 
-def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
+def _find_wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep]:
     verdicts = {(v.target, v.value) for v in paired.item.verdicts if isinstance(v.value, bool)}
     missing = {pair.name for pair in paired.missing}
     for each in paired.calls:
@@ -125,7 +125,7 @@ def _wrong_calls(paired: _Paired, *, only_effect: bool) -> Iterator[DecisiveStep
             yield DecisiveStep(each.message, "refused_call", f"{name} is refused and not made correctly later.")
 
 
-def _unexpected_write(paired: _Paired) -> DecisiveStep | None:
+def _find_unexpected_write(paired: _Paired) -> DecisiveStep | None:
     for each in paired.calls:
         if each.pair.golden is None and not each.refused and _changes_state(each.call):
             earlier = (other.call for other in paired.calls if other.message < each.message)
@@ -160,7 +160,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= MAX_VALUE_IN_LINE else f"{text[: MAX_VALUE_IN_LINE - 1]}…"
 
 
-def _missing_call(paired: _Paired, *, only_effect: bool) -> DecisiveStep | None:
+def _find_missing_call(paired: _Paired, *, only_effect: bool) -> DecisiveStep | None:
     missing = [(pair, call) for pair in paired.missing if (call := paired.golden_call(pair)) is not None]
     counted = [call for _, call in missing if not only_effect or _changes_state(call)]
     if not counted or not paired.replies:

@@ -81,11 +81,11 @@ def find_decisive_step(
     if not any(message.role == "assistant" for message in messages) or not (golden or missing_texts):
         return None
     facts = _Facts(messages, golden)
-    found = list(facts.wrong_writes())
+    found = list(facts.find_wrong_writes())
     if not found and facts.missing:
-        found = list(facts.missing_actions())
-    found += facts.wrong_calculations()
-    found = found or list(facts.wrong_answers(missing_texts))
+        found = list(facts.explain_missing_actions())
+    found += facts.find_wrong_calculations()
+    found = found or list(facts.find_wrong_answers(missing_texts))
     return min(found, key=lambda step: step.message, default=None)
 
 
@@ -165,7 +165,7 @@ class _Facts:
         later = (self.golden[index].name for index, each in self.done.items() if each.message > write.message)
         return write.call.name in later
 
-    def wrong_writes(self) -> Iterator[DecisiveStep]:
+    def find_wrong_writes(self) -> Iterator[DecisiveStep]:
         """Yield a step for each wrong writing call, and for each golden call that was made before an earlier golden
         action, which was then refused and never made."""
         for write in self.wrong:
@@ -178,25 +178,25 @@ class _Facts:
                     yield DecisiveStep(early.message, "wrong_order", reason)
 
     def _find_early_write(self, index: int, refused: _Write) -> _Write | None:
-        ids = set(_identifiers(refused.call.arguments or {}))
+        ids = set(_list_identifiers(refused.call.arguments or {}))
         for later, write in self.done.items():
-            shares_thing = ids & set(_identifiers(write.call.arguments or {}))
+            shares_thing = ids & set(_list_identifiers(write.call.arguments or {}))
             if later > index and write.message < refused.message and shares_thing:
                 return write
         return None
 
     def _explain(self, write: _Write) -> str:
-        similar = self._most_similar(write.call)
+        similar = self._find_most_similar(write.call)
         if similar is None:
             return f"{write.call.name} changes data, and no golden action calls it."
         given, wanted = write.call.arguments or {}, _first_accepted_values(similar)
         differing = [name for name in {**wanted, **given} if not _is_same(wanted.get(name), given.get(name))]
         if not differing:
             return f"{write.call.name} was called again with the arguments of an earlier golden action."
-        name, own, golden = _innermost(differing[0], given.get(differing[0]), wanted.get(differing[0]))
+        name, own, golden = _find_innermost_difference(differing[0], given.get(differing[0]), wanted.get(differing[0]))
         return f"{write.call.name} has {name} {abbreviate(own)}, but the golden action has {abbreviate(golden)}."
 
-    def _most_similar(self, call: Call) -> Call | None:
+    def _find_most_similar(self, call: Call) -> Call | None:
         given = call.arguments or {}
 
         def similarity(index: int) -> tuple[bool, int]:
@@ -211,33 +211,33 @@ class _Facts:
     def _blame_user(self, write: _Write) -> DecisiveStep | None:
         """Return a step at the message in which the user withdrew, chose or omitted the values of a wrong writing
         call."""
-        similar = self._most_similar(write.call)
+        similar = self._find_most_similar(write.call)
         wanted_arguments = _first_accepted_values(similar) if similar else {}
-        given, wanted = _identifiers(write.call.arguments or {}), _identifiers(wanted_arguments)
+        given, wanted = _list_identifiers(write.call.arguments or {}), _list_identifiers(wanted_arguments)
         wrong = [each for each in given if each not in wanted]
         omitted = [each for each in wanted if each not in given]
         user = _UserTurns(self.messages, write.message, self.describe_ids(write.message))
         if not wrong and not omitted and similar is not None:
-            return user.find_payment(_payments(write.call.arguments or {}), _payments(wanted_arguments))
+            return user.find_payment(_list_payments(write.call.arguments or {}), _list_payments(wanted_arguments))
         return (
             user.find_retraction(omitted)
             or (user.find_choice(wrong) if similar else None)
             or (user.find_omission(given, omitted) if similar and not wrong else None)
         )
 
-    def wrong_calculations(self) -> Iterator[DecisiveStep]:
+    def find_wrong_calculations(self) -> Iterator[DecisiveStep]:
         """Yield a step for each calculation that is similar to a golden calculation but has different numbers."""
         for number, message in enumerate(self.messages, 1):
             for call in message.calls if message.role == "assistant" else ():
                 if call.name != CALCULATION:
                     continue
-                numbers = _numbers(call.arguments)
-                golden = [_numbers(_first_accepted_values(each)) for each in self.golden_calculations]
+                numbers = _count_numbers(call.arguments)
+                golden = [_count_numbers(_first_accepted_values(each)) for each in self.golden_calculations]
                 if numbers not in golden and any(_is_near(numbers, each) for each in golden):
                     reason = "The numbers differ from those of the golden calculation."
                     yield DecisiveStep(number, "wrong_calculation", reason)
 
-    def wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
+    def find_wrong_answers(self, missing_texts: Sequence[str]) -> Iterator[DecisiveStep]:
         """Yield a step for each expected text that no reply contains. The step is at the first message that contains
         the text but also makes a call, else at the first reply with another value of the same form, else at the last
         reply. Whole numbers have the same form if they have as many digits. Numbers with decimals have the same form
@@ -246,7 +246,11 @@ class _Facts:
         for text in missing_texts:
             wanted = text.lower().replace(",", "")
             beside_call = [n for n, each in replies if each.calls and wanted in each.content.lower().replace(",", "")]
-            others = [n for n, each in replies if any(self._has_form(wanted, one) for one in _stated(each.content))]
+            others = [
+                n
+                for n, each in replies
+                if any(self._has_form(wanted, one) for one in _list_stated_numbers(each.content))
+            ]
             if beside_call:
                 reason = f"{abbreviate(text)} is only in a message with a call. The user does not see such messages."
                 yield DecisiveStep(beside_call[0], "unseen_answer", reason)
@@ -263,16 +267,16 @@ class _Facts:
             return not any(stated in result for result in self.results)
         return len(stated) == len(expected) >= MIN_DIGITS
 
-    def missing_actions(self) -> Iterator[DecisiveStep]:
+    def explain_missing_actions(self) -> Iterator[DecisiveStep]:
         """Yield one step at which the model declined the request, handed the conversation over, or forgot the
         action."""
         name = self.golden[self.missing[0]].name
-        topics = [_topic(self.golden[index]) for index in self.missing]
+        topics = [_get_topic(self.golden[index]) for index in self.missing]
         for number in range(len(self.messages), 0, -1):
             message = self.messages[number - 1]
             declines = message.role == "assistant" and _REFUSAL.search(message.content)
             if declines and any(topic & list_words(message.content) for topic in topics):
-                retraction = self._retraction_before(number)
+                retraction = self._find_retraction_before(number)
                 if retraction is not None:
                     yield DecisiveStep(retraction, "user_retraction", "The user rejects the model's proposal.")
                 else:
@@ -286,11 +290,13 @@ class _Facts:
                 reason = f"{write.call.name} is called, but {name} is not called before it."
                 yield DecisiveStep(write.message, "early_end", reason)
                 return
-        yield self._forgotten_action(name)
+        yield self._explain_forgotten_action(name)
 
-    def _forgotten_action(self, name: str) -> DecisiveStep:
+    def _explain_forgotten_action(self, name: str) -> DecisiveStep:
         user = _UserTurns(self.messages, len(self.messages) + 1, self.describe_ids())
-        wanted = [each for index in self.missing for each in _identifiers(_first_accepted_values(self.golden[index]))]
+        wanted = [
+            each for index in self.missing for each in _list_identifiers(_first_accepted_values(self.golden[index]))
+        ]
         known = [each for each in wanted if user.descriptions.is_known(each)]
         named = max((number for each in wanted for number in user.find_mentions(each)), default=None)
         if named is None and known and user.turns:
@@ -300,7 +306,7 @@ class _Facts:
         reply = next((number for number in replies if named is not None and number > named), replies[-1])
         return DecisiveStep(reply, "missing_action", f"{name} is never called.")
 
-    def _retraction_before(self, number: int) -> int | None:
+    def _find_retraction_before(self, number: int) -> int | None:
         earlier = [n for n in range(number - 1, 0, -1) if self.messages[n - 1].role in ("user", "assistant")][:2]
         if len(earlier) < 2:
             return None
@@ -366,7 +372,7 @@ def _is_handover(call: Call) -> bool:
     return bool(parts & {"transfer", "escalate"} and parts & HANDOVER_WORDS)
 
 
-def _topic(call: Call) -> set[str]:
+def _get_topic(call: Call) -> set[str]:
     """Return the last word of a function's name, which is its topic: `address` for `modify_user_address`."""
     return list_words(call.name.replace("_", " ").rpartition(" ")[2])
 
@@ -397,7 +403,7 @@ def _is_same(first: Any, second: Any) -> bool:
     return canonical_json(first) == canonical_json(second)
 
 
-def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
+def _find_innermost_difference(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
     """Return (path, given, wanted value) of the first nested difference, or the lengths of lists of different
     lengths."""
     inner: list[tuple[str, Any, Any]] = []
@@ -407,35 +413,35 @@ def _innermost(path: str, given: Any, wanted: Any) -> tuple[str, Any, Any]:
         inner = [(f"{path}[{at}]", *each) for at, each in enumerate(zip(given, wanted, strict=True))]
     elif isinstance(given, list) and isinstance(wanted, list):
         return f"number of {path}", len(given), len(wanted)
-    return next((_innermost(*each) for each in inner if not _is_same(*each[1:])), (path, given, wanted))
+    return next((_find_innermost_difference(*each) for each in inner if not _is_same(*each[1:])), (path, given, wanted))
 
 
-def _identifiers(arguments: Mapping[str, Any]) -> list[str]:
+def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
     """Return the values with a digit, which identify objects. The id of the user is in all actions, and users name a
     payment method in words ("my card"), so both are omitted."""
     return [
         value
         for name, each in arguments.items()
         if "payment" not in name and name != "user_id"
-        for value in _texts_with_digit(each)
+        for value in _iter_texts_with_digit(each)
     ]
 
 
-def _payments(arguments: Mapping[str, Any]) -> list[str]:
-    return [text for name, each in arguments.items() if "payment" in name for text in _texts_with_digit(each)]
+def _list_payments(arguments: Mapping[str, Any]) -> list[str]:
+    return [text for name, each in arguments.items() if "payment" in name for text in _iter_texts_with_digit(each)]
 
 
-def _texts_with_digit(value: Any) -> Iterator[str]:
+def _iter_texts_with_digit(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts_with_digit(each)
+            yield from _iter_texts_with_digit(each)
     elif isinstance(value, (str, int)) and not isinstance(value, bool):
         text = str(value)
         if len(text) >= MIN_IDENTIFIER_LENGTH and any(character.isdigit() for character in text):
             yield text
 
 
-def _numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
+def _count_numbers(arguments: Mapping[str, Any] | None) -> Counter[str]:
     return Counter(number for each in (arguments or {}).values() for number in _NUMBER.findall(str(each)))
 
 
@@ -444,5 +450,5 @@ def _is_near(numbers: Counter[str], golden: Counter[str]) -> bool:
     return shared >= MIN_SHARED_NUMBERS and shared >= MIN_SHARE * golden.total()
 
 
-def _stated(text: str) -> list[str]:
+def _list_stated_numbers(text: str) -> list[str]:
     return [number.replace(",", "") for number in _STATED_NUMBER.findall(_LIST_NUMBER.sub(" ", text.replace("*", "")))]

@@ -104,14 +104,14 @@ def build_argument_rows(golden: Call | None, predicted: Call | None, diff: Seque
     for name in [*wanted, *(name for name in given if name not in wanted)]:
         accepted, value, differences = wanted.get(name), given.get(name, NO_VALUE), by_argument[name]
         path, optional = child_path("", name), accepted is not None and accepted.optional
-        state, reason = _argument_state(path, accepted, value, differences, no_arguments)
+        state, reason = _get_argument_state(path, accepted, value, differences, no_arguments)
         golden_text = _to_text(accepted) if accepted else None
         rows.append(ArgumentRow(path, 0, state, golden_text, _to_text(value), reason, optional))
         rows += [_build_nested_row(each, accepted, value) for each in differences if each.path != path]
     return rows
 
 
-def _argument_state(
+def _get_argument_state(
     path: str, accepted: AcceptedValues | None, value: Any, differences: list[ArgumentDiff], no_arguments: bool
 ) -> tuple[DiffState, str | None]:
     if not differences:
@@ -207,7 +207,7 @@ def find_first_difference(
             return FirstDifference(pair.name, None, f"{pair.name} called, not in golden")
         if pair.state == "!":
             golden_call = _find_call(golden, pair.turn, pair.golden)
-            return _difference_in_pair(pair, golden_call, _find_call(predicted, pair.turn, pair.predicted), rules)
+            return _describe_pair_difference(pair, golden_call, _find_call(predicted, pair.turn, pair.predicted), rules)
     return FirstDifference()
 
 
@@ -215,7 +215,7 @@ def _find_call(calls: Sequence[Call], turn: int, index: int | None) -> Call | No
     return next((call for call in calls if call.index == index and call.turn == turn), None)
 
 
-def _difference_in_pair(
+def _describe_pair_difference(
     pair: CallPair, golden: Call | None, predicted: Call | None, rules: ComparisonRules
 ) -> FirstDifference:
     difference = next((each for each in pair.diff if each.state != "~"), None)

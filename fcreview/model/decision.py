@@ -86,11 +86,11 @@ def _complete_from_parts(on_item: VerdictsByAnnotator, parts: Sequence[Opinion],
     """Add the item verdicts that follow from verdicts on parts, for annotators without a deciding item verdict. If an
     annotator only confirms the benchmark's verdicts on parts, none follows, unless another annotator overrides one of
     them. The annotator then gets the benchmark's verdict on the item."""
-    adjudicated = _verdicts_on_parts([o for o in parts if o.is_adjudication])
+    adjudicated = _collect_part_verdicts([o for o in parts if o.is_adjudication])
     if on_item.adjudication is None:
         on_item.adjudication = roll_up_parts(adjudicated, context)
     names = dict.fromkeys(o.annotator for o in parts if not o.is_adjudication)
-    own = {name: _verdicts_on_parts([o for o in parts if o.annotator == name and _is_current(o)]) for name in names}
+    own = {name: _collect_part_verdicts([o for o in parts if o.annotator == name and _is_current(o)]) for name in names}
     combined = {name: {**verdicts, **adjudicated} for name, verdicts in own.items()}
     rolled_up = {name: roll_up_parts(verdicts, context) for name, verdicts in combined.items()}
     overriding = [combined[name] for name, verdict in rolled_up.items() if verdict is not None]
@@ -175,7 +175,7 @@ def latest_adjudication(opinions: Iterable[Opinion]) -> Opinion | None:
     return max(found, key=lambda o: o.time) if found else None
 
 
-def _verdicts_on_parts(opinions: Iterable[Opinion]) -> dict[str, Any]:
+def _collect_part_verdicts(opinions: Iterable[Opinion]) -> dict[str, Any]:
     verdicts: dict[str, Any] = {}
     for criterion in reversed(ROLL_UP_CRITERIA):
         by_time = sorted((o for o in opinions if o.criterion == criterion), key=lambda o: o.time)
@@ -454,8 +454,8 @@ def _decide_target(
     adjudications = [o for o in current if o.is_adjudication]
     decision = Decision(
         *question, mine=collected.independent.get(annotator) if annotator else None,
-        fault=_decided_fault(adjudications, current),
-        golden_fix=_common_golden_fix(adjudications) or _common_golden_fix(current),
+        fault=_find_decided_fault(adjudications, current),
+        golden_fix=_find_common_golden_fix(adjudications) or _find_common_golden_fix(current),
         tags=list(dict.fromkeys(tag for o in current for tag in o.tags or ())),
         notes=[o.note for o in current if o.note], annotators=sorted({o.annotator for o in current}),
         n_verdicts=len({*verdicts, *(o.annotator for o in adjudications if o.verdict is not None)}),
@@ -467,7 +467,7 @@ def _decide_target(
         decision.human, decision.decided_by = adjudication, "adjudication"
     elif majority is not None:
         decision.human, decision.decided_by = majority, "majority"
-        decision.fault = _common_fault(
+        decision.fault = _find_common_fault(
             o for o in current if not decides(o.verdict) or same_verdict(o.verdict, majority)
         )
     elif agreed is None:
@@ -478,20 +478,20 @@ def _decide_target(
     return decision
 
 
-def _common_fault(opinions: Iterable[Opinion]) -> str | None:
+def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
     faults = {opinion.fault for opinion in opinions if opinion.fault}
     return faults.pop() if len(faults) == 1 else DISPUTED if faults else None
 
 
-def _decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
+def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
     """Return the fault of an adjudicated pass, which may be None. Otherwise return the fault on which the adjudications
     or else all opinions agree, or "disputed"."""
     last = latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault
-    return _common_fault(adjudications) or _common_fault(current)
+    return _find_common_fault(adjudications) or _find_common_fault(current)
 
 
-def _common_golden_fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
+def _find_common_golden_fix(opinions: Iterable[Opinion]) -> dict[str, Any] | None:
     fixes = [opinion.golden_fix for opinion in opinions if opinion.golden_fix]
     return fixes[0] if fixes and all(fix == fixes[0] for fix in fixes) else None

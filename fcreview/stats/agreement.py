@@ -280,7 +280,7 @@ class _CoefficientRequest:
 def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
     """Compute the coefficients of all annotators of a group, then the coefficients of each pair of annotators."""
     table = build_rating_table(group.criterion, group.ratings)
-    requests = [*_request_for_all(table), *_request_for_pairs(table)]
+    requests = [*_build_requests_for_all(table), *_build_requests_for_pairs(table)]
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     estimates = bootstrap(table.multiplicity, [request.statistic for request in requests])
     for request, found in zip(requests, estimates, strict=True):
@@ -294,7 +294,7 @@ def compute_coefficients(group: RatingGroup) -> Iterator[AgreementCoefficient]:
         )  # fmt: skip
 
 
-def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
+def _build_requests_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
     names, counts = table.annotators, table.count_labels().astype(np.float64)
     n_labels = (table.cells != NO_LABEL).sum(axis=1)
     several = np.flatnonzero(n_labels > 1)
@@ -307,13 +307,13 @@ def _request_for_all(table: RatingTable) -> Iterator[_CoefficientRequest]:
     yield _CoefficientRequest("ac1", names, several, gwet_ac1(counts))
 
 
-def _request_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
+def _build_requests_for_pairs(table: RatingTable) -> Iterator[_CoefficientRequest]:
     for pair in combinations(range(len(table.annotators)), 2):
         names = tuple(table.annotators[at] for at in pair)
         cells = table.cells[:, pair]
         both = np.flatnonzero((cells != NO_LABEL).all(axis=1))
         cells = cells[both]
-        if len(table.annotators) > 2:  # With two annotators, `_request_for_all` has the same percentage.
+        if len(table.annotators) > 2:  # With two annotators, `_build_requests_for_all` has the same percentage.
             equal = percent_agreement(cells[:, 0] == cells[:, 1])
             yield _CoefficientRequest("percent", names, both, _select_patterns(both, equal))
         yield _CoefficientRequest("cohen", names, both, _select_patterns(both, cohen_kappa(cells)))

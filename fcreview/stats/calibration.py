@@ -221,11 +221,11 @@ def compute_binary_measures(counts: Sequence[int]) -> list[CalibrationMeasure]:
     n = tp + fp + fn + tn
     labels = np.array([[1, 1], [1, 0], [0, 1], [0, 0]], dtype=np.int64)
     return [
-        _share_measure("agreement", tp + tn, n),
-        _share_measure("tpr", tp, tp + fn),
-        _share_measure("tnr", tn, tn + fp),
-        _share_measure("precision", tp, tp + fp),
-        *_bootstrap_measures(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(labels)}),
+        _compute_share_measure("agreement", tp + tn, n),
+        _compute_share_measure("tpr", tp, tp + fn),
+        _compute_share_measure("tnr", tn, tn + fp),
+        _compute_share_measure("precision", tp, tp + fp),
+        *_compute_bootstrap_measures(np.array(counts, dtype=np.int64), {"f1": _f1, "kappa": cohen_kappa(labels)}),
     ]
 
 
@@ -237,11 +237,11 @@ def compute_multiclass_measures(labels: Sequence[tuple[int, int]]) -> list[Calib
 
     patterns, counts = np.unique(np.array(labels, dtype=np.int64).reshape(-1, 2), axis=0, return_counts=True)
     n_equal = int(counts[patterns[:, 0] == patterns[:, 1]].sum())
-    agreement = _share_measure("agreement", n_equal, int(counts.sum()))
-    return [agreement, *_bootstrap_measures(counts, {"kappa": cohen_kappa(patterns)})]
+    agreement = _compute_share_measure("agreement", n_equal, int(counts.sum()))
+    return [agreement, *_compute_bootstrap_measures(counts, {"kappa": cohen_kappa(patterns)})]
 
 
-def _share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
+def _compute_share_measure(name: MeasureName, count: int, n: int) -> CalibrationMeasure:
     low, high = wilson_interval(count, n) or (None, None)
     return CalibrationMeasure(name, count / n if n else None, low, high, "wilson", n)
 
@@ -255,7 +255,7 @@ def _f1(weights: FloatArray) -> FloatArray:
     return value
 
 
-def _bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, Statistic]) -> list[CalibrationMeasure]:
+def _compute_bootstrap_measures(counts: IntArray, statistics: dict[MeasureName, Statistic]) -> list[CalibrationMeasure]:
     from fcreview.stats.agreement import bootstrap
 
     n = int(counts.sum())
@@ -271,7 +271,7 @@ def compute_calibrations(pairs: Iterable[VerdictPair], scopes: Iterable[Calibrat
 
 
 def calibrate_group(group: VerdictPairGroup) -> Calibration:
-    cells, n_random = _confusion_cells(group.pairs), sum(pair.is_random for pair in group.pairs)
+    cells, n_random = _count_confusion_cells(group.pairs), sum(pair.is_random for pair in group.pairs)
     return Calibration(
         group.scope, group.name, group.source, group.judge, group.criterion, group.is_binary, group.selection,
         len(group.pairs), n_random, cells, tuple(_compute_measures(group, cells)),
@@ -303,7 +303,7 @@ def _group_errors(group: VerdictPairGroup, by: ErrorGrouping) -> Iterator[ErrorG
         )  # fmt: skip
 
 
-def _confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
+def _count_confusion_cells(pairs: Iterable[VerdictPair]) -> tuple[ConfusionCell, ...]:
     cells: dict[tuple[Any, Any], list[VerdictPair]] = {}
     for pair in pairs:
         cells.setdefault((to_label_key(pair.automatic), to_label_key(pair.human)), []).append(pair)

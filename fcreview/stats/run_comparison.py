@@ -236,19 +236,19 @@ def mcnemar_p_value(only_a: int, only_b: int) -> float:
 def tango_interval(only_a: int, only_b: int, n: int) -> tuple[float, float]:
     """Compute the 95 % interval (low, high): the differences that the score test does not reject. `n` must not be 0."""
     value = (only_a - only_b) / n
-    return _interval_end(only_a, only_b, n, value, -1.0), _interval_end(only_a, only_b, n, value, 1.0)
+    return _find_interval_end(only_a, only_b, n, value, -1.0), _find_interval_end(only_a, only_b, n, value, 1.0)
 
 
 def tango_score(only_a: int, only_b: int, n: int, delta: float) -> float:
     """Compute Tango's score statistic, which is standard normal if `delta` (from -1 to 1) is the true difference."""
-    variance = n * (2 * _constrained_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
+    variance = n * (2 * _estimate_only_b_share(only_a, only_b, n, delta) + delta * (1 - delta))
     deviation = only_a - only_b - n * delta
     if variance <= 0:
         return 0.0 if deviation == 0 else (float("inf") if deviation > 0 else float("-inf"))
     return deviation / sqrt(variance)
 
 
-def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
+def _estimate_only_b_share(only_a: int, only_b: int, n: int, delta: float) -> float:
     """Estimate the share of items that only B passes by maximum likelihood, given the difference (Tango 1998, eq.
     7)."""
     a, b = 2 * n, (2 * n - only_a + only_b) * delta - only_a - only_b
@@ -256,7 +256,7 @@ def _constrained_only_b_share(only_a: int, only_b: int, n: int, delta: float) ->
     return (sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
 
 
-def _interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
+def _find_interval_end(only_a: int, only_b: int, n: int, inside: float, outside: float) -> float:
     for _ in range(_BISECTION_STEPS):
         middle = (inside + outside) / 2
         if abs(tango_score(only_a, only_b, n, middle)) <= NORMAL_QUANTILE:

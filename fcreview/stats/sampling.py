@@ -58,11 +58,11 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
         raise SamplingError(f"cannot draw {total:,} items from {len(sizes):,} strata. Draw at least one from each.")
     quotas = dict(sizes)
     while small := [
-        name for name, size in quotas.items() if size * _remaining(total, sizes, quotas) < sum(quotas.values())
+        name for name, size in quotas.items() if size * _count_remaining(total, sizes, quotas) < sum(quotas.values())
     ]:
         for name in small:  # A stratum that would get less than one item gets one. The other strata divide the rest.
             del quotas[name]
-    remaining, quota_sum = _remaining(total, sizes, quotas), sum(quotas.values())
+    remaining, quota_sum = _count_remaining(total, sizes, quotas), sum(quotas.values())
     drawn = dict.fromkeys(sizes, 1) | {name: size * remaining // quota_sum for name, size in quotas.items()}
     by_remainder = sorted(quotas, key=lambda name: (-(quotas[name] * remaining % quota_sum), name))
     for name in by_remainder[: total - sum(drawn.values())]:
@@ -70,7 +70,7 @@ def allocate_proportionally(sizes: Mapping[str, int], total: int) -> list[Stratu
     return [Stratum(name, size, drawn[name]) for name, size in sizes.items()]
 
 
-def _remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
+def _count_remaining(total: int, sizes: Mapping[str, int], quotas: Mapping[str, int]) -> int:
     return total - (len(sizes) - len(quotas))
 
 

@@ -14,7 +14,7 @@ from fcreview.errata import (
     ErrataEntry,
     ErrataError,
     Evidence,
-    _digest,
+    _compute_digest,
     combine_errata,
     hash_question,
     parse_errata,
@@ -74,7 +74,8 @@ def test_invalid_content_with_a_valid_digest_is_refused(was: bytes, is_: bytes, 
     head, body = changed.split(b"\n", 1)
     given = orjson.loads(head)
     stated = given.pop("digest")
-    sealed = changed.replace(stated.encode(), _digest(given, body).encode()) if DEEP not in head.decode() else changed
+    digest = _compute_digest(given, body).encode()
+    sealed = changed.replace(stated.encode(), digest) if DEEP not in head.decode() else changed
     assert sealed != RAW
     with pytest.raises(ErrataError, match=rf"e\.jsonl:{why}"):
         parse_errata(sealed, "e.jsonl")

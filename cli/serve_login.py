@@ -68,7 +68,7 @@ def parse_origin(url: str) -> str:
     if parts.scheme not in DEFAULT_PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query:
         raise UsageError(f"invalid --url {url!a}: pass the scheme and host, such as https://review.example.org")
     if parts.scheme == "http" and not is_loopback(parts.hostname):
-        raise UsageError(f"--url {url} is not encrypted: browsers must use https, by --tls-cert or through a proxy")
+        raise UsageError(f"--url {url} is not encrypted, and browsers must use https: pass --tls-cert or use a proxy")
     return format_origin(parts.scheme, parts.hostname, port or DEFAULT_PORTS[parts.scheme])
 
 

@@ -76,7 +76,7 @@ class Store:
         self.blind = blind  # whether other verdicts are hidden until this annotator has reviewed an item
         self.connection = connection
         self.is_verified = not (is_foreign(workspace) or is_marked_unverified(connection))
-        """Written by this user or group."""
+        """Whether the store file was written by this user or the user's group."""
         self.lock = threading.RLock()  # for every use of `connection`: all threads share its temporary tables
         self.reviews = ReviewTables(connection, workspace, annotator, policy)
         self._is_interrupted = False  # whether `interrupt` was called during the running query

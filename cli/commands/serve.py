@@ -203,7 +203,7 @@ def _load_certificate(options: ServeOptions) -> ssl.SSLContext | None:
     try:
         context.load_cert_chain(options.tls_cert, options.tls_key, password=_refuse_password)
     except (OSError, ValueError) as error:
-        raise CommandError(f"{options.tls_cert}: no certificate that fits the key ({error})") from error
+        raise CommandError(f"{options.tls_cert}: the certificate does not match the key ({error})") from error
     return context
 
 

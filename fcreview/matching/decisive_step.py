@@ -41,7 +41,7 @@ MIN_DIGITS = 2
 MIN_IDENTIFIER_LENGTH = 3
 """Minimum length, in characters, of a value that is searched for in messages. Shorter values occur by chance."""
 HANDOVER_WORDS = frozenset({"human", "agent", "representative", "supervisor", "person", "someone"})
-"""Words with which users ask for a human agent. The names of handover functions also contain one of them."""
+"""Words of users who ask for a human agent. The name of a handover function also contains one of these words."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _STATED_NUMBER = re.compile(r"(?<![\w#.,-])\$?(\d[\d,]*(?:\.\d+)?)(?![\w-]|\.\d)")
 _LIST_NUMBER = re.compile(r"(?m)(?:^|\s)\d{1,2}\.\s")

@@ -53,8 +53,8 @@ for a literal is fast. Patterns begin with letters, because a look-behind would 
 group, the text of the group is kept."""
 _PATTERNS = [(literal, re.compile(pattern)) for literal, pattern in _KEY_FORMATS]
 _search_literals = re.compile(rb"k(?<=sk)-|f(?<=hf)_|AKIA|AIza|gh[opsur]_|github_pat_|xox|KEY-----").search
-"""Search for all literals of `_KEY_FORMATS` except `earer ` at once. This takes a quarter of the time of separate
-searches. Each alternative begins with a rare letter, which saves another third of the time."""
+"""Search for all literals of `_KEY_FORMATS` at once, except the literal `earer `. This takes a quarter of the time
+of separate searches. Each alternative begins with a rare letter, which saves another third of the time."""
 _CREDENTIAL_NAME = re.compile(
     r"(?:.*[-_ ])?(?:api[-_ ]?key|(?:access|auth|secret|private)[-_ ]?(?:key|token)|authorization|password|secret)",
     re.IGNORECASE,

@@ -415,7 +415,7 @@ class _DocumentReader:
             self.at += 1
             if name == list_name and self._next_char() == "[":
                 if self.document.records:
-                    self._report(f"{name} occurs more than once. Elements of all lists are imported", None)
+                    self._report(f"{name} occurs more than once. The elements of all these lists are imported", None)
                 self._read_list()
             else:
                 if name in self.document.fields:

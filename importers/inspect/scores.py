@@ -49,7 +49,7 @@ class ScoreEdit:
     state: ScoreState
     changes_value: bool
     metadata: Any = None
-    """Metadata of the provenance; JSON."""
+    """Metadata of the provenance, as JSON."""
 
 
 @dataclass(slots=True)

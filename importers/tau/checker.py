@@ -110,7 +110,7 @@ class Parts:
             return "final database differs from the expected one"
         if part == "COMMUNICATE":
             texts = _quote(self.missing_texts)
-            return f"agent never said {texts}" if texts else "an expected text was not said"
+            return f"agent never said {texts}" if texts else "agent never said an expected text"
         if part == "ACTION":
             names = ", ".join(dict.fromkeys(self.missing_actions))
             return f"no call matches the golden action {names}" if names else "a golden action was not made"

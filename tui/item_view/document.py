@@ -321,8 +321,8 @@ def build_document(detail: ItemDetail, annotator: str, options: DisplayOptions) 
 def starting_block(blocks: Sequence[Block], suspicion: Suspicion | None = None) -> int:
     """Return the index of the block where the cursor starts.
 
-    This is the first that exists: the call that the reasons of `suspicion` mention, the decisive step, the first
-    difference, the first judged block, the first unfolded block.
+    The cursor starts at the first of these blocks that exists: the call that the reasons of `suspicion` mention, the
+    decisive step, the first difference, the first judged block, the first unfolded block.
     """
     stops = cursor_stops(blocks, arguments=False)
     differing = (at for at in stops if blocks[at].differs)

@@ -165,7 +165,7 @@ def remaining_text(cases: CaseList) -> str:
 
 SEARCHING = "searching for disagreements"
 SHUFFLED = StatusMessage("A, B, ... are shuffled for each item. Names appear after you resolve it", "dim")
-RECEIVED = StatusMessage("received reviews of other annotators", "dim")
+RECEIVED = StatusMessage("reviews of other annotators have arrived", "dim")
 MARK_KEY = "disputed"
 
 

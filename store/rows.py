@@ -198,6 +198,8 @@ class RunRow:
     counts do not include these categories."""
     stated_of: int = 0  # number of items according to the headers of score files, in categories without result files
     n_search_issues: int = 0  # Number of import issues of the workspace that belong to no run. It is equal in all rows.
+    n_notices: int = 0  # Number of `n_issues` that are harmless notices.
+    n_search_notices: int = 0  # Number of `n_search_issues` that are harmless notices.
     judge_pass: int = 0
     judge_known: int = 0  # number of items with a judge verdict
 

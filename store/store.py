@@ -234,6 +234,11 @@ class Store:
         in blind mode, because issues can concern verdicts."""
         return [] if self.blind else self._query(lambda: item_detail.read_issues(self.connection, item, runs))
 
+    def count_missing_recomputed(self, runs: Sequence[int]) -> list[tuple[str, int]]:
+        """Return (reason, number of items) of the items of these runs without a recomputed verdict."""
+        self._raise_if_blind("recomputed verdicts")
+        return self._query(lambda: summaries.count_missing_recomputed(self.connection, runs))
+
     def load_queue(self, name: str) -> QueueFile:
         """Read a queue file, so that views can use it. Raises: QueueError if it is missing or invalid."""
         return self._query(lambda: self._queue_items.load_queue(name))

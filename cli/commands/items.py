@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fcreview.store.rows import QueueRow, View
 
 WINDOW_ROWS = 1000  # number of rows that are fetched at a time
-HEADERS = ["item", "category", "off", "recomp.", "judge", "human", "error", "first difference"]
+HEADERS = ["item", "category", "official", "recomp.", "judge", "human", "error", "first difference"]
 MAX_COLUMN = 30  # Width limit of columns in cells. Ids and the last column have no limit.
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -75,8 +76,9 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
     ).fetchall():
         values = dict(zip(_RUN_COUNTS, map(int, numbers), strict=True))
         counts.setdefault(run, []).append({"category": category, **values})
-    query = "SELECT run, count(*) FROM import_issues WHERE run IS NULL OR item IS NULL GROUP BY run"
-    issues_without_item = dict(connection.execute(query).fetchall())
+    notices, query = "count(*) FILTER (severity = 'notice')", "FROM import_issues WHERE run IS NULL OR item IS NULL"
+    found = connection.execute(f"SELECT run, count(*), {notices} {query} GROUP BY run").fetchall()
+    issues_without_item = {run: (n_issues, n_notices) for run, n_issues, n_notices in found}
     rows = []
     for run, info in fetch_run_infos(connection, workspace).items():
         categories = counts.get(run, [])
@@ -87,15 +89,24 @@ def fetch_run_rows(connection: Connection, workspace: Workspace, *, blind: bool)
         total = {name: sum(category[name] for category in categories) for name in _RUN_COUNTS}
         for category in categories:
             del category["reviewed"], category["in_part"], category["yours"], category["n_issues"], category["disputed"]
-        total["n_issues"] += issues_without_item.get(run, 0)
-        total["n_search_issues"] = issues_without_item.get(None, 0)
+        n_issues, total["n_notices"] = issues_without_item.get(run, (0, 0))
+        total["n_issues"] += n_issues
+        total["n_search_issues"], total["n_search_notices"] = issues_without_item.get(None, (0, 0))
         total["n_items"] = total.pop("n")
         if blind:
             info.official_metrics = {}
-            total |= {"reviewed": total["yours"], "n_issues": 0, "n_search_issues": 0, "disputed": 0}
+            hidden = ("n_issues", "n_notices", "n_search_issues", "n_search_notices", "disputed")
+            total |= {"reviewed": total["yours"], **dict.fromkeys(hidden, 0)}
         total |= {"stated_pass": sum(each.passed for each in headers), "stated_of": sum(each.total for each in headers)}
         rows.append(RunRow(run, info, **total, categories=categories))
     return rows
+
+
+def count_missing_recomputed(connection: Connection, runs: Sequence[int]) -> list[tuple[str, int]]:
+    """Return (reason, number of items) of the items without a recomputed verdict, most frequent reason first."""
+    where, params, _ = build_condition(View(runs=tuple(runs)), blind=False)
+    query = f"SELECT i.rule_note, count(*) AS n FROM item_rows i WHERE {where} AND i.rule IS NULL AND i.rule_note <> ''"
+    return connection.execute(f"{query} GROUP BY 1 ORDER BY n DESC, 1", params).fetchall()
 
 
 def count_verdicts(connection: Connection, view: View) -> dict[tuple[bool | None, bool | None], int]:

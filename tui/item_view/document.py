@@ -448,7 +448,7 @@ def _note_lines(mark: DecisiveStepMark, confirm_key: str, cells: int) -> list[Li
     is_guess = mark.message == mark.guess
     if is_guess:
         hint = f" · {confirm_key} to confirm" if confirm_key else ""
-        source = f"confirmed by {', '.join(mark.people)}" if mark.people else f"guess from facts{hint}"
+        source = f"confirmed by {', '.join(mark.people)}" if mark.people else f"guessed by fcreview{hint}"
     else:
         source = f"marked by {', '.join(mark.people)}"
     left: Line = (("decisive step", "warn"), (sanitize(f" · message {mark.message} · {source}"), "dim"))

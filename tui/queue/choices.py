@@ -63,9 +63,10 @@ def order_choices(state: QueueState) -> ChoiceTable[str]:
     )
 
 
-def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
+def issue_choices(issues: Sequence[ImportIssue], not_recomputed: Sequence[tuple[str, int]] = ()) -> ChoiceTable[str]:
     """Return the table of import issues. The value of a row is the filter that selects the item of the issue, or "" if
-    the issue concerns a file."""
+    the issue concerns a file. `not_recomputed`: (reason, number of items) of the items without recomputed verdict."""
+    issues = [*issues, *(_missing_verdict_issue(reason, count) for reason, count in not_recomputed)]
     return ChoiceTable(
         title="import issues",
         noun="issue",
@@ -79,6 +80,12 @@ def issue_choices(issues: Sequence[ImportIssue]) -> ChoiceTable[str]:
         values=[f"id:{quote_or_hash(issue.item)}" if issue.item else "" for issue in issues],
         empty_message="no import issues",
     )
+
+
+def _missing_verdict_issue(reason: str, count: int) -> ImportIssue:
+    verb = "has" if count == 1 else "have"
+    what = f"{format_count(count, 'item')} {verb} no recomputed verdict: {reason}"
+    return ImportIssue("", None, what, severity="notice")
 
 
 def _issue_cells(issue: ImportIssue) -> list[StyledText]:

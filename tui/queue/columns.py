@@ -154,7 +154,9 @@ def _fit_value(text: str, cells: int) -> str:
     return truncate(text, cells)
 
 
-VERDICT_COLUMNS = (("official", "off"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
+VERDICT_COLUMNS = (("official", "official"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
+NARROW_TITLES = {"official": "offic."}
+"""Titles of columns in a list that has no room for the whole word."""
 DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 SUSPICION_TITLE = "why golden looks wrong"
 SCORE_CELLS = 5
@@ -200,9 +202,11 @@ class QueueColumns:
         least_id = min(max(widths.item, 4), least_id)
         preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
         score = SCORE_CELLS + 1 if widths.has_score else 0
-        for name in ("", "rule", "judge", "official"):
+        titles = dict(VERDICT_COLUMNS)
+        for name in ("", "title", "rule", "judge", "official"):
             names.discard(name)
-            verdicts = [(each, len(title)) for each, title in VERDICT_COLUMNS if each in names or each == "you"]
+            titles |= NARROW_TITLES if name else {}
+            verdicts = [(each, len(title)) for each, title in titles.items() if each in names or each == "you"]
             rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
                 break
@@ -236,7 +240,11 @@ def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
     difference = SUSPICION_TITLE if queue == SUSPECTS_QUEUE else difference
     titles = {**dict(VERDICT_COLUMNS), "difference": difference}
-    cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
+    shown = [(titles.get(name, name), name, size) for name, size in columns.columns]
+    shown = [
+        (NARROW_TITLES.get(name, title) if len(title) > size else title, name, size) for title, name, size in shown
+    ]
+    cells = "".join(" " + pad(truncate(title, size), size) for title, _, size in shown)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 

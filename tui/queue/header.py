@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fcreview.model.sanitize import display_width, sanitize
-from fcreview.model.wording import NO_DATASET_MESSAGE, format_count
+from fcreview.model.wording import NO_DATASET_MESSAGE, describe_error_type, format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.queries.run_lists import folder_label, label_files
 from fcreview.store.rows import PARTIAL_QUEUES, SUSPECTS_QUEUE, RunRow, View
@@ -51,6 +52,8 @@ class RateTotals:
     yours: int
     issues: int
     disputed: int = 0
+    notices: int = 0
+    """Number of `issues` that are harmless."""
 
 
 def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
@@ -67,10 +70,12 @@ def sum_rates(runs: Sequence[RunRow]) -> RateTotals:
         reviewed=sum(run.reviewed for run in runs),
         yours=sum(run.yours for run in runs),
         issues=sum(run.n_issues for run in runs) + max((run.n_search_issues for run in runs), default=0),
+        notices=sum(run.n_notices for run in runs) + max((run.n_search_notices for run in runs), default=0),
         disputed=sum(run.disputed for run in runs),
     )
 
 
+ERROR_TERM = re.compile(r'error:"?([^\s"]+)"?')
 UNREVIEWED_TERMS = ("-reviewed", "you:none", "you:unknown")
 
 
@@ -128,10 +133,19 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
     if where == FAILING_FILTER and not search:
         return (*names, "failures")
     if where or search:
-        return (*names, truncate(sanitize(where or f"search {search}"), MAX_PATH_CELLS))
+        return (*names, truncate(sanitize(_describe_filter(where) if where else f"search {search}"), MAX_PATH_CELLS))
     if view.items:
         return (*names, format_count(len(view.items), "selected item"))
     return (*names, "failures first" if view.queue == "failures" else format_order(view))
+
+
+def _describe_filter(where: str) -> str:
+    """Return a filter, in words if it selects failures: `failures: value has the wrong type`."""
+    failing, _, rest = where.partition(f"{FAILING_FILTER} ")
+    if failing or not rest:
+        return where
+    error = ERROR_TERM.fullmatch(rest)
+    return f"failures: {(describe_error_type(error[1]) if error else '') or rest}"
 
 
 def progress_line(annotator: str, progress: tuple[int, int] | None, cells: int, *, by_anyone: int = 0) -> Line:
@@ -207,7 +221,8 @@ def rates_line(
         lefts = [(*line, *disputes["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
-    return justify_line(left, ((warning + " ", "warn"),) if warning else (), cells)
+    style = "dim" if warning.endswith(("notice", "notices")) else "warn"
+    return justify_line(left, ((warning + " ", style),) if warning else (), cells)
 
 
 def _format_rates(total: RateTotals, estimate: PassRateEstimate | None, shortened: Sequence[str]) -> Line:
@@ -250,9 +265,11 @@ def _format_disagreements(n: int, key: str) -> tuple[Line, Line]:
 
 
 def _warning_variants(total: RateTotals, *, lacks_dataset: bool) -> list[str]:
-    issues = [format_count(total.issues, "import issue")] if total.issues else []
+    n_issues = total.issues - total.notices
+    issues = [format_count(n_issues, "import issue")] if n_issues else []
     if not lacks_dataset:
-        return [*issues, format_count(total.issues, "issue")] if issues else [""]
+        notice = format_count(total.notices, "notice") if total.notices else ""
+        return [*issues, format_count(n_issues, "issue")] if issues else [notice]
     return [
         *(", ".join([text, *issues]) for text in (NO_DATASET_MESSAGE, NO_DATASET_SHORT)),
         NO_DATASET_SHORT,

@@ -111,7 +111,7 @@ def prediction_choices(runs: Sequence[RunPrediction], item: int, *, blind: bool 
         columns=(
             TextColumn("equal", align_right=True),
             TextColumn("model", truncate=truncate_middle, min_width=12),
-            *(TextColumn(name) for name in ("off", "recomp.", "you")),
+            *(TextColumn(name) for name in ("official", "recomp.", "you")),
             TextColumn("prediction", min_width=30),
         ),
         rows=[_prediction_cells(each, at in first_rows.values(), prefix, blind) for at, each in enumerate(runs)],

@@ -249,3 +249,12 @@ async def test_import_issues_are_listed(make_app, wait_for_screen):
         assert lines[2].endswith("results.jsonl:13")
         await pilot.press("q")
         assert len(item_ids(await wait_for_screen(pilot))) == 12
+
+
+async def test_issues_say_why_items_have_no_recomputed_verdict(make_app, wait_for_screen):
+    rows = [*twelve_rows(), {"rule": None, "rule_note": "multi-turn verdicts are imported"}]
+    async with make_app(rows).run_test(size=NARROW) as pilot:
+        await wait_for_screen(pilot)
+        await pilot.press("i")
+        assert "notice" in (await wait_for_screen(pilot))[2]
+        assert "1 item has no recomputed verdict: multi-turn" in (await wait_for_screen(pilot))[2]

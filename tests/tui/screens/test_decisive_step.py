@@ -37,9 +37,8 @@ def step_note(shown: list[str]) -> str:
 
 async def test_item_opens_at_the_step_and_the_difference_is_next(workspace: Workspace) -> None:
     async with open_item_host(workspace, ITEM) as (app, pilot):
-        assert "message 12 · guess from facts · D to confirm" in step_note(document_rows(app)) and REASON in step_note(
-            document_rows(app)
-        )
+        note = step_note(document_rows(app))
+        assert "message 12 · guessed by fcreview · D to confirm" in note and REASON in note
         assert "wrong_write" in step_note(document_rows(app))
         cursor = item_screen(app).cursor
         assert cursor.block.key == "turn:3/call:1"
@@ -67,7 +66,7 @@ async def test_annotator_confirms_moves_and_undoes_the_step(workspace: Workspace
         await pilot.press("z")
         assert "message 12 · confirmed by you" in step_note(document_rows(app))
         await pilot.press("z")
-        assert "guess from facts" in step_note(document_rows(app))
+        assert "guessed by fcreview" in step_note(document_rows(app))
     reviews = [(each["target"], each["criterion"], each["verdict"]) for each in read_events(workspace)[:2]]
     assert reviews == [("item", DECISIVE_STEP, 12), ("item", DECISIVE_STEP, 11)]
 

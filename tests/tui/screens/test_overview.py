@@ -54,7 +54,7 @@ async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_fo
         await wait_for_screen(pilot)
         await pilot.press("2", "enter")
         lines = await wait_for_screen(pilot)
-        assert "error:value_error:string" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])
+        assert "failures: string is not an accepted" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])
         assert app.screen.state.queue == "failures"
 
 

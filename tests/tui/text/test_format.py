@@ -494,3 +494,20 @@ def test_names_that_are_too_long_break_after_a_sign():
     ]  # fmt: skip
     assert wrap_visible("HRTimeOff_time_off_balance", 20) == ["HRTimeOff_time_off_", "balance"]
     assert wrap_visible("abcdefghijklmnop", 10) == ["abcdefghij", "klmnop"]
+
+
+def test_filter_of_a_cluster_is_named_in_words() -> None:
+    def path(where: str) -> str:
+        return header.queue_path("", [run_row()], View(where=where), where, "")[-1]
+
+    assert path("effective:fail error:type_error:simple") == "failures: value has the wrong type"
+    assert path("effective:fail function:book") == "failures: function:book"
+    assert path("effective:fail") == "failures" and path("official:fail") == "official:fail"
+
+
+def test_harmless_notice_is_no_issue() -> None:
+    notice = run_row(n_issues=2, n_notices=1, n_search_issues=1, n_search_notices=1)
+    harmless = run_row(n_search_issues=1, n_search_notices=1)
+    notice.info.needs_dataset = harmless.info.needs_dataset = False
+    assert header.rates_line([notice], 120)[-1] == ("1 import issue ", "warn")
+    assert header.rates_line([harmless], 120)[-1] == ("1 notice ", "dim")

@@ -23,7 +23,7 @@ import pytest
 from tests.faults.pty_program import screen_text
 
 Cli = Callable[..., Any]
-KEYS = {"enter": b"\r", "escape": b"\x1b"}
+KEYS = {"enter": b"\r", "escape": b"\x1b", "pagedown": b"\x1b[6~"}
 
 
 class Terminal:
@@ -92,8 +92,10 @@ def test_configured_key_replaces_default_key(one_run: Path, environ: dict[str, s
         screen.wait_for("verdict on: item", " y pass  f fail")
         screen.press("p")
         screen.press("?")
-        text = "\n".join(screen.wait_for("keys: item", "golden wrong", "raw records"))
+        text = "\n".join(screen.wait_for("keys: item", "golden wrong"))
         assert "  y " in text.partition("pass")[0] and "copy" not in text
+        screen.press("pagedown")
+        assert "copy" not in "\n".join(screen.wait_for("raw records"))
         screen.press("escape")
         screen.wait_for("verdict on: item")
         assert read_journal(one_run) == []

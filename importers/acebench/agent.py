@@ -19,7 +19,7 @@ from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, 
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
 from fcreview.importers.acebench.replies import decode_for_display
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
-from fcreview.importers.common.records import Undecodable, as_list, shorten_question
+from fcreview.importers.common.records import Undecodable, as_list, list_objects, shorten_question
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
 from fcreview.model.item import (
@@ -107,10 +107,8 @@ def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
     """Pair each met milestone with the call whose index is in `met`, and align the missed ones with the later calls."""
     start = met[-1] + 1 if met else 0
-    met_pairs = [
-        align([milestone], [predicted[index]], COMPARISON_RULES)[0]
-        for milestone, index in zip(golden, met, strict=False)
-    ]
+    pairs = zip(golden, met, strict=False)
+    met_pairs = [align([milestone], [predicted[index]], COMPARISON_RULES)[0] for milestone, index in pairs]
     rest = align(golden[len(met) :], predicted[start:], COMPARISON_RULES, ordered=True)
     earlier = [CallPair(call.turn, None, call.index, call.name, "+") for call in predicted[:start]]
     unmatched = [pair for pair in earlier if pair.predicted not in met]
@@ -121,9 +119,8 @@ def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequ
 def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
     """Describe how many milestones were met and which one was missed first: `1 of 3 met: turn_on_wifi; not login`."""
     names = [milestone.strip("[ ").partition("(")[0] for milestone in milestones]
-    text = f"{n_met} of {len(milestones)} met"
-    text += f": {', '.join(names[:n_met])}" if n_met else ""
-    return text + (f"; not {names[n_met]}" if n_met < len(names) else "")
+    met = f": {', '.join(names[:n_met])}" if n_met else ""
+    return f"{n_met} of {len(names)} met{met}" + (f"; not {names[n_met]}" if n_met < len(names) else "")
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
@@ -156,11 +153,8 @@ def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifferenc
 
 
 def _attributes_by_class(states: list[Any]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
-    for state in states:
-        if isinstance(state, dict):
-            found |= {str(name): attributes for name, attributes in state.items() if isinstance(attributes, dict)}
-    return found
+    pairs = (pair for state in list_objects(states) for pair in state.items())
+    return {str(name): attributes for name, attributes in pairs if isinstance(attributes, dict)}
 
 
 def _find_value_differences(
@@ -187,10 +181,9 @@ def fill_item(
     """Fill an agent item from its dialogue history and its records in the result, question and golden answer files."""
     text = str((question or {}).get("question", ""))
     item.question = shorten_question(text)
-    if item.category == "agent_multi_turn":
-        item.messages = [Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION)]
-    else:
-        item.messages = [Message(0, -1, "user", text)]
+    is_simulated = item.category == "agent_multi_turn"  # the question is the instruction of the simulated user
+    name = SIMULATED_USER_INSTRUCTION if is_simulated else None
+    item.messages = [Message(0, -1, "system" if is_simulated else "user", text, name)]
     if initial := (question or {}).get("initial_config"):
         item.messages.append(Message(0, -1, "state", orjson.dumps(to_plain_json(initial)).decode(), "at the start"))
     process = [str(part) for part in as_list(result.get("process"))]
@@ -214,11 +207,11 @@ def fill_item(
     find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
     outcome = checker.check_end_state(result.get("result"), golden_state)
     item.rule, item.rule_error_type = outcome.valid, outcome.error_type
-    item.verdicts.append(
-        Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state")
-    )
     accuracy, _ = checker.compute_process_accuracy(result.get("process"), milestones, outcome.valid)
-    item.verdicts.append(Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"))
+    item.verdicts += [
+        Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="end state"),
+        Verdict("rule", accuracy, criterion=PROCESS_ACCURACY, by="milestones"),
+    ]
     if sequence:
         item.extra.metadata["milestones"] = describe_milestones(sequence, len(met))
     item.extra.metadata[MILESTONES_MET], _ = checker.compute_process_accuracy(result.get("process"), milestones, False)
@@ -234,10 +227,10 @@ def _decode_calls(side: Any, texts: list[str], steps: Sequence[int]) -> list[Cal
     for step, text in zip(steps, texts, strict=True):
         expression = text.strip()
         start, end = expression.find("["), expression.rfind("]")
-        if side == "golden":
-            expression = expression if expression.startswith("[") else f"[{expression}]"
-        else:
-            expression = expression[start : end + 1] if 0 <= start < end else f"[{expression}]"
+        if side == "predicted" and 0 <= start < end:
+            expression = expression[start : end + 1]
+        elif side == "predicted" or start != 0:
+            expression = f"[{expression}]"
         try:
             decoded = decode_for_display(expression)
         except Undecodable as error:

@@ -125,12 +125,10 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
     item.pairs = align(item.golden, item.predicted, checker.COMPARISON_RULES)
     if alternatives:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    if not can_recompute:
-        return
-    if calls is None:
+    if can_recompute and calls is None:
         _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
-    else:
-        _add_recomputed_verdict(item, checker.check_calls(calls, golden, item.functions))
+    elif can_recompute:
+        _add_recomputed_verdict(item, checker.check_calls(calls or [], golden, item.functions))
 
 
 def base_function_name(key: str, available: Container[str | None]) -> str:

@@ -105,7 +105,7 @@ def _rewrite_score_file(raw: bytes, scored: FailureList, inputs: CategoryInputs,
     edits = LineEdits(positions={line: order[item_id] for item_id, line in lines.items() if item_id in order})
     results = load_results(inputs.result_file)
     gained = 0
-    verdicts: list[bool | None] = []
+    verdicts: list[bool] = []
     for item in items:
         override = writeback.item_override(item)
         verdicts.append(item.id not in scored.entries if override is None else override)
@@ -139,14 +139,13 @@ def _rewrite_process_file(raw: bytes, inputs: CategoryInputs, items: Sequence[Sc
                 process = results.get(item.id, {}).get("process") or []
                 milestones = (inputs.answers.get(item.id) or {}).get(MILE_STONE) or []
                 entry = {PROCESS_ACCURACY: None, "model_output": process, "call_process": milestones}
-            is_reviewed = (ITEM, PROCESS_ACCURACY) in item.overrides
-            accuracy = share if is_reviewed else round(share, 3)
+            accuracy = share if (ITEM, PROCESS_ACCURACY) in item.overrides else round(share, 3)
             edits.added.append((order[name], {name: entry | {PROCESS_ACCURACY: accuracy}}))
     return writeback.apply_edits(raw, edits)
 
 
 def _update_header(
-    header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool | None], gained: int
+    header: JsonObject, category: str, items: Sequence[ScoredItem], verdicts: Sequence[bool], gained: int
 ) -> JsonObject:
     if category.startswith("agent_"):
         updated = writeback.update_score_header(header, gained, digits=3, rate_field="end_to_end_accuracy")
@@ -155,10 +154,8 @@ def _update_header(
     if category in MULTI_TURN_CATEGORIES:
         steps = [(str(item.group), verdict) for item, verdict in zip(items, verdicts, strict=True)]
         accuracy, process = compute_dialogue_accuracies(steps)
-        return writeback.update_score_header(header, gained) | {
-            "accuracy": accuracy.value,
-            "process_accuracy": process.value,
-        }
+        rates = {"accuracy": accuracy.value, "process_accuracy": process.value}
+        return writeback.update_score_header(header, gained) | rates
     return writeback.update_score_header(header, gained, digits=None if category.startswith("special") else 3)
 
 
@@ -171,9 +168,8 @@ def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: AR
     """Return the golden answer as a golden fix; None for agent and special items, which store only a part of it."""
     if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
         return None
-    first = writeback.key_by_function_name(
-        item.golden, [writeback.first_accepted_arguments(call) for call in item.golden]
-    )
+    arguments = list(map(writeback.first_accepted_arguments, item.golden))
+    first = writeback.key_by_function_name(item.golden, arguments)
     others = item.extra.metadata.get(OTHER_ANSWERS)
     return {GROUND_TRUTH: [first, *others] if isinstance(others, list) and others else first}
 

@@ -115,8 +115,7 @@ def _add_repeated(
         return
     for (before, earlier), (path, record) in pairwise(found):
         what = f"{item_id} occurs again. This record replaces the one in line {earlier.line}"
-        if before != path:
-            what += f" of {before}"
+        what += f" of {before}" if before != path else ""
         results.issues.append(ImportIssue(str(path), record.line, what, item=item_id))
     results.records[item_id] = found[-1]
     results.replaced[item_id] = len(found) - 1

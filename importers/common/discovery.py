@@ -122,11 +122,10 @@ def report_missing_scores(plan: RunPlan, categories: Iterable[str], unscored: Se
     """Add an issue to the plan if some of `categories` have no score file (`unscored`)."""
     if not unscored:
         return
+    more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
+    what = f"no score file of {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
     if set(unscored) == set(categories):
         what = "no score files, so the items have no official verdict"
-    else:
-        more = f" and {len(unscored) - MAX_LISTED} more" if len(unscored) > MAX_LISTED else ""
-        what = f"no score file of {', '.join(unscored[:MAX_LISTED])}{more}. Their items have no official verdict"
     severity: Literal["warning", "notice"] = "warning" if plan.scores else "notice"
     plan.issues.append(ImportIssue(plan.run.path, None, what, severity=severity))
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import orjson
 
+from fcreview.errata import CategoryCorrections
 from fcreview.errors import MALFORMED_DATA
 from fcreview.importers.acebench import agent, replies
 from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, compute_process_accuracy
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
-from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import read_objects_with_id, read_records
 from fcreview.importers.common.records import (
     FailureList,

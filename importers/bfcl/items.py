@@ -8,7 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from fcreview.errata import Errata
+from fcreview.errata import CategoryCorrections, Errata
 from fcreview.importers.bfcl import filenames, scores, trajectory
 from fcreview.importers.bfcl.checker.evaluate import (
     NOT_RECOMPUTED_NOTES,
@@ -22,7 +22,6 @@ from fcreview.importers.bfcl.checker.schema import COMPARISON_RULES
 from fcreview.importers.bfcl.dataset import DatasetItem, parse_golden_calls
 from fcreview.importers.bfcl.decoders.base import Decoder
 from fcreview.importers.bfcl.joining import is_same_answer
-from fcreview.importers.common.golden_corrections import CategoryCorrections
 from fcreview.importers.common.jsonl import JsonRecord
 from fcreview.importers.common.records import add_issue, function_names, is_number
 from fcreview.matching.align import align_turns

@@ -62,7 +62,6 @@ class JobFiles:
 
     trials: tuple[TrialFiles, ...]
     job_result: Path | None = None
-    """The job's `result.json`; None if there is none."""
     evals_key: str = ""
     """Key of the run in `stats.evals` of the job's `result.json`."""
 
@@ -143,7 +142,6 @@ def _plan_jobs(by_trial: dict[Path, list[Path]], files: set[Path], found: Discov
 
 
 def _read_trial_files(folder: Path, files: Sequence[Path]) -> TrialFiles | None:
-    """Return the files of a trial, or None if it has neither a result nor a trajectory."""
     result = next((path for path in files if path.parent == folder and path.name in RESULT_FILES), None)
     main = [path for path in files if path.name == MAIN_TRAJECTORY and path.parent.name == "agent"]
     documents = [each for path in main for each in (path, *_find_continuations(path, files))]
@@ -177,7 +175,6 @@ def _agent_and_model(info: Any) -> AgentAndModel:
 
 
 def _plan_trajectories(files: Sequence[Path], found: DiscoveredRuns) -> None:
-    """Add plans for the runs of trajectories outside Harbor trials."""
     trajectories = {path: names for path in files if (names := identify_agent(path)) is not None}
     groups: defaultdict[tuple[Path, str, str], list[TrialFiles]] = defaultdict(list)
     for path, (agent, model) in trajectories.items():

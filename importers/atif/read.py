@@ -54,7 +54,6 @@ CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
 class TrialRecord:
     result: JsonObject = field(default_factory=dict)
     rewards: dict[str, float] | None = None
-    """Rewards by name; None if the trial was not verified."""
     tests: list[JsonObject] = field(default_factory=list)
     output: str = ""
     issues: list[ImportIssue] = field(default_factory=list)
@@ -111,7 +110,6 @@ def _read_trial(trial: TrialFiles, category: str) -> Iterator[Item | ImportIssue
 
 
 def _find_document(trial: TrialFiles, issues: list[ImportIssue], reference: str) -> JsonObject | None:
-    """Read the file at a relative path if it is one of the trial's attachments."""
     wanted = {Path(os.path.normpath(path.parent / reference)) for path in trial.documents}
     path = next((each for each in trial.attachments if each in wanted), None)
     return read_json(path, issues, dict) if path is not None else None

@@ -17,9 +17,7 @@ from fcreview.model.json_value import to_json_text
 
 JsonObject = dict[str, Any]
 KNOWN_MINOR_VERSION = 8
-"""Minor version of the newest known format, ATIF 1.8."""
 MAX_SUBAGENT_DEPTH = 5
-"""Maximum number of nested subagents that are shown."""
 NO_RESULT = "(no result)"
 """Placeholder for a missing result, so that results and calls still match by position."""
 

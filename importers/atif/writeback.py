@@ -46,7 +46,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Find the job's `result.json`, which has the mean reward and pass@k."""
     files: JobFiles = plan.importer_data
     return [files.job_result] if files.job_result and files.job_result.is_file() else []
 
@@ -106,6 +105,5 @@ def _with_reward(rewards: JsonObject, reward: float) -> JsonObject:
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:  # noqa: ARG001
-    """Yield the number of fixes as unrepresentable, because ATIF files have no golden answers."""
     if fixes:
         yield Unrepresentable("golden answers, which ATIF does not have", len(fixes))

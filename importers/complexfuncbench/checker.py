@@ -162,7 +162,6 @@ _PARAMETER_TYPE_WORDS = {
 Table 4 has one example for each of 13 types, but does not state the type of every parameter."""
 OTHER_TYPE = "other"
 PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
-"""Parameter types of the paper's Figure 5."""
 
 
 def classify_parameter(parameter: str) -> str:
@@ -206,7 +205,6 @@ class PredictedPath:
 
     messages: list[Message] = field(default_factory=list)
     steps: list[list[Call]] = field(default_factory=list)
-    """Calls of each turn that contains calls."""
     replies: list[list[Any]] = field(default_factory=list)
 
 
@@ -271,7 +269,6 @@ class CallVerdict:
 
     predicted: Call
     golden: Call | None
-    """Golden call that the predicted call was compared with."""
     tier: str
     """Tier that decided, as listed in the module docstring."""
     ok: bool | None

@@ -15,7 +15,6 @@ RESULT_KEYS = {"id", "gen_convs", "message", "count_dict"}
 DATASET_NAME = "ComplexFuncBench.jsonl"
 DATASET_KEYS = {"id", "conversations", "functions"}
 MAX_FIRST_RECORD_BYTES = 64 << 20
-"""Maximum size, in bytes, of the first record, which is read to recognize a file."""
 
 
 def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> DiscoveredRuns:

@@ -36,7 +36,6 @@ from fcreview.model.verdict import EQUIVALENT
 SAMPLES_PER_DOMAIN = {"Hotels": 150, "Flights": 150, "Car-Rental": 150, "Attraction": 150, "Cross": 400}
 """Domain -> number of samples, the fixed denominator of the printed success rate even if records are missing."""
 N_SAMPLES = sum(SAMPLES_PER_DOMAIN.values())
-"""Denominator of the printed overall success rate."""
 
 
 @dataclass(slots=True)
@@ -48,7 +47,6 @@ class ReviewedCall:
     golden: int | None
     """Number of the golden call that the call was compared with, from 1; None without a golden call."""
     error: str | None
-    """The evaluator's error type, or None."""
     wrong_parameter_types: Mapping[str, str] = field(default_factory=dict)
     """Parameter that differs from the golden call -> the paper's parameter type."""
     override: bool | None = None
@@ -74,7 +72,6 @@ class CallCounts(NamedTuple):
     """Numerator and denominator of the call accuracy."""
 
     correct: int
-    """Number of accepted predicted calls."""
     golden: int
 
 
@@ -116,9 +113,7 @@ class SampleOutcome:
 
     domain: str
     success: bool | None
-    """Whether the sample succeeded; None without a verdict."""
     correct_calls: int
-    """Number of accepted predicted calls."""
     golden_calls: int
     completeness: int | None = None
     """Score of the judge, 0 to 2; None, -1 and -2 mean that there is no usable score."""

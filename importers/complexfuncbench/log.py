@@ -20,9 +20,7 @@ from fcreview.importers.common.records import as_list, as_object
 RECORD_HEADER = re.compile(
     r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - evaluation_logger_\S+ - (?:DEBUG|INFO|WARNING|ERROR) - "
 )
-"""Beginning of a log record: time, logger name and level."""
 MAX_LITERAL_CHARS = 4_000_000
-"""Maximum length of a Python literal, in characters."""
 
 JsonCall = dict[str, Any]
 """A call as `{"name": str, "arguments": {...}}`."""
@@ -40,7 +38,6 @@ class LoggedComparison:
     error_type: str | None = None
     message: str | None = None
     judge: dict[str, Any] | None = None
-    """The judge's reply: `is_equal` and `reason`."""
 
 
 @dataclass(slots=True)
@@ -63,7 +60,6 @@ class EvaluationLog:
     surplus_call: str | None = None
     """Call that the model made although no golden call remained, as printed by the runner."""
     problems: list[str] = field(default_factory=list)
-    """Descriptions of the records that could not be parsed."""
 
 
 class LogRecord(NamedTuple):

@@ -32,7 +32,6 @@ from fcreview.safe_files import read_file
 
 JsonObject = dict[str, Any]
 NOT_RECOMPUTED_NOTE = "success depends on live API responses and an LLM judge"
-"""Reason, shown on every item, why there is no recomputed verdict."""
 JUDGE_NAME = "gpt-4o (as published)"
 """Name of the judge in the released code. The files of a run do not state the judge."""
 

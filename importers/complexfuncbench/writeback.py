@@ -93,7 +93,6 @@ def _replace_golden_calls(record: JsonObject, golden_fix: JsonObject) -> tuple[A
 ComparisonPosition = tuple[int, int]
 """(turn with calls, comparison in the turn), both from 0, in the last attempt."""
 JUDGE_REASON = "verdict of an annotator"
-"""Reason in a judge verdict that represents an override."""
 
 
 def override_log(
@@ -154,7 +153,6 @@ def _insert_verdicts(text: str, verdicts_by_position: Mapping[ComparisonPosition
 
 
 RESPONSE_SCORE_FIELDS = {"completeness": "complete", "correctness": "correct"}
-"""Criterion -> field of `resp_eval`."""
 NO_SCORE = -1
 """The evaluator's score if the judge gave no usable reply."""
 

@@ -33,7 +33,6 @@ from fcreview.model.review import ITEM_CORRECT
 from fcreview.model.verdict import DIALOG_ACTS, GOLDEN_ACTS_KEY
 
 SHORT_LABELS = dict(zip(DIALOG_ACTS, ("function", "inform", "seek_info", "reject", "other"), strict=True))
-"""Dialog act -> the paper's short name."""
 ACT_CRITERION = "dialog_act"
 LabelPair = tuple[frozenset[str], frozenset[str]]
 """(predicted, golden) labels of a turn."""
@@ -110,7 +109,6 @@ def _shared_label_metrics(pairs: LabelPairCounts) -> list[Metric]:
 
 
 def count_shared_labels(pairs: LabelPairCounts) -> Mapping[str, dict[str, int]]:
-    """Count the turns of each label, as `{label: {"both", "only_golden", "only_predicted"}}`."""
     counts = {label: {"both": 0, "only_golden": 0, "only_predicted": 0} for label in DIALOG_ACTS}
     for (predicted, golden), n_turns in pairs.items():
         for label in predicted | golden:

@@ -33,7 +33,6 @@ SOFT_SCORE_FILE = "BFCL_v2_conversationsclean_soft.json"
 HALLUCINATION_FILE = "parameter_hallucination_judge.json"
 ACT_JUDGE_FILE = "dialog_act_judge.json"
 METRICS_FILE = "metrics.json"
-"""File with metrics that are derived from the score files."""
 SCORE_FOLDER_FILES = (*SCORE_FILES, SOFT_SCORE_FILE, HALLUCINATION_FILE, ACT_JUDGE_FILE)
 """Files with verdicts on single items: score files, soft scores, judge verdicts."""
 
@@ -105,9 +104,7 @@ class RunRecords:
     scores_by_category: dict[str, FailureList] = field(default_factory=dict)
     soft_scores: RecordsById = field(default_factory=dict)
     hallucination_flags: RecordsById = field(default_factory=dict)
-    """The judge's records about hallucinated arguments."""
     act_labels: RecordsById = field(default_factory=dict)
-    """The judge's records about dialog acts."""
     chain_positions: dict[str, ChainPosition] = field(default_factory=dict)
     """Item id -> position of the call in its agent turn."""
 

@@ -162,15 +162,12 @@ def _longest_common_subsequence(x: list[str], y: list[str]) -> list[str]:
 
 
 MIN_SIMILARITY = 0.7
-"""Minimum ROUGE-L F value of a correct text."""
 
 
 @dataclass(slots=True)
 class SnapshotCheck:
     is_text: bool
-    """Whether the prediction contains no call."""
     func_ok: bool
-    """Whether the function name is the golden one."""
     args_ok: bool
     """Whether the arguments are equal or similar enough. The function name does not matter."""
     rejected: bool

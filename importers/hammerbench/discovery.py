@@ -25,9 +25,7 @@ SINGLE_TURN_TYPES = ("ST_Perfect", "ST_Imperfect", "ST_External", "ir_ST_Perfect
 DATASET_FILE_NAME = re.compile(r"(?:HammerBench_)?(" + "|".join((*MULTI_TURN_TYPES, *SINGLE_TURN_TYPES)) + r")\.json")
 TYPE_FOLDER_NAME = re.compile(DATASET_FILE_NAME.pattern.removesuffix(r"\.json"))
 LOG_KEYS = {"input", "predict", "label"}
-"""Keys of the records of a flat log."""
 MAX_HEAD_BYTES = 1 << 16
-"""Number of bytes that are read to recognize a file."""
 
 
 def split_item_id(item_id: str) -> tuple[str, str, int]:

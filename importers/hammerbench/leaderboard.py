@@ -50,7 +50,6 @@ OTHER_ERRORS = "Other errors"
 """The paper's Other Error Rate (Table 6), which no script prints: among the snapshots with the golden function, the
 share with correct argument names and a wrong value."""
 TALLY_CACHE_SIZE = 1 << 14
-"""Number of distinct conversations whose tallies are cached."""
 
 
 class SnapshotOutcome(NamedTuple):
@@ -67,12 +66,10 @@ class SnapshotOutcome(NamedTuple):
 
     @property
     def other_error(self) -> bool:
-        """Whether the argument names are correct and a value is wrong."""
         return not (self.hallucinated or self.missing or self.is_text or self.args_ok)
 
 
 Conversation = tuple[SnapshotOutcome, ...]
-"""The snapshots of a conversation, in order."""
 
 
 def compute_flat_metrics(outcomes: Iterable[SnapshotOutcome]) -> dict[str, float]:
@@ -119,7 +116,6 @@ class ConversationTally(NamedTuple):
     name_ok: bool
     """Whether the first snapshot has the golden function."""
     rejected: bool
-    """Whether the first snapshot is rejected."""
     text_snapshots: int
     """Number of snapshots without a call, among all snapshots."""
     hallucinated: int
@@ -204,7 +200,6 @@ def compute_conversation_metrics(conversations: ConversationCounts, selector: st
 
 
 JUDGE_CRITERION = "args_ok_llm"
-"""Criterion of the judge's verdict on the arguments."""
 CHANGE_KEY = "moment"
 """Metadata key of changed snapshots: a slot is overridden, or the user refers to an attached message."""
 
@@ -242,13 +237,11 @@ BADCASE_METRICS = ("Func_Acc", "Args_Acc", "PR", "SR")
 """Metrics that can be computed from `badcase.csv` alone."""
 BASE_TYPE = "Based"
 PROGRESS_TYPES = tuple(name for name in MULTI_TURN_TYPES if name != "IS")
-"""Multi-turn types for which PR and SR are computed."""
 SELECTOR_TITLES = {"all": "all snapshots", "0": "first snapshot", "-1": "last snapshot", "mid": "changed snapshots"}
 """Snapshot selector of the script for conversations -> title."""
 END_SNAPSHOT_METRICS = ("Func_Acc", "PN_FP", "PN_FN", OTHER_ERRORS, "Args_Acc")
 """Metrics of first and last snapshots: the paper's Table 6. Table 13 has PR and SR of changed snapshots too."""
 CHANGED_TYPES = ("SO_case1", "SO_case2", "mSv", "External")
-"""Multi-turn types with changed snapshots."""
 ABLATION_METRICS = ("Func_Acc", "PN_FP", "PN_FN", "Args_Acc", "PR", "SR")
 """Metrics that are compared between each type and the base type: Tables 10 and 12."""
 CONVERSATION_NOTE = "as in the script for conversations: a wrong function in the first snapshot fails all snapshots"
@@ -321,7 +314,6 @@ def _progress_metrics(type_name: str, items: Sequence[ScoredItem]) -> list[Metri
 
 
 def _list_selectors(type_name: str) -> list[tuple[str, str]]:
-    """Return (selector, title) for each selector of a type."""
     return [each for each in SELECTOR_TITLES.items() if each[0] != "mid" or type_name in CHANGED_TYPES]
 
 

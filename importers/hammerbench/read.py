@@ -124,12 +124,10 @@ DIFF_RULES = ComparisonRules(normalise=lambda text: " ".join(text.strip(".?!ã€‚ï
 @dataclass(slots=True)
 class SnapshotSource:
     prediction: Any
-    """Prediction as logged: text or an object."""
     label: Any
     """Golden call as an object, or the expected refusal as text."""
     messages: list[Message]
     tools: list[dict[str, Any]]
-    """Function docs of the available functions."""
     language: str = "en"
     parser: str = "default"
     earlier: dict[str, Any] = field(default_factory=dict)
@@ -252,7 +250,6 @@ class CompanionVerdicts:
     """Verdicts from the files next to `MT_res.json`, by conversation and snapshot."""
 
     scores: list[ConversationFlags] = field(default_factory=list)
-    """Verdicts of the evaluator on each conversation."""
     replies: list[list[str]] = field(default_factory=list)
     """The judge's reply to each snapshot, as text, in a list for each conversation."""
     flags: list[list[bool]] = field(default_factory=list)
@@ -373,7 +370,6 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
 def _make_snapshot_source(
     item: Item, record: dict[str, Any], path: Path, position: int, plan: RunPlan, earlier_golden: dict[str, Any]
 ) -> SnapshotSource:
-    """Make the source of a snapshot without dialogue and functions, and set file, position and hashes of the item."""
     item.file, item.line = str(path), position
     predicted, label, parser = record.get("predict"), record.get("label"), choose_parser(str(path))
     item.prediction_hash, item.golden_hash = answer_hash(predicted), answer_hash(label)
@@ -404,7 +400,6 @@ class ConversationState:
     first_func_ok: bool | None = None
     """`func_ok` of the first snapshot; None before it is read."""
     golden: dict[str, Any] = field(default_factory=dict)
-    """Golden arguments of the snapshots read so far."""
 
 
 def _read_conversations(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:

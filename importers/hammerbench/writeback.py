@@ -210,7 +210,6 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
-    """Find saved output of the evaluation script."""
     folders = dict.fromkeys(path.parent for path in plan.results if path.name == "MT_res.json")
     return [path for folder in folders for path in sorted(folder.glob("evaluate_stdout_*.txt"))]
 
@@ -305,7 +304,6 @@ def _get_recorded_reply(companions: CompanionVerdicts, conversation: int, snapsh
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden call as a golden fix, or None if the correct answer is to decline."""
     if len(item.golden) != 1 or not writeback.has_decoded_calls(item.golden):
         return None
     return {"name": item.golden[0].name, "arguments": writeback.first_accepted_arguments(item.golden[0])}

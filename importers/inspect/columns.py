@@ -40,7 +40,6 @@ class ReducedScore:
     value: Any
     """None if the sample is not scored."""
     metadata: Mapping[str, Any]
-    """Metadata of the sample, for groups and clusters."""
 
 
 @dataclass(frozen=True, slots=True)

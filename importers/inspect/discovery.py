@@ -36,7 +36,6 @@ class FoundLog:
     paths: list[Path]
     """The log, or the parts of a log that several workers write."""
     fields: dict[str, Any] = field(default_factory=dict)
-    """The object `eval` of the header."""
 
     @property
     def task_id(self) -> str:

@@ -29,7 +29,6 @@ class EventFacts:
     functions: list[dict[str, Any]] = field(default_factory=list)
     """Function docs of the first model call that has functions."""
     graders: dict[str, str] = field(default_factory=dict)
-    """Scorer -> model that it called."""
 
 
 def collect_event_facts(events: Any) -> EventFacts:
@@ -76,7 +75,6 @@ MAX_START_BYTES = 1 << 20
 _ATTACHMENT = "attachment://"
 _ATTACHMENT_REFERENCE = re.compile(rb'"attachment://([^"\\]{1,200})"')
 _OMITTED_FIELDS = frozenset({"events_data", "timelines", "sandbox", "files", "setup"})
-"""Fields of a sample that items do not need."""
 KEPT_STATE = "StoredAgentState:"
 """Prefix of the keys that are read from a large sample's store. They contain the conversations of agents."""
 MAX_RESOLVED_DEPTH = 60
@@ -106,7 +104,6 @@ class InspectLog:
 
     path: Path
     header: dict[str, Any]
-    """The log without `samples`."""
     has_header: bool
     """False for an `.eval` log without `header.json`, because the run is still active or has crashed."""
     read_samples: Callable[[], Iterator[LogSample | ImportIssue]]
@@ -252,7 +249,6 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
 
 
 def _read_json_header(file: BinaryIO, path: Path) -> dict[str, Any]:
-    """Return the log without its samples, which may be at any place in the file."""
     header, broken, stream = dict[str, Any](), "", _stream_of(file)
     try:
         for key in stream.members():
@@ -307,7 +303,6 @@ def _fill_sample(sample: LogSample, text: bytes) -> LogSample:
 
 
 def _stream_sample(sample: LogSample, stream: JsonStream) -> LogSample:
-    """Read the fields of a large sample that items need, and skip the others."""
     texts, attachments, path = dict[str, bytes](), dict[str, Any](), Path(sample.file)
     for key in stream.members():
         if key == "events" and stream.peek() == b"[":
@@ -395,7 +390,6 @@ def resolve_attachments(value: Any, attachments: dict[str, Any], depth: int = 0)
 
 
 def _parse(text: bytes, path: Path, issues: list[ImportIssue], line: int = 1) -> Any:
-    """Parse JSON. Raises JsonStreamError."""
     parts = list(parse_record(text, str(path), line, 0))
     problems = [part for part in parts if isinstance(part, ImportIssue)]
     records = [part for part in parts if isinstance(part, JsonRecord)]

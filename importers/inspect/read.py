@@ -28,9 +28,7 @@ from fcreview.run_plan import RunPlan
 CATEGORY_FIELDS = ("category_name", "category", "subject")
 """Fields of a sample's metadata that may contain its category. The first field with text is used."""
 SETTINGS = ("solver", "task_version", "task_args", "model_generate_config", "model_roles", "config", "revision")
-"""Fields of `eval` that become settings of the run."""
 TOLERANCE = 1e-9
-"""Maximum difference between a recorded and a recomputed metric that counts as a rounding error."""
 MAX_REPORTED_FIGURES = 3
 
 
@@ -171,7 +169,6 @@ def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext)
 
 
 def fill_item(item: Item, sample: LogSample, context: RunContext) -> None:
-    """Fill in the conversation, the golden answer and the verdicts of an item."""
     value = sample.value
     sample_metadata = as_object(value.get("metadata"))
     item.extra.metadata["metadata"] = to_plain_json(sample_metadata)
@@ -234,8 +231,6 @@ def _sum_counts(usages: list[dict[str, Any]], name: str) -> int | None:
 
 
 def _add_remarks(item: Item, value: dict[str, Any]) -> None:
-    """Add messages about events that ended or changed the sample: an error, a limit, an invalidation, retries."""
-
     def add(text: str) -> None:
         item.messages.append(Message(item.n_turns - 1, step, "log", text))
 

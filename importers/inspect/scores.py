@@ -61,7 +61,6 @@ class SampleScore:
 
     @property
     def current(self) -> ScoreState:
-        """The score after all edits."""
         return self.edits[-1].state if self.edits else self.official or ScoreState()
 
 
@@ -209,11 +208,9 @@ class LogScores:
     primary: str | None = None
     """Name of the score that gives the verdict on the item."""
     judges: frozenset[str] = frozenset()
-    """Scores that a language model gives."""
     graders: Mapping[str, str] = field(default_factory=dict)
     """Score -> model that gives it."""
     grader: str | None = None
-    """Model in the role `grader`."""
 
     def describe(self, name: str) -> str:
         """Return the origin of a score: the grading model, or the scorer."""

@@ -97,7 +97,6 @@ _CAUSE_TEXTS = (
 
 
 def explain_disagreement(item: Item) -> Cause:
-    """Return why the verdicts of the task and of BFCL differ."""
     return _why_only_the_task_fails(item) if item.official is False else _why_only_bfcl_fails(item)
 
 
@@ -152,7 +151,6 @@ _ERROR_TYPES = (
     (re.compile(r"Response mismatch"), "multi_turn:execution_response_mismatch"),
     (re.compile(r"Response (?:does not contain|contains none)"), "agentic:answer_not_found"),
 )
-"""Beginning of the task's explanation -> error type."""
 _FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
 _STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
 MAX_STATE_DIFFERENCES = 20
@@ -217,7 +215,6 @@ def _restore_type(schema: Any) -> Any:
 
 
 def is_bfcl_sample(value: dict[str, Any]) -> bool:
-    """Whether a sample has the metadata of the task `bfcl`."""
     metadata = as_object(value.get("metadata"))
     return isinstance(metadata.get("category_name"), str) and "scorer" in metadata
 
@@ -324,7 +321,6 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
 
 
 def _add_turn_details(item: Item, explanation: str) -> None:
-    """Set the failing turn and the state differences from the task's explanation of a multi-turn verdict."""
     turn = _FAILING_TURN.match(explanation)
     if turn is not None and int(turn[1]) < item.n_turns:
         item.extra.failing_turn = int(turn[1])
@@ -352,7 +348,6 @@ TAU2_NOTE = "the verdict is imported, not recomputed: it needs the simulated env
 
 
 def is_tau2_sample(value: dict[str, Any]) -> bool:
-    """Whether a sample has a task of tau2-bench in its metadata."""
     task = as_object(as_object(value.get("metadata")).get("task"))
     return "evaluation_criteria" in task and "user_scenario" in task
 

@@ -50,7 +50,6 @@ class PlannedEdit:
 
 
 FindEdits = Callable[[JsonObject], Sequence[PlannedEdit]]
-"""Function that returns the edits of a sample."""
 
 
 class LogEditError(ValueError):
@@ -242,7 +241,6 @@ def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
 
 
 SampleKey = tuple[str, type, Any]
-"""Sample id as text, its type, and the epoch."""
 
 
 def write_reviewed_logs(

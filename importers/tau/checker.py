@@ -30,11 +30,9 @@ ERROR_TYPES = {
 SUCCESS_TOLERANCE = 1e-6
 """Maximum difference between 1 and the reward of a success, as in the official metric code of tau2-bench."""
 GRADED_ENDINGS = ("user_stop", "agent_stop")
-"""Termination reasons after which a simulation is graded."""
 INFRASTRUCTURE_ERROR = "infrastructure_error"
 """Termination reason of a simulation that was not run. No metric counts the simulation."""
 DEFAULT_BASIS = ["DB", "COMMUNICATE"]
-"""`reward_basis` of a task without this field."""
 NL_CRITERION = "nl_assertion_{}"
 """Criterion of the verdict on one natural-language assertion, counted from 1."""
 OWN_FIELD = "fcreview"
@@ -105,7 +103,6 @@ class Parts:
         return "; ".join(sentences)
 
     def explain_part(self, part: str) -> str:
-        """Explain why a part fails."""
         if part == "DB":
             return "final database differs from the expected one"
         if part == "COMMUNICATE":
@@ -305,7 +302,6 @@ def _counted_parts(recorded: dict[str, Any], criteria: dict[str, Any] | None, re
 
 
 def read_basis(criteria: JsonObject) -> list[str]:
-    """Return the parts that count for the reward of a task."""
     basis = criteria.get("reward_basis")
     return [str(part) for part in basis] if isinstance(basis, list) else DEFAULT_BASIS
 
@@ -341,7 +337,6 @@ def _describe_env_assertion(assertion: Any) -> str:
 
 
 def _recorded_part(recorded: dict[str, Any], part: str) -> float | None:
-    """Compute the value of a reward part from its recorded checks. None without recorded checks."""
     if part == "DB":
         check = recorded.get("db_check")
         if not isinstance(check, dict):
@@ -382,7 +377,6 @@ def _add_uncounted(item: Item, recorded: dict[str, Any], basis: Sequence[str], o
 def _add_action_checks(
     item: Item, recorded: JsonObject, actions: list[GoldenAction], addresses: list[str], matches: list[bool]
 ) -> None:
-    """Add a verdict on each golden action. It is true if a call of the conversation matches the action."""
     checks = list_objects(recorded.get("action_checks"))
     has_checks = _checked_actions(recorded) == [action.name for action in actions]
     listed = []

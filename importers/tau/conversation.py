@@ -79,7 +79,6 @@ def read_role(message: Mapping[str, Any]) -> Role:
 
 
 def add_unreadable_issue(item: Item, error: Exception) -> None:
-    """Add the issue of an item whose conversation cannot be read."""
     what = f"the conversation cannot be read, so nothing is recomputed: {str(error)[:200]}"
     add_issue(item, what, severity="error")
 
@@ -267,7 +266,6 @@ def _match_actions(actions: Sequence[GoldenAction], calls: Sequence[Call]) -> di
 
 
 def _match_by_function(actions: Sequence[GoldenAction], calls: Sequence[Call], partners: dict[int, int]) -> None:
-    """Pair the remaining actions with the remaining calls of the same function that differ least."""
     used = set(partners.values())
     for name in dict.fromkeys(action.name for action in actions):
         open_actions = [at for at, action in enumerate(actions) if action.name == name and at not in partners]

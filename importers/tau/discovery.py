@@ -21,7 +21,6 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
 HEAD_BYTES = 1 << 20
-"""Number of bytes that are read to recognize a file."""
 VERSION1_NAME = re.compile(
     r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>[\d.]+)_range_(?P<range>-?\d+-+\d+)"
     r"_user-(?P<user>.+?)(?:_(?P<time>\d{8,}))?"

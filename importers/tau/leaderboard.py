@@ -27,7 +27,6 @@ ERROR_REASONS = ("too_many_errors", "agent_error", "user_error")
 
 
 def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:
-    """Compute the metrics of a run as the official program of its version does."""
     return _version1_metrics(items) if run.generation == "v1" else _version2_metrics(items)
 
 

@@ -68,7 +68,6 @@ class RunData:
 class Conversation:
     messages: list[ConversationMessage]
     turn_indices: list[int]
-    """`turn_idx` of each message."""
     entry_of_tick: dict[int, int]
     """Tick number -> index of the last message that began in this tick or an earlier one."""
 
@@ -132,7 +131,6 @@ def read_run_data(fields: Mapping[str, Any], file: str, issues: list[ImportIssue
 
 
 def read_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of the run that `info` contains."""
     info = as_object(fields.get("info"))
     agent, user = as_object(info.get("agent_info")), as_object(info.get("user_info"))
     settings = {
@@ -208,7 +206,6 @@ def _fill_item(item: Item, simulation: dict[str, Any], task: dict[str, Any] | No
 
 
 def _read_conversation(item: Item, simulation: dict[str, Any]) -> Conversation | None:
-    """Read the messages or the ticks of a simulation. Returns None, with an issue, if they cannot be read."""
     raw_messages, entry_of_tick = simulation.get("messages"), dict[int, int]()
     try:
         if not raw_messages and simulation.get("ticks"):

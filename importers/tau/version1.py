@@ -58,7 +58,6 @@ MARK = "Action:"
 RESULT = "API output: "
 TOOLS = "\n#Available tools\n"
 REPLY_ACTION = "respond"
-"""Action that is a reply instead of a call."""
 
 
 def has_text_actions(messages: Sequence[ConversationMessage]) -> bool:
@@ -67,7 +66,6 @@ def has_text_actions(messages: Sequence[ConversationMessage]) -> bool:
 
 
 def read_text_tools(messages: Sequence[ConversationMessage]) -> list[dict[str, Any]]:
-    """Return the function docs in the first message."""
     try:
         return read_tools(json.JSONDecoder().raw_decode(messages[0].content.partition(TOOLS)[2])[0])
     except (ValueError, RecursionError):
@@ -201,7 +199,6 @@ def _fill_item(item: Item, entry: dict[str, Any], info: dict[str, Any]) -> None:
 
 
 def _read_conversation(item: Item, trajectory: Any, is_error: bool) -> list[ConversationMessage] | None:
-    """Read the messages of an entry. Returns None, with an issue, if they cannot be read."""
     try:
         if not trajectory and not is_error:
             raise ValueError("traj is empty")
@@ -300,6 +297,5 @@ def _read_outputs(item: Item, outputs: Any, recorded: dict[str, Any]) -> list[st
 
 
 def find_outputs(outputs: Sequence[str], messages: Sequence[ConversationMessage]) -> dict[str, bool]:
-    """Return `{output: whether the agent said it}`."""
     replies = [each for each in messages if each.role == "assistant" and not each.calls]
     return find_texts(outputs, [each.content if each.reply is None else each.reply for each in replies])

@@ -94,7 +94,6 @@ class LogFigures:
     columns: Sequence[ScoreColumn] = ()
     is_complete: bool = True
     """False for a log that was cancelled, that ended with an error or that has no results."""
-    judges: Sequence[str] = field(default=())
 
 
 def read_columns(header: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -113,10 +112,9 @@ def _read_recorded_column(score: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     metrics = []
     for key, metric in as_object(score.get("metrics")).items():
-        value = metric.get("value") if isinstance(metric, dict) else metric
+        found = metric if isinstance(metric, dict) else {"value": metric}
+        value, params = found.get("value"), to_plain_json(as_object(found.get("params", found.get("options"))))
         number = float(value) if isinstance(value, (int, float)) and value == value and abs(value) < 1e300 else None
-        found = as_object(metric)
-        params = to_plain_json(as_object(found.get("params", found.get("options"))))
         spec = {"key": key, "name": str(found.get("name") or key), "params": params}
         metrics.append(spec | {"is_grouped": found.get("group") == "grouped", "recorded": number})
     reducer = score.get("reducer") if isinstance(score.get("reducer"), str) else None
@@ -160,14 +158,8 @@ def load_figures(run: Run) -> LogFigures:
         name, scorer, reducer = str(each.get("name")), str(each.get("scorer")), each.get("reducer")
         is_unreduced = reducer is None and (scorer, name) in seen
         columns.append(ScoreColumn(name, scorer, reducer if isinstance(reducer, str) else None, specs, is_unreduced))
-    primary = stored.get("primary")
-    return LogFigures(
-        primary if isinstance(primary, str) else None,
-        stored.get("is_judged") is True,
-        columns,
-        stored.get("is_complete") is True,
-        [str(name) for name in stored.get("judges") or ()],
-    )
+    primary = stored.get("primary") if isinstance(stored.get("primary"), str) else None
+    return LogFigures(primary, stored.get("is_judged") is True, columns, stored.get("is_complete") is True)
 
 
 def _load_spec(stored: Mapping[str, Any]) -> MetricSpec:
@@ -178,16 +170,12 @@ def _load_spec(stored: Mapping[str, Any]) -> MetricSpec:
 def reduce_column(column: ScoreColumn, values: Sequence[EpochValue]) -> list[ReducedScore]:
     """Reduce the values of a column's scorer over epochs. Raises NotRecomputable."""
     if column.is_unreduced:
-        reduced = [ReducedScore(each.value, each.metadata) for each in values]
-    else:
-        groups: defaultdict[str, list[EpochValue]] = defaultdict(list)
-        for each in values:
-            groups[each.sample].append(each)
-        reduced = [
-            ReducedScore(reduce_epochs([each.value for each in group], column.reducer), group[0].metadata)
-            for group in groups.values()
-        ]
-    return [ReducedScore(_part_of(score.value, column), score.metadata) for score in reduced]
+        return [ReducedScore(_part_of(each.value, column), each.metadata) for each in values]
+    groups: defaultdict[str, list[EpochValue]] = defaultdict(list)
+    for each in values:
+        groups[each.sample].append(each)
+    reduced = [(reduce_epochs([each.value for each in part], column.reducer), part[0]) for part in groups.values()]
+    return [ReducedScore(_part_of(value, column), first.metadata) for value, first in reduced]
 
 
 def _part_of(value: Any, column: ScoreColumn) -> Any:
@@ -209,19 +197,19 @@ def expand_metrics(column: ScoreColumn, reduced: Sequence[ReducedScore]) -> list
     """Return the metrics of a column. A declared grouped metric is expanded to one metric for each group."""
     specs: list[MetricSpec] = []
     for spec in column.metrics:
-        if spec.is_grouped and spec.name == "grouped":
-            names = group_names(spec.params, reduced)
-            specs += [MetricSpec(_unused(name, specs), name, spec.params, True) for name in names]
-        else:
+        if not spec.is_grouped or spec.name != "grouped":
             specs.append(spec)
+            continue
+        names = group_names(spec.params, reduced)
+        specs += [MetricSpec(_unused(name, specs), name, spec.params, True) for name in names]
     return specs
 
 
 def _unused(name: str, specs: Sequence[MetricSpec]) -> str:
     """Return `name`, with a number if a metric has this key already. Inspect numbers repeated keys from 2."""
     keys = {spec.key for spec in specs}
-    candidates = itertools.chain([name], (f"{name}{number}" for number in itertools.count(2)))
-    return next(each for each in candidates if each not in keys)
+    numbered = (f"{name}{number}" for number in itertools.count(2))
+    return next(each for each in itertools.chain([name], numbered) if each not in keys)
 
 
 def compute_or_none(spec: MetricSpec, reduced: Sequence[ReducedScore]) -> tuple[float | None, bool]:
@@ -279,18 +267,18 @@ def mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
+def _share_of_draws(n_chosen: int, n: int, k: int) -> float | None:
+    """Return the share of the draws of k from n epochs whose epochs are all among the chosen ones. None if n < k."""
+    return None if n < k else math.comb(n_chosen, k) / math.comb(n, k)
+
+
 def _pass_at(numbers: list[float], k: int) -> float | None:
-    n, correct = len(numbers), sum(number >= PASSING_NUMBER for number in numbers)
-    return None if n < k else 1.0 - math.comb(n - correct, k) / math.comb(n, k)
+    all_fail = _share_of_draws(len(numbers) - _count_passes(numbers), len(numbers), k)
+    return None if all_fail is None else 1.0 - all_fail
 
 
-def _pass_k(numbers: list[float], k: int) -> float | None:
-    n, correct = len(numbers), sum(number >= PASSING_NUMBER for number in numbers)
-    return None if n < k else math.comb(correct, k) / math.comb(n, k)
-
-
-def _at_least(numbers: list[float], k: int) -> int:
-    return int(sum(number >= PASSING_NUMBER for number in numbers) >= k)
+def _count_passes(numbers: list[float]) -> int:
+    return sum(number >= PASSING_NUMBER for number in numbers)
 
 
 def _most_frequent(values: list[Any], _: int) -> Any:
@@ -311,8 +299,8 @@ _BY_NUMBERS: dict[str, Callable[[list[float], int], Any]] = {
     "mean": lambda numbers, _: mean(numbers),
     "median": lambda numbers, _: median(numbers),
     "pass_at": _pass_at,
-    "pass_k": _pass_k,
-    "at_least": _at_least,
+    "pass_k": lambda numbers, k: _share_of_draws(_count_passes(numbers), len(numbers), k),
+    "at_least": lambda numbers, k: int(_count_passes(numbers) >= k),
 }
 _BY_VALUES: dict[str, Callable[[list[Any], int], Any]] = {
     "mode": _most_frequent,

@@ -18,7 +18,7 @@ from fcreview.importers.inspect.scores import LETTER_OF_NUMBER, LETTERS, to_verd
 from fcreview.model.item import Run
 from fcreview.model.metric import Metric, MetricUnit, ScoredItem, metrics_by_category, pass_rate_metric
 from fcreview.model.review import CORRECT, ITEM_CORRECT
-from fcreview.stats.conventions import Trial, TrialTable
+from fcreview.stats.conventions import Ending, Trial, TrialTable
 
 AS_RECORDED = "as recorded in the log; not recomputed"
 MISSING = object()
@@ -116,9 +116,9 @@ def recorded_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochV
 def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochValue]:
     """Yield the values of a score after the edits that the log contains."""
     for item in items:
-        scores, edited = as_object(item.metadata.get("scores")), as_object(item.metadata.get("edited"))
-        if scorer in edited or scorer in scores:
-            yield _epoch_value(item, edited.get(scorer, scores.get(scorer)))
+        scores = as_object(item.metadata.get("scores")) | as_object(item.metadata.get("edited"))
+        if scorer in scores:
+            yield _epoch_value(item, scores[scorer])
 
 
 def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
@@ -196,8 +196,6 @@ def _epoch_value(item: ScoredItem, value: Any) -> EpochValue:
 
 def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: ARG001
     """Return a trial for each epoch of a sample. A sample without a score has an error or was stopped by a limit."""
-    trials = [
-        Trial(item.id, _sample_name(item), item.valid is True, "error" if item.valid is None else "graded")
-        for item in items
-    ]
+    endings: dict[bool, Ending] = {True: "error", False: "graded"}
+    trials = [Trial(each.id, _sample_name(each), each.valid is True, endings[each.valid is None]) for each in items]
     return TrialTable(trials, "Inspect")

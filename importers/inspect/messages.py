@@ -79,14 +79,10 @@ def _message_parts(message: dict[str, Any], role: Role, turn: int, step: int) ->
 
 def content_parts(content: Any) -> Iterator[tuple[str, str]]:
     """Yield (kind, text) of each part of a message. The text of an image or a sound is its kind and beginning."""
-    if isinstance(content, str):
-        yield "text", content
-    elif isinstance(content, list):
-        for part in content:
-            if isinstance(part, dict):
-                yield _content_part(part)
-            elif isinstance(part, str):
-                yield "text", part
+    if isinstance(content, (str, list)):
+        for part in [content] if isinstance(content, str) else content:
+            if isinstance(part, (dict, str)):
+                yield _content_part(part) if isinstance(part, dict) else ("text", part)
     elif content is not None:
         yield "text", to_json_text(content)
 
@@ -120,17 +116,15 @@ def text_with_error(message: dict[str, Any]) -> str:
 
 def answer_of(messages: Any) -> list[Any]:
     """Return the model's messages and calls without ids and times, for the prediction hash."""
-    return [
-        [
-            content_text(message.get("content")),
-            [
-                [call.get("function"), call.get("arguments")] if isinstance(call, dict) else call
-                for call in message.get("tool_calls") or ()
-            ],
-        ]
-        for message in list_objects(messages)
-        if message.get("role") == "assistant"
-    ]
+    answers: list[Any] = []
+    for message in list_objects(messages):
+        if message.get("role") == "assistant":
+            calls = message.get("tool_calls") or ()
+            plain = [
+                [each.get("function"), each.get("arguments")] if isinstance(each, dict) else each for each in calls
+            ]
+            answers.append([content_text(message.get("content")), plain])
+    return answers
 
 
 def last_text(messages: Sequence[Message]) -> str | None:

@@ -248,13 +248,12 @@ def _add_score(item: Item, name: str, state: ScoreState, log: LogScores) -> None
             item.judge = verdict
         else:
             item.official = verdict
-    is_shown = decides and verdict is not None and not _is_fraction(state.value)
-    if isinstance(state.value, dict):
-        for key, part in state.value.items():
-            item.verdicts.append(Verdict(source, part, criterion=f"{name}.{key}", rationale=rationale, by=by))
-    elif not is_shown:
-        value = state.value if _is_fraction(state.value) or verdict is None else verdict
-        item.verdicts.append(Verdict(source, _plain(value), criterion=name, rationale=rationale, by=by))
+    is_fraction = _is_fraction(state.value)
+    values = {f"{name}.{key}": part for key, part in as_object(state.value).items()}
+    if not isinstance(state.value, dict) and (not decides or verdict is None or is_fraction):
+        values = {name: _plain(state.value if is_fraction or verdict is None else verdict)}
+    for criterion, value in values.items():
+        item.verdicts.append(Verdict(source, value, criterion=criterion, rationale=rationale, by=by))
 
 
 def _is_fraction(value: Any) -> bool:

@@ -307,11 +307,9 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
     if item.official:
         item.error_type = official.error_type = None
         return
-    found = next(((match, name) for pattern, name in _ERROR_TYPES if (match := pattern.match(explanation or ""))), None)
-    if item.rule is False:
-        item.error_type = official.error_type = None  # the recomputed error type is more exact
-    elif found is not None:
-        item.error_type = official.error_type = found[1]
+    found = next((name for pattern, name in _ERROR_TYPES if pattern.match(explanation or "")), None)
+    if item.rule is False or found is not None:  # a recomputed error type is more exact
+        item.error_type = official.error_type = None if item.rule is False else found
     _add_turn_details(item, explanation or "")
     if item.rule is None and item.category.startswith("multi_turn"):
         failing = item.extra.failing_turn

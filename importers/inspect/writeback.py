@@ -21,7 +21,7 @@ from zipfile import ZipFile
 from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
 from fcreview.importers.common.records import as_list, as_object
 from fcreview.importers.inspect import columns
-from fcreview.importers.inspect.columns import EpochValue, LogFigures, MetricSpec, NotRecomputable, ScoreColumn
+from fcreview.importers.inspect.columns import EpochValue, LogFigures, MetricSpec, ScoreColumn
 from fcreview.importers.inspect.leaderboard import reviewed_value
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
 from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
@@ -145,9 +145,8 @@ def _edit_sample(sample: JsonObject, edits: Sequence[PlannedEdit]) -> list[bool]
 def _has_edit(scores: JsonObject, edit: PlannedEdit) -> bool:
     """Whether the last edit of the score was exported earlier from the same journal events."""
     history = as_list(as_object(scores.get(edit.score)).get("history"))
-    last = history[-1] if history else {}
-    metadata = (last.get("provenance") or {}).get("metadata") or {}
-    events = (metadata.get("fcreview") or {}).get("events")
+    metadata = (history[-1].get("provenance") or {}).get("metadata") if history else None
+    events = ((metadata or {}).get("fcreview") or {}).get("events")
     return bool(events) and events == edit.verdict.details.get("events")
 
 
@@ -212,12 +211,10 @@ def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) 
         for key, metric in list(entry.get("metrics", {}).items()):
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
-            try:
-                value = columns.compute_metric(spec, reduced)
-            except NotRecomputable:
-                del entry["metrics"][key]
-                continue
+            value, is_known = columns.compute_or_none(spec, reduced)
             metric["value"] = float("nan") if value is None else value
+            if not is_known:
+                del entry["metrics"][key]
     for entry in reductions or ():
         _reduce_again(entry, list(_values(samples, str(entry.get("scorer")))))
 

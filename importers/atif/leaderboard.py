@@ -116,8 +116,7 @@ def list_trials(items: Sequence[ScoredItem], run: Run) -> TrialTable:  # noqa: A
     """Return each item as a trial. A trial that was verified after an exception has the ending `graded`."""
     trials = []
     for item in map(_with_derived_verdict, items):
-        ending: Ending = "graded"
-        if item.valid is None:
-            ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
+        unverified: Ending = "error" if EXCEPTION_KEY in item.metadata else "not run"
+        ending = unverified if item.valid is None else "graded"
         trials.append(Trial(item.id, item.group or item.id, item.valid is True, ending))
     return TrialTable(trials, "Harbor")

@@ -219,15 +219,15 @@ def read_trial(trial: TrialFiles) -> TrialRecord:
         record.result = read_json(trial.result, record.issues, dict) or {}
     record.rewards = read_rewards(as_object(record.result.get("verifier_result")).get("rewards"))
     files = {path.name: path for path in trial.verifier}
-    if "reward.json" in files:
-        _add_rewards(record, files["reward.json"], read_rewards(read_json(files["reward.json"], record.issues, dict)))
-    if "reward.txt" in files:
-        _add_rewards(record, files["reward.txt"], _read_reward_text(files["reward.txt"], record))
-    if "ctrf.json" in files:
-        results = as_object((read_json(files["ctrf.json"], record.issues, dict) or {}).get("results"))
+    if path := files.get("reward.json"):
+        _add_rewards(record, path, read_rewards(read_json(path, record.issues, dict)))
+    if path := files.get("reward.txt"):
+        _add_rewards(record, path, _read_reward_text(path, record))
+    if path := files.get("ctrf.json"):
+        results = as_object((read_json(path, record.issues, dict) or {}).get("results"))
         record.tests = list_objects(results.get("tests"))
-    if "test-stdout.txt" in files:
-        record.output = _read_text(files["test-stdout.txt"], record)[-MAX_OUTPUT_LENGTH:]
+    if path := files.get("test-stdout.txt"):
+        record.output = _read_text(path, record)[-MAX_OUTPUT_LENGTH:]
     return record
 
 
@@ -236,8 +236,8 @@ def _add_rewards(record: TrialRecord, path: Path, rewards: dict[str, float] | No
     if record.rewards is None:
         record.rewards = rewards
     elif rewards is not None:
-        known, is_object = record.rewards, path.name == "reward.json"
-        if rewards != known if is_object else rewards[REWARD] not in known.values():
+        known = record.rewards
+        if rewards != known if path.name == "reward.json" else rewards[REWARD] not in known.values():
             what = "the reward differs from the one in result.json. Using the one in result.json"
             record.issues.append(ImportIssue(str(path), None, what))
 
@@ -291,17 +291,13 @@ def add_official_verdicts(item: Item, rewards: dict[str, float] | None, by: str)
 
 def add_test_verdicts(item: Item, tests: list[JsonObject]) -> None:
     """Add a verdict for each test of the verifier. The first failed test becomes the error type of a failed item."""
-    first_failed: tuple[str, str] | None = None
     for test in tests:
         name, value = str(test.get("name")), CTRF_VERDICTS.get(str(test.get("status")))
         reason = "\n".join(str(test[key]) for key in ("message", "trace") if test.get(key))
         item.verdicts.append(Verdict("official", value, criterion=f"test {name}", rationale=reason or None, by="CTRF"))
-        if value is False and first_failed is None:
-            first_failed = name, reason
-    if first_failed and item.official is False and item.error_type is None:
-        name, reason = first_failed
-        item.error_type = f"failed_test:{name}"
-        item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
+        if value is False and item.official is False and item.error_type is None:
+            item.error_type = f"failed_test:{name}"
+            item.first_difference = " ".join(f"test {name} failed: {reason}".rstrip(": ").split())[:300]
 
 
 def _read_job(run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, float] | None]) -> Iterator[ImportIssue]:

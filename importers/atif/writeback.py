@@ -37,12 +37,12 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     yield from find_unrepresentable(items, lambda item, key: _is_representable(trials.get(item.id), key))
     for item in items:
         trial, reward = trials.get(item.id), _reviewed_reward(item)
-        if trial is not None and reward is not None:
-            for path in (*([trial.result] if trial.result else trial.documents[-1:]), *trial.verifier):
-                raw = read_file(path)
-                content = _rewrite_file(path, raw, reward)
-                if content is not None and content != raw:
-                    yield RewrittenFile(path, content)
+        if trial is None or reward is None:
+            continue
+        for path in (*([trial.result] if trial.result else trial.documents[-1:]), *trial.verifier):
+            raw = read_file(path)
+            if (content := _rewrite_file(path, raw, reward)) not in (None, raw):
+                yield RewrittenFile(path, content)
 
 
 def find_summary_files(plan: RunPlan) -> list[Path]:
@@ -53,12 +53,10 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 def _is_representable(trial: TrialFiles | None, key: CriterionKey) -> bool:
     if trial is None or key not in (ITEM_CORRECT, (ITEM, REWARD)):
         return False
-    if trial.result is not None:
-        return True
-    path = trial.documents[-1]
-    if path.suffix in LINE_SUFFIXES:
-        return False
-    return any(name in as_object(_load(read_file(path)).get("extra")) for name in (REWARD, REWARDS_KEY))
+    if trial.result is not None or trial.documents[-1].suffix in LINE_SUFFIXES:
+        return trial.result is not None
+    extra = as_object(_load(read_file(trial.documents[-1])).get("extra"))
+    return REWARD in extra or REWARDS_KEY in extra
 
 
 def _reviewed_reward(item: ScoredItem) -> float | None:

@@ -28,7 +28,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             if folder.with_suffix(".jsonl").is_file() or folder.with_name(folder.name + ".jsonl").is_file():
                 found.claimed.add(path)
         elif path.suffix == ".jsonl":
-            keys = _read_first_record_keys(path)
+            keys = _read_keys(path)
             if keys >= RESULT_KEYS:
                 result_files.append(path)
             elif _is_dataset_file(path, keys):
@@ -41,7 +41,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
     return found
 
 
-def _read_first_record_keys(path: Path) -> set[str]:
+def _read_keys(path: Path) -> set[str]:
     return set(as_object(read_first_record(path, MAX_FIRST_RECORD_BYTES)))
 
 
@@ -57,7 +57,8 @@ def _make_plan(
     name = path.parent.name if len(siblings) == 1 else f"{path.parent.name} ({path.stem})"
     files = _find_run_dataset(path, dataset_files, dataset_folders)
     log_folder = path.with_suffix("") / "logs"
-    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=_common_path(files))
+    dataset = os.path.commonpath([each.absolute() for each in files]) if len(files) > 1 else "".join(map(str, files))
+    run = Run("complexfuncbench", "v1", "en", name, str(path), dataset=dataset or None)
     run.settings["experiment"] = path.stem
     plan = RunPlan(run, [path], data=files, reason="records with gen_convs, message and count_dict", needs_scores=False)
     plan.logs = sorted(path for path in log_folder.glob("*.log") if path.is_file())
@@ -73,29 +74,15 @@ def _make_plan(
 def _find_run_dataset(path: Path, dataset_files: Sequence[Path], dataset_folders: Sequence[Path]) -> list[Path]:
     if passed := list(_iter_dataset_files(dataset_folders)):
         return passed
-    return _nearest_files(path, dataset_files or list(_iter_dataset_files(_candidate_folders(path))))
-
-
-def _nearest_files(path: Path, files: Sequence[Path]) -> list[Path]:
-    """Return the dataset files with the longest folder path in common with the run. Others may belong to other runs."""
-    shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in dict.fromkeys(files)}
+    folders = [folder for root in list(path.parents)[:4] for folder in (root / "data", root)]
+    files = dataset_files or list(_iter_dataset_files(folders))
+    # Files with a shorter folder path in common with the run may belong to other runs.
+    shared = {file: len(os.path.commonpath([path.absolute(), file.absolute()])) for file in files}
     return sorted(file for file, length in shared.items() if length == max(shared.values()))
-
-
-def _common_path(files: Sequence[Path]) -> str | None:
-    if len(files) > 1:
-        return os.path.commonpath([file.absolute() for file in files])
-    return str(files[0]) if files else None
-
-
-def _candidate_folders(path: Path) -> Iterator[Path]:
-    for root in list(path.parents)[:4]:
-        yield root / "data"
-        yield root
 
 
 def _iter_dataset_files(folders: Iterable[Path]) -> Iterator[Path]:
     for folder in folders:
         for path in sorted(folder.glob("*.jsonl")) if folder.is_dir() else ():
-            if _is_dataset_file(path, _read_first_record_keys(path)):
+            if _is_dataset_file(path, _read_keys(path)):
                 yield path

@@ -44,13 +44,10 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
     step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
     golden = answer.get("ground_truth") if answer else None
     outcome = checker.check_call(result, checker.make_dataset_item(record_id, item.functions, golden))
-    raw = result if isinstance(result, str) else str(result)
-    if outcome.calls is None:
-        item.predicted = [Call("predicted", "", None, turn, step, 0, raw, outcome.decode_error)] if raw.strip() else []
-    else:
-        item.predicted = [Call("predicted", *call, turn, step, index) for index, call in enumerate(outcome.calls)]
-    position = records.chain_positions.get(record_id)
-    if position:
+    item.predicted = [Call("predicted", *call, turn, step, index) for index, call in enumerate(outcome.calls or ())]
+    if outcome.calls is None and str(result).strip():
+        item.predicted = [Call("predicted", "", None, turn, step, 0, str(result), outcome.decode_error)]
+    if position := records.chain_positions.get(record_id):
         chain = {"turn": position.turn, "position": position.index + 1, "length": position.length}
         item.extra.metadata["chain"] = chain
     if golden is None:
@@ -67,12 +64,18 @@ def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, recor
         by = "BFCL v2 rules, adapted"
         item.verdicts.append(Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=rationale, by=by))
         if outcome.valid is False:
-            function = outcome.function or item.diff_function
-            set_difference_location(item, function, outcome.argument or item.diff_argument)
+            location = outcome.function or item.diff_function, outcome.argument or item.diff_argument
+            set_difference_location(item, *location)
     else:
         item.rule_note = "no question file, so the verdict was not recomputed"
     _add_soft_scores(item, golden, records.soft_scores.get(record_id))
     _add_hallucination_flags(item, records.hallucination_flags.get(record_id))
+
+
+def _find_reply_position(item: Item) -> tuple[int, int]:
+    """Return the turn and step of the model's reply, after the last message of the dialogue."""
+    turn = item.n_turns - 1
+    return turn, max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
 
 
 def _note_stored_values(item: Item) -> None:
@@ -84,12 +87,11 @@ def _note_stored_values(item: Item) -> None:
             if len(accepted.any_of) < 2 or name not in (predicted_arguments or {}):
                 continue
             path, stored = child_path("", name), f"stored as the list {to_json_text(accepted.any_of)}"
-            argument_diff = next((each for each in pair.diff if each.path == path), None)
-            if argument_diff is None:
-                pair.diff.append(ArgumentDiff(path, "~", f"{stored}; the rules accept each element"))
-                pair.state = "~" if pair.state == "=" else pair.state
-            else:
-                argument_diff.reason = f"{argument_diff.reason}; {stored}"
+            if (found := next((each for each in pair.diff if each.path == path), None)) is not None:
+                found.reason = f"{found.reason}; {stored}"
+                continue
+            pair.diff.append(ArgumentDiff(path, "~", f"{stored}; the rules accept each element"))
+            pair.state = "~" if pair.state == "=" else pair.state
 
 
 def _add_soft_scores(item: Item, golden_answer: Any, score_record: dict[str, Any] | None) -> None:
@@ -138,8 +140,7 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
     """Add the judge's flags as verdicts on arguments, or its raw reply if a flag matches no argument."""
     if judge_record is None:
         return
-    judge_name, recorded_rationale = str(judge_record.get("judge_model") or "judge"), judge_record.get("rationale")
-    rationale = str(recorded_rationale) if recorded_rationale is not None else None
+    judge_name, rationale = str(judge_record.get("judge_model") or "judge"), _to_text(judge_record.get("rationale"))
     flags = as_list(judge_record.get("hallucinated_parameters"))
     flagged_by_call = [[str(name) for name in as_list(names)] for names in flags]
     flagged_names = [name for names_of_call in flagged_by_call for name in names_of_call]
@@ -162,8 +163,6 @@ def _add_hallucination_flags(item: Item, judge_record: dict[str, Any] | None) ->
 
 
 JsonObject = dict[str, Any]
-PLAIN_CONTENT_TYPES = (None, "text", "function_result")
-"""Values of `content_type` that need no mention in the dialogue."""
 
 
 def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
@@ -229,10 +228,8 @@ def _fill_dialog_act_item(
     item: Item, result: Any, answer: JsonObject | None, record_id: str, records: RunRecords
 ) -> None:
     """Compare the golden labels of a reply with the labels that a judge gave to the predicted reply."""
-    text = result if isinstance(result, str) else str(result)
-    turn = item.n_turns - 1
-    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
-    item.messages.append(Message(turn, step, "assistant", text))
+    turn, step = _find_reply_position(item)
+    item.messages.append(Message(turn, step, "assistant", str(result)))
     golden = answer.get("ground_truth") if answer else None
     if answer:
         item.extra.metadata[GOLDEN_ACTS_KEY] = golden
@@ -243,19 +240,20 @@ def _fill_dialog_act_item(
         item.rule_note = "no labels by a judge to compare with the golden labels"
         return
     labels = [str(label) for label in as_list(judge_record.get("predicted_dialog_acts"))]
-    judge_name = str(judge_record.get("judge_model") or "judge")
-    judge_reply = judge_record.get("response")
-    judge_text = str(judge_reply) if judge_reply is not None else None
-    item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, judge_text, judge_name))
+    judge_name, reply = str(judge_record.get("judge_model") or "judge"), _to_text(judge_record.get("response"))
+    item.verdicts.append(Verdict("judge", labels, RESPONSE, checker.ACT_CRITERION, None, reply, judge_name))
     if isinstance(golden, list):
         item.rule = checker.has_common_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
         reason = f"labels {', '.join(labels) or 'none'}; golden {', '.join(map(str, golden))}"
-        item.verdicts.append(
-            Verdict("rule", item.rule, error_type=item.rule_error_type, rationale=reason, by="label overlap")
-        )
+        error_type, by = item.rule_error_type, "label overlap"
+        item.verdicts.append(Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by))
         item.judge = item.rule
         item.first_difference = None if item.rule else reason
+
+
+def _to_text(value: Any) -> str | None:
+    return None if value is None else str(value)
 
 
 def _join_golden_reply(content: Any) -> str | None:
@@ -272,8 +270,8 @@ def read_messages(question: Any) -> list[Message]:
         role, content = entry.get("role"), entry.get("content")
         text = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
         content_type = entry.get("content_type")
-        name = None if content_type in PLAIN_CONTENT_TYPES else str(content_type)
-        name = GOLDEN_CALL if content_type == "function_call" else name
+        is_plain = content_type in (None, "text", "function_result")
+        name = GOLDEN_CALL if content_type == "function_call" else None if is_plain else str(content_type)
         if role == "user":
             turn, step = turn + 1, 0
             messages.append(Message(turn, -1, "user", text, name))
@@ -289,9 +287,8 @@ def _add_official_verdict(item: Item, category: str, record_id: str, records: Ru
     item.official = scored.get_verdict(record_id) if scored else None
     if scored is None or item.official is None:
         return
-    entry = scored.get_failure(record_id)
-    item.error_type = str(entry["error_type"]) if entry and entry.get("error_type") is not None else None
-    error = entry.get("error") if entry else None
+    entry = scored.get_failure(record_id) or {}
+    item.error_type, error = _to_text(entry.get("error_type")), entry.get("error")
     rationale = "\n".join(map(str, error)) if isinstance(error, list) else str(error) if error else None
     verdict = Verdict("official", item.official, error_type=item.error_type, rationale=rationale, by="score file")
     item.verdicts.append(verdict)

@@ -102,8 +102,7 @@ FIX_FIELD = "ground_truth"
 
 
 def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None:  # noqa: ARG001
-    error = writeback.check_fix_fields(golden_fix, FIX_FIELD)
-    if error:
+    if error := writeback.check_fix_fields(golden_fix, FIX_FIELD):
         return error
     golden_answer = golden_fix[FIX_FIELD]
     if item.category != discovery.CALLS_CATEGORY:
@@ -114,13 +113,10 @@ def check_golden_fix(run: Run, item: Item, golden_fix: JsonObject) -> str | None
     if len(calls) != 1 or not isinstance(calls[0], dict) or len(calls[0]) != 1:
         return f'{FIX_FIELD} must be one call: [{{"function": {{"parameter": [accepted values]}}}}]'
     ((name, arguments),) = calls[0].items()
-    error = writeback.check_golden_call(name, arguments, item.functions)
-    if error:
+    if error := writeback.check_golden_call(name, arguments, item.functions):
         return error
-    for parameter, accepted in arguments.items():
-        if not isinstance(accepted, list) or not accepted:
-            return f"{parameter} must be a list of accepted values"
-    return None
+    invalid = [parameter for parameter, accepted in arguments.items() if not isinstance(accepted, list) or not accepted]
+    return f"{invalid[0]} must be a list of accepted values" if invalid else None
 
 
 def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile | AppliedGoldenFix | Unrepresentable]:
@@ -149,7 +145,7 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
     yield from writeback.find_unrepresentable(
         items, lambda *key: bool(score_file_names.intersection(_files_with_verdict(*key)))
     )
-    items_by_id = {item.id: item for item in items}
+    overridden_items = {item.id: item for item in items if item.overrides}
     override_functions: dict[str, Callable[[dict[str, Any], ScoredItem], dict[str, Any]]] = {
         discovery.SOFT_SCORE_FILE: override_soft_scores,
         discovery.HALLUCINATION_FILE: override_hallucination_flags,
@@ -169,10 +165,8 @@ def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[Rewri
         else:
             edits = LineEdits()
             for line, record in writeback.parse_numbered_records(raw):
-                item = items_by_id.get(str(record.get("id")))
-                if item is None or not item.overrides:
-                    continue
-                new_record = override_functions[path.name](record, item)
+                item = overridden_items.get(str(record.get("id")))
+                new_record = override_functions[path.name](record, item) if item is not None else record
                 if new_record != record:
                     edits.replaced[line] = new_record
         if edits:

@@ -62,8 +62,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
                 found.claimed.add(path)
             continue
         found.claimed.add(path)
-        folder = _shards_folder(path)
-        if folder is not None:
+        if (folder := _shards_folder(path)) is not None:
             shards.setdefault(folder, []).append(path)
         else:
             logs.append(FoundLog([path]))
@@ -75,8 +74,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
             what = f"the log cannot be read: {error}"
             found.issues.append(ImportIssue(str(log.paths[0]), None, what, severity="error"))
             logs.remove(log)
-    for attempts in _group_attempts(logs):
-        found.plans.append(_make_plan(attempts, dataset_folders))
+    found.plans = [_make_plan(attempts, dataset_folders) for attempts in _group_attempts(logs)]
     return found
 
 
@@ -111,8 +109,7 @@ def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) ->
     plan = RunPlan(run, log.paths, reason="an Inspect log: an archive or object with `eval`", needs_scores=False)
     if run.generation == BFCL:
         _attach_bfcl_dataset(plan, fields, dataset_folders)
-    older = [part.paths[0].name for part in attempts[:-1]]
-    if older:
+    if older := [part.paths[0].name for part in attempts[:-1]]:
         names = ", ".join(older[-MAX_LISTED_ATTEMPTS:])
         names += f" and {len(older) - MAX_LISTED_ATTEMPTS} more" if len(older) > MAX_LISTED_ATTEMPTS else ""
         what = f"earlier logs of the same task were skipped: {names}. Open a log by its name to import it"

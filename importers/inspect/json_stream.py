@@ -6,6 +6,7 @@ parsing and needs no memory.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -52,13 +53,11 @@ class JsonStream:
 
     def peek(self) -> bytes:
         """Skip white space and return the next byte, or no byte at the end of the text."""
-        while True:
-            while self._at < len(self._buffer):
-                if self._buffer[self._at] not in _SPACE:
-                    return self._buffer[self._at : self._at + 1]
-                self._at += 1
-            if not self._fill():
-                return b""
+        while self._at < len(self._buffer) or self._fill():
+            if self._buffer[self._at] not in _SPACE:
+                return self._buffer[self._at : self._at + 1]
+            self._at += 1
+        return b""
 
     def skip_bytes(self, number: int) -> None:
         """Skip bytes that are not part of the text, such as a byte order mark."""
@@ -87,11 +86,9 @@ class JsonStream:
         self._expect(b"[")
         if self._accept(b"]"):
             return
-        index = 0
-        while True:
+        for index in itertools.count():
             self.peek()
             yield index
-            index += 1
             if self._accept(b"]"):
                 return
             self._expect(b",")
@@ -134,15 +131,14 @@ class JsonStream:
         while True:
             part = self._next_part(size)
             size = CHUNK_BYTES
-            steps, in_string_after = _bracket_steps(part, in_string)
-            end_depth = _lowest_depth(steps, depth)
-            if end_depth <= 0:
+            steps, ends_in_string = _bracket_steps(part, in_string)
+            if _lowest_depth(steps, depth) <= 0:
                 end = _find_end(part, depth, in_string)
                 self._at += end
                 yield part[:end]
                 return
             depth += steps.count(1) - steps.count(255)
-            in_string = in_string_after
+            in_string = ends_in_string
             self._at += len(part)
             yield part
 

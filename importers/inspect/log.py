@@ -147,10 +147,9 @@ def read_eval_fields(path: Path) -> dict[str, Any]:
     try:
         with open_file(path) as file:
             start = read_first_member(file, START.encode(), MAX_START_BYTES)
-            if start is not None:
-                value = _parse_object(start, path, [])
-                if isinstance(value.get("eval"), dict):
-                    return dict(value["eval"])
+            value = _parse_object(start, path, []).get("eval") if start is not None else None
+            if isinstance(value, dict):
+                return value
             file.seek(0)
             if file.read(len(SIGNATURE)) != SIGNATURE:
                 file.seek(0)

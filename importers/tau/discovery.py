@@ -128,9 +128,9 @@ def _make_version1_plan(path: Path) -> RunPlan:
 def _make_run(path: Path, main: Path | None, name: str) -> Run:
     run = Run("tau", "v2", "en", name, str(path), title="tau2-bench", needs_dataset=False)
     head = _read_head(main) if main is not None else ""
-    agents = (_find_text(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{name}"', head) for name in ("llm", "implementation"))
-    if agent := next(filter(None, agents), ""):
-        run.model = redact_keys_in_text(agent)
+    agents = [_find_text(rf'"agent_info"\s*:\s*\{{[^{{}}]*?"{name}"', head) for name in ("llm", "implementation")]
+    if any(agents):
+        run.model = redact_keys_in_text(agents[0] or agents[1])
     if domain := _find_text('"domain_name"', head):
         run.settings["domain"] = domain
     return run

@@ -111,7 +111,7 @@ def _mean_cost(items: Sequence[ScoredItem], name: str) -> list[Metric]:
 
 def _ending_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     reasons = Counter(str(item.metadata.get("ended")) for item in items)
-    metrics = [Metric("termination", reason, count, "count", 1) for reason, count in reasons.most_common()]
+    metrics = _count_metrics("termination", reasons)
     if broken := sum(reasons[reason] for reason in ERROR_REASONS):
         note = f"termination reasons that the official program counts as errors: {', '.join(ERROR_REASONS)}"
         metrics.append(Metric("termination", "errors", broken, "count", note=note))
@@ -128,7 +128,9 @@ def _check_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
         if total := actions[kind, True] + actions[kind, False]:
             metrics.append(Metric("golden actions", f"{kind} actions", total, "count"))
             metrics.append(Metric("golden actions", f"{kind} actions matched", actions[kind, True], "count", 1))
-    statuses = Counter(_authentication(item) for item in items)
+    recorded = [item.metadata.get("authentication", "not checked") for item in items]
+    known = ("succeeded", "failed", "not checked")
+    statuses = Counter(status if status in known else "not needed" for status in recorded)
     if statuses["not checked"] < len(items):
         names = ("succeeded", "failed", "not needed", "not checked")
         metrics += [Metric("authentication", name, statuses[name], "count", 1) for name in names]
@@ -147,22 +149,20 @@ def _read_action_checks(item: ScoredItem) -> Iterator[tuple[Any, bool]]:
             yield kind, verdicts.get((target, criterion), matched) is True
 
 
-def _authentication(item: ScoredItem) -> str:
-    status = item.metadata.get("authentication", "not checked")
-    return status if status in ("succeeded", "failed", "not checked") else "not needed"
-
-
 def _review_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     counts: Counter[str] = Counter()
     for item in items:
         counts.update(as_object(item.metadata.get("errors found by the review")))
-    return [Metric("errors found by reviews", name, count, "count", 1) for name, count in counts.most_common()]
+    return _count_metrics("errors found by reviews", counts)
 
 
 def _outcome_metrics(items: Sequence[ScoredItem]) -> list[Metric]:
     outcomes = {True: "success", None: "no verdict"}
-    counts = Counter(outcomes.get(get_success(item)) or _effective_error(item) for item in items)
-    return [Metric("outcomes", name, count, "count", 1) for name, count in counts.most_common()]
+    return _count_metrics("outcomes", Counter(outcomes.get(get_success(i)) or _effective_error(i) for i in items))
+
+
+def _count_metrics(table: str, counts: Counter[str]) -> list[Metric]:
+    return [Metric(table, name, count, "count", 1) for name, count in counts.most_common()]
 
 
 def _effective_error(item: ScoredItem) -> str:

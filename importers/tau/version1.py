@@ -162,10 +162,8 @@ def _tool_names(entry: Any) -> Iterator[str]:
     for message in list_objects(as_object(entry).get("traj")):
         if (name := read_action_name(message.get("content"))) and message.get("role") == "assistant":
             yield name
-        for call in list_objects(message.get("tool_calls")):
-            name = as_object(call.get("function")).get("name")
-            if isinstance(name, str):
-                yield name
+        names = (as_object(call.get("function")).get("name") for call in list_objects(message.get("tool_calls")))
+        yield from (name for name in names if isinstance(name, str))
 
 
 def _read_item(record: JsonRecord, item_id: str, environment: str, path: Path) -> Item:
@@ -270,11 +268,11 @@ def _add_verdicts(
     found_outputs = find_outputs(outputs or [], messages or [])
     official, recomputed = Parts(), Parts()
     if "r_actions" in recorded:
-        official.values["DB"] = recomputed.values["DB"] = read_part_value(recorded["r_actions"])
+        database = read_part_value(recorded["r_actions"])
     else:  # tau-bench writes only one of the two results. In two of three cases, the reward implies the other one.
         is_implied_failure = read_number(recorded.get("r_outputs")) == 1 and OWN_FIELD not in recorded
-        implied = 1.0 if reward is not None and is_success(reward) else 0.0 if is_implied_failure else None
-        official.values["DB"] = recomputed.values["DB"] = implied
+        database = 1.0 if reward is not None and is_success(reward) else 0.0 if is_implied_failure else None
+    official.values["DB"] = recomputed.values["DB"] = database
     if outputs is None or outputs:
         is_known = outputs is not None and messages is not None
         recomputed.values["COMMUNICATE"] = float(all(found_outputs.values())) if is_known else None

@@ -10,6 +10,7 @@ from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.queue_file import QueueError, queue_names, read_queue
 from fcreview.store.reviews.journal_reader import list_journals, list_team_journals
+from fcreview.store.workspace import to_safe_annotator
 from fcreview.tui.queue.overview import QueueProgress
 from fcreview.tui.queue.state import CursorPosition, QueuePosition, QueueSettings
 from fcreview.tui.text.lines import ChoiceTable, TextColumn
@@ -66,8 +67,13 @@ def read_annotators(store: Store) -> list[KnownAnnotator]:
     journals = [] if store.blind else [*list_journals(workspace), *list_team_journals(workspace)]
     for journal in journals:
         found.setdefault(journal.stem, KnownAnnotator(journal.stem, "has reviews"))
-    others = [each for each in found.values() if each.name != store.annotator]
+    others = [each for each in found.values() if each.name != store.annotator and _is_valid(each.name)]
     return sorted(others, key=lambda each: (each.queue is None, each.name.casefold()))
+
+
+def _is_valid(name: str) -> bool:
+    """Return whether the name of a journal is an annotator name. Any program can write a file to the folder."""
+    return to_safe_annotator(name) == name
 
 
 def annotator_choices(annotators: Sequence[KnownAnnotator], current: str) -> ChoiceTable[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from fcreview.store.rows import View
 from fcreview.store.store import Store
 from fcreview.store.workspace import Workspace
 from fcreview.tui.app import FcreviewApp
-from fcreview.tui.queue.annotators import position_for, position_in_queue
+from fcreview.tui.queue.annotators import position_for, position_in_queue, read_annotators
 from tests.tui.key_input import wait_until
 
 VIEW = View()
@@ -223,3 +224,16 @@ def test_place_is_kept_unless_its_queue_has_no_items_for_the_annotator(workspace
     assert position_for(workspace, "bob", position, blind=False) == position
     moved = position_for(workspace, "dora", position, blind=True)
     assert (moved.settings.file, moved.settings.queue) == (None, "dataset")
+
+
+def test_list_has_valid_names_and_no_journals_in_blind_mode(workspace: Workspace) -> None:
+    for name in ("dora", "no name", os.fsdecode(b"pil\xf6t")):
+        (workspace.reviews / f"{name}.jsonl").touch()
+    with Store.open(workspace, "alice") as store:
+        found = [(each.name, each.facts) for each in read_annotators(store)]
+        assert found == [
+            ("bob", "4 items left of sample"),
+            ("dora", "has reviews"),
+        ]
+    with Store.open(workspace, "alice", blind=True) as store:
+        assert [(each.name, each.facts) for each in read_annotators(store)] == [("bob", "4 items of sample")]

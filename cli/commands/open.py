@@ -1,17 +1,13 @@
-"""`fcreview open` and `fcreview demo`: open runs, or a copy of the sample runs, in the app."""
+"""`fcreview open`: open runs in the app."""
 
 from __future__ import annotations
 
-import shutil
 import sys
 import termios
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-
-import typer
 
 from fcreview.cli.commands.team import find_link, sync_team, warn_of_ignored_files
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
@@ -19,7 +15,6 @@ from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.lake import find_lake
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
-    AnnotatorOption,
     BlindOption,
     OrderSeedOption,
     QueueOrDefaultOption,
@@ -28,7 +23,7 @@ from fcreview.cli.options import (
     option,
     workspace_command,
 )
-from fcreview.cli.output import cell_text, emit, has_terminal, is_in_browser, print_message
+from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
@@ -277,53 +272,3 @@ def _pull_selection(session: WorkspaceSession, selection: OpenOptions) -> Worksp
         " Without the lake, open that folder"
     )
     return replace(session, workspace=workspace, _store=None, _runs=[])
-
-
-IGNORE_PACKAGE_FILES = shutil.ignore_patterns("__init__.py", "__pycache__", ".*")
-
-
-def demo(
-    output: Annotated[
-        Path | None, option("-o --output DIR", "Copy the sample runs to DIR.", show_default="a temporary folder")
-    ] = None,
-    into: Annotated[Path | None, typer.Option("--into", hidden=True)] = None,
-    annotator: AnnotatorOption = None,
-) -> None:
-    """Open the sample runs.
-
-    The samples are small runs of every supported benchmark. The command copies them first, so that you can change
-    anything. Without a terminal, it prints the failures instead.
-
-    Example: fcreview demo
-    """
-    folder = _copy_samples(output or into)
-    with open_workspace(WorkspaceOptions([folder], annotator=annotator)) as session:
-        if has_terminal():
-            show_queue(session, OpenOptions(overview=True))
-            print_message(f"sample runs and your reviews: {folder}")
-            return
-        from fcreview.cli.commands.triage import TriageTable, print_triage
-
-        view = session.build_view()
-        clusters = session.store.fetch_clusters(view)
-        print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
-    name = cell_text(str(folder))
-    emit("", f"No terminal: printed as text. The sample runs are in {name}. Try:")
-    emit(f"  fcreview items {name} --where official:fail")
-    emit(f"  fcreview open {name}")
-
-
-def _copy_samples(target: Path | None) -> Path:
-    """Copy the sample runs to the target, or reuse an earlier copy. Without a target, use a temporary folder."""
-    if target is not None and target.exists() and (not target.is_dir() or any(target.iterdir())):
-        if not (target / ".fcreview").is_dir():
-            raise CommandError(f"{target} is not empty: choose another folder")
-        return target
-    import tempfile
-    from importlib.resources import as_file, files
-
-    folder = target or Path(tempfile.mkdtemp(prefix="fcreview-demo-"))
-    with as_file(files("fcreview.sample_runs")) as samples:
-        shutil.copytree(samples, folder, ignore=IGNORE_PACKAGE_FILES, dirs_exist_ok=True)
-    (folder / ".fcreview").mkdir(exist_ok=True)
-    return folder

@@ -1,4 +1,4 @@
-"""`fcreview import`: import runs into the workspace or a lake, here or on a Dask cluster. `fcreview schema`."""
+"""`fcreview import`: import runs into the workspace or a lake, here or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -302,17 +302,3 @@ def import_part_on_worker(options: WorkspaceOptions, location: str, part: LakePa
     """Import one part in a worker of a cluster, in one process."""
     with _import_lock:
         return _import_to_lake(options, load_config(), location, part, n_workers=1)
-
-
-def schema() -> None:
-    """Print the JSON Schema of the generic format.
-
-    fcreview can import your own results if you write them as JSON Lines that match this schema (docs/generic.md).
-
-    Example: fcreview schema > fcreview.schema.json
-    """
-    import json
-
-    from fcreview.importers.generic_format.read import json_schema
-
-    emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))

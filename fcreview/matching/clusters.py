@@ -52,6 +52,8 @@ class Cluster:
     """Kind of the decisive step of all items in the cluster; None if the cluster is not grouped by decisive step."""
     n_decisive: int = 0
     first_item: int | None = None
+    usual_reason: str = ""
+    """Most frequent first difference of the items without a function, such as `prose, not calls`."""
 
     @property
     def names(self) -> tuple[str | None, ...]:
@@ -140,7 +142,9 @@ def summarize_group(group: ClusterGroup, grouping: int, separator: str = "·") -
     if count > 1:
         return f"{count:,} {text}"
     outer_names = {cluster.names[outer] for cluster in informative}
-    return format_count(len(outer_names), GROUPINGS[outer]) if outer_names else ""
+    if not outer_names:
+        return next((sanitize(cluster.usual_reason) for cluster in group.clusters if cluster.usual_reason), "")
+    return format_count(len(outer_names), GROUPINGS[outer])
 
 
 def _count_by_name(clusters: Sequence[Cluster], other: int, grouping: int, separator: str) -> tuple[int, str]:

@@ -69,6 +69,7 @@ class _ClusterRow:
     difference: str | None
     first_item: int
     n_decisive: int
+    usual_reason: str | None
 
 
 def fetch_clusters(
@@ -100,6 +101,7 @@ def fetch_clusters(
             where = add_terms(view.where, FAILING_FILTER, *filter(None, terms))
             fields = {name: getattr(row, name) for name in ("count", "examples", "first_item", "n_decisive")}
             fields |= {"difference": row.difference or "", "step_reason": reasons.get(row.first_item) or ""}
+            fields["usual_reason"] = row.usual_reason or ""
             clusters.append(Cluster(**names, **fields, where=where, terms=terms))
         all_clusters.append(clusters)
     return all_clusters
@@ -126,7 +128,8 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
     rows = connection.execute(
         f"SELECT {columns}, grouping_id({', '.join(names.values())}),"
         f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
-        " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step)"
+        " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step),"
+        " mode(i.first_difference) FILTER (i.diff_function IS NULL)"
         f" {failing} GROUP BY GROUPING SETS ({sets}) ORDER BY n DESC, {', '.join(positions.values())}",
         params,
     ).fetchall()

@@ -19,6 +19,7 @@ from fcreview.matching.clusters import (
     explain_error_type,
     group_clusters,
     has_decisive_steps,
+    summarize_group,
 )
 from fcreview.model.item import Item, Verdict
 from fcreview.model.verdict import DECISIVE_STEP
@@ -188,3 +189,16 @@ def test_clusters_count_guessed_decisive_steps(workspace: Workspace) -> None:
         by_error = store.fetch_clusters(QueueState().view)
     known = sum(group.count for group in groups if group.name)
     assert known == sum(cluster.n_decisive for cluster in by_error) and has_decisive_steps(by_error)
+
+
+def test_failures_without_function_have_their_usual_reason(imported: Imported, tmp_path: Path) -> None:
+    reasons = ["prose, not calls", "not JSON", "prose, not calls"]
+    rows = [
+        {"first_difference": each, "diff_function": None, "diff_argument": None, "error_type": "decoder_failed"}
+        for each in reasons
+    ]
+    with Store.open(imported(tmp_path / "runs", {"maple": rows}), "alice") as store:
+        (cluster,) = store.fetch_clusters(View())
+    assert (cluster.difference, cluster.usual_reason) == ("prose, not calls", "prose, not calls")
+    (group,) = group_clusters([cluster], BY_ERROR_TYPE)
+    assert summarize_group(group, BY_ERROR_TYPE) == "prose, not calls"

@@ -9,8 +9,8 @@ from typing import Any
 
 from fcreview.importers.common.records import as_list, as_object, fill_safely, is_integer, is_number, read_function_docs
 from fcreview.importers.inspect import leaderboard, tasks
-from fcreview.importers.inspect.columns import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.discovery import BFCL
+from fcreview.importers.inspect.leaderboard import LOG_KEY, load_figures, read_columns
 from fcreview.importers.inspect.log import InspectLog, LogSample, UnreadableLog, open_log
 from fcreview.importers.inspect.messages import answer_of, build_conversation
 from fcreview.importers.inspect.scores import (

@@ -20,9 +20,8 @@ from zipfile import ZipFile
 
 from fcreview.archive import SIGNATURE, ArchiveError, open_member, zip_library
 from fcreview.importers.common.records import as_list, as_object
-from fcreview.importers.inspect import columns
-from fcreview.importers.inspect.columns import EpochValue, LogFigures, MetricSpec, ScoreColumn
-from fcreview.importers.inspect.leaderboard import reviewed_value
+from fcreview.importers.inspect import leaderboard
+from fcreview.importers.inspect.leaderboard import EpochValue, LogFigures, MetricSpec, ScoreColumn
 from fcreview.importers.inspect.log import HEADER, SAMPLE_FOLDER
 from fcreview.importers.inspect.scores import UNCHANGED, parse_part_score, part_score_name, plain_value, same_value
 from fcreview.model.address import ITEM
@@ -205,13 +204,13 @@ def _recompute(log: JsonObject, samples: Sequence[JsonObject], reductions: Any) 
         scorer, name, reducer = str(entry.get("scorer")), str(entry.get("name")), entry.get("reducer")
         values = list(_values(samples, scorer))
         column = ScoreColumn(name, scorer, reducer, [], reducer is None and (scorer, name) in named)
-        reduced = columns.reduce_column(column, values)
+        reduced = leaderboard.reduce_column(column, values)
         entry["scored_samples"] = sum(each.value is not None for each in reduced)
         entry["unscored_samples"] = len(reduced) - entry["scored_samples"]
         for key, metric in list(entry.get("metrics", {}).items()):
             own_name, params = str(metric.get("name") or key), metric.get("params") or {}
             spec = MetricSpec(key, own_name, params, metric.get("group") == "grouped")
-            value, is_known = columns.compute_or_none(spec, reduced)
+            value, is_known = leaderboard.compute_or_none(spec, reduced)
             metric["value"] = float("nan") if value is None else value
             if not is_known:
                 del entry["metrics"][key]
@@ -233,7 +232,7 @@ def _reduce_again(entry: JsonObject, values: Sequence[EpochValue]) -> None:
         by_sample[each.sample].append(each.value)
     for sample in entry.get("samples") or ():
         if str(sample.get("sample_id")) in by_sample:
-            value = columns.reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
+            value = leaderboard.reduce_epochs(by_sample[str(sample["sample_id"])], entry.get("reducer"))
             sample["value"] = float("nan") if value is None else value
 
 
@@ -247,7 +246,7 @@ def write_reviewed_logs(
 
     `plan.run` must contain the score columns of the log, and `items` the effective verdicts.
     """
-    figures = columns.load_figures(plan.run)
+    figures = leaderboard.load_figures(plan.run)
     if figures.primary is None:
         yield Unrepresentable("verdicts on a log without scores", len(verdicts))
         return
@@ -282,7 +281,7 @@ def _plan_edits(item: ScoredItem, verdicts: Sequence[ReviewedVerdict], figures: 
     for verdict in verdicts:
         by_score.setdefault(_score_name(item, verdict, figures), verdict)
     for name, verdict in by_score.items():
-        value = verdict.value if parse_part_score(name) else reviewed_value(item, name, figures)
+        value = verdict.value if parse_part_score(name) else leaderboard.reviewed_value(item, name, figures)
         yield PlannedEdit(name, value, verdict)
 
 

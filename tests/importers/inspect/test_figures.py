@@ -6,7 +6,13 @@ import math
 
 import pytest
 
-from fcreview.importers.inspect.columns import MetricSpec, NotRecomputable, ReducedScore, compute_metric, reduce_epochs
+from fcreview.importers.inspect.leaderboard import (
+    MetricSpec,
+    NotRecomputable,
+    ReducedScore,
+    compute_metric,
+    reduce_epochs,
+)
 from fcreview.importers.inspect.scores import to_number, to_verdict, value_for_verdict
 
 

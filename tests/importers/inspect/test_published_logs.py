@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.inspect.columns import load_figures
-from fcreview.importers.inspect.leaderboard import compute_metrics, edited_values, recompute
+from fcreview.importers.inspect.leaderboard import compute_metrics, edited_values, load_figures, recompute
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item, Run
 from fcreview.model.metric import ScoredItem

@@ -89,8 +89,7 @@ def _flush_copied(found: Conversation, copied: list[str]) -> None:
 
 
 def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
-    source = step.get("source")
-    text = content_text(step.get("message"))
+    source, text = step.get("source"), content_text(step.get("message"))
     if source == "agent":
         _add_agent_step(found, step, text, subagents)
         return
@@ -103,10 +102,10 @@ def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Su
         found.messages.append(Message(turn, -1, "user", text))
     elif text or "observation" not in step:
         found.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
-    if step.get("tool_calls"):
+    if calls := step.get("tool_calls"):
         what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
         found.problems.append(what)
-        found.messages.append(Message(turn, at, "log", to_json_text(step["tool_calls"]), "tool calls"))
+        found.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
     for result in _results(step):
         found.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
         subagents.add(found, result, at)
@@ -128,9 +127,8 @@ def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents:
     if given is not None and not isinstance(given, list):
         found.problems.append("tool_calls of a step is not a list; imported the step without calls")
     entries = list_objects(given)
-    for entry in entries:
-        found.calls.append(read_call(entry, turn, at, found._index))
-        found._index += 1
+    found.calls += [read_call(entry, turn, at, index) for index, entry in enumerate(entries, found._index)]
+    found._index += len(entries)
     ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
     if len(set(ids)) < len(ids):
         found.problems.append("several calls of a step have the same tool_call_id")

@@ -96,7 +96,7 @@ def count_accepted_calls(item: ScoredItem, calls: list[ReviewedCall]) -> CallCou
 
 def read_count(counts: Mapping[str, Any], name: str) -> int:
     """Return a field of `count_dict`, or 0 if it is missing or not an integer."""
-    return _integer_or_none(counts.get(name)) or 0
+    return counts[name] if is_integer(counts.get(name)) else 0
 
 
 def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
@@ -202,12 +202,9 @@ def _make_metrics(table: str, values: Mapping[str, Any], note: str) -> list[Metr
 
 def _make_outcome(item: ScoredItem, calls: list[ReviewedCall]) -> SampleOutcome:
     counts = count_accepted_calls(item, calls)
-    completeness, correctness = (_integer_or_none(item.values.get(name)) for name in ("completeness", "correctness"))
+    scores = (item.values.get(name) for name in ("completeness", "correctness"))
+    completeness, correctness = (score if is_integer(score) else None for score in scores)
     return SampleOutcome(item.category, item.valid, counts.correct, counts.golden, completeness, correctness)
-
-
-def _integer_or_none(value: Any) -> int | None:
-    return value if is_integer(value) else None
 
 
 def _error_type_metrics(samples: Sequence[ReviewedSample]) -> list[Metric]:

@@ -101,7 +101,9 @@ def _fill_item(item: Item, record: dict[str, Any], sample: dict[str, Any] | None
     item.n_steps = len({call.step for call in item.predicted})
     if sample:
         find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
-    item.extra.compared_with = _compared_golden_calls(item.pairs, by_address)
+    unpaired = {call_address(0, position) for position, pair in enumerate(item.pairs) if pair.golden is None}
+    compared = {name: each.golden.index for name, each in by_address.items() if each.golden and name in unpaired}
+    item.extra.compared_with = compared or None
     item.extra.needs = checker.find_required_calls(golden_path, by_address, bool(item.official)) if sample else None
     _add_metadata(item, record, golden_path, verdicts, log)
     _add_metric_inputs(item, by_address)
@@ -191,13 +193,6 @@ def pair_calls(verdicts: list[CallVerdict], golden_path: GoldenPath) -> list[Cal
         pairs.setdefault(call.index, CallPair(0, call.index, None, call.name, "-"))
     ordered = [pairs[index] for index in sorted(pairs)]
     return ordered + sorted(unpaired, key=lambda pair: pair.predicted or 0)
-
-
-def _compared_golden_calls(pairs: list[CallPair], verdicts: dict[str, CallVerdict]) -> dict[str, int] | None:
-    """Map the address of each rejected call without a pair to the index of the golden call it was compared with."""
-    unpaired = {call_address(0, position) for position, pair in enumerate(pairs) if pair.golden is None}
-    compared = {address: each.golden.index for address, each in verdicts.items() if each.golden and address in unpaired}
-    return compared or None
 
 
 def _add_metric_inputs(item: Item, verdicts: dict[str, CallVerdict]) -> None:

@@ -40,8 +40,7 @@ from fcreview.run_plan import RunPlan
 
 
 def fill_call_item(item: Item, result: Any, answer: dict[str, Any] | None, record_id: str, records: RunRecords) -> None:
-    turn = item.n_turns - 1
-    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
+    turn, step = _find_reply_position(item)
     golden = answer.get("ground_truth") if answer else None
     outcome = checker.check_call(result, checker.make_dataset_item(record_id, item.functions, golden))
     item.predicted = [Call("predicted", *call, turn, step, index) for index, call in enumerate(outcome.calls or ())]

@@ -72,14 +72,13 @@ def _make_parsed_call(value: dict[str, Any]) -> ParsedCall | None:
 
 
 def _parse_ministral(text: str) -> ParsedCall | None:
-    _, mark, rest = text.partition("[TOOL_CALLS]")
-    return _parse_first_call_of_list(rest[rest.find("[") :]) if mark and "[" in rest else None
+    _, bracket, rest = text.partition("[TOOL_CALLS]")[2].partition("[")
+    return _parse_first_call_of_list(bracket + rest)
 
 
 def _parse_xlam(text: str) -> ParsedCall | None:
-    _, mark, rest = text.partition('"tool_calls":')
-    line = rest.split("\n")[0]
-    return _parse_first_call_of_list(line[line.rfind("[") :]) if mark and "[" in line else None
+    _, bracket, rest = text.partition('"tool_calls":')[2].split("\n")[0].rpartition("[")
+    return _parse_first_call_of_list(bracket + rest) if bracket else None
 
 
 def _parse_first_call_of_list(text: str) -> ParsedCall | None:

@@ -345,8 +345,7 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
     log = read_json(path, issues, list) or []
     dataset = _read_dataset(plan.data, issues)
     yield from issues
-    golden_by_conversation: defaultdict[tuple[str, str], dict[str, Any]] = defaultdict(dict)
-    seen_ids: set[str] = set()
+    golden_by_conversation, seen_ids = defaultdict[tuple[str, str], dict[str, Any]](dict), set[str]()
     for position, record in enumerate(log, 1):
         if not isinstance(record, dict) or "predict" not in record:
             text = f"element {position} of the array is not a log record"
@@ -359,8 +358,7 @@ def _read_flat_log(path: Path, plan: RunPlan) -> Iterator[Item | ImportIssue]:
             yield ImportIssue(str(path), None, text, item=name)
         seen_ids.add(recorded_id)
         type_name, conversation, number = split_item_id(recorded_id)
-        group = f"{type_name}_{conversation}" if type_name else None
-        item = Item(id=name, category=type_name or "unknown", group=group)
+        item = Item(name, type_name or "unknown", f"{type_name}_{conversation}" if type_name else None)
         earlier_golden = golden_by_conversation[type_name, conversation]
         source = _make_snapshot_source(item, record, path, position, plan, earlier_golden)
         yield fill_safely(item, partial(_fill_flat_item, item, source, record, dataset.get(recorded_id), number))

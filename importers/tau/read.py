@@ -228,11 +228,9 @@ def _add_metadata(item: Item, simulation: dict[str, Any], task: dict[str, Any] |
         if (cost := read_number(simulation.get(name))) is not None:
             metadata[name.replace("_", " ")] = cost
     item.latency = read_number(simulation.get("duration"))
-    authentication = simulation.get("auth_classification")
-    if isinstance(authentication, dict):
+    if isinstance(authentication := simulation.get("auth_classification"), dict):
         metadata["authentication"] = authentication.get("status")
-    info = as_object(simulation.get("info"))
-    if "had_unresponsive_period" in info:
+    if "had_unresponsive_period" in (info := as_object(simulation.get("info"))):
         metadata["unresponsive period"] = bool(info["had_unresponsive_period"])
     if issues := [f"{each.get('status')}: {each.get('title')}" for each in list_objects((task or {}).get("issues"))]:
         metadata["known issues of the task"] = issues
@@ -258,10 +256,10 @@ def _read_messages(value: Any) -> tuple[list[ConversationMessage], list[int]]:
     for at, raw in enumerate(value):
         if not isinstance(raw, dict):
             raise TypeError(f"message {at + 1} is not an object")
-        index = raw.get("turn_idx")
+        index = raw["turn_idx"] if isinstance(raw.get("turn_idx"), int) else at
         for message in list_objects(raw.get("tool_messages")) or [raw]:
             messages.append(_read_message(message, names_of_calls))
-            indices.append(index if isinstance(index, int) else at)
+            indices.append(index)
     return messages, indices
 
 

@@ -234,11 +234,9 @@ def _read_call(call: Any) -> ToolCall:
     if not isinstance(function, dict):
         return ToolCall("", None, str(call), "not a call")
     name, arguments = str(function.get("name")), function.get("arguments")
-    if isinstance(arguments, dict):
-        return ToolCall(name, arguments)
-    raw = content_text(arguments)
+    raw = "" if isinstance(arguments, dict) else content_text(arguments)
     try:
-        value = json.loads(raw or "{}")
+        value = arguments if isinstance(arguments, dict) else json.loads(raw or "{}")
     except (ValueError, RecursionError) as error:
         return ToolCall(name, None, raw, f"arguments are not JSON: {error}")
     if not isinstance(value, dict):

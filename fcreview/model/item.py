@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 
@@ -127,9 +128,8 @@ class Extra:
         """Return the fields that are set, such as `{"failing_turn": 1, "more": {"path": ["a.b"]}}`. Most items have
         none. Names in JSON are the field names, except for `_JSON_KEYS`."""
         found: dict[str, Any] = {}
-        for name in type(self).__slots__:  # Calling `dataclasses.fields` would be slow.
-            value = getattr(self, name)
-            if value is None or value is False or (name in _OMITTED_IF_EMPTY and not value):
+        for name, value in zip(self.__slots__, _extra_values(self), strict=True):
+            if value is None or value is False or (not value and name in _OMITTED_IF_EMPTY):
                 continue
             if name == "state_differences":
                 value = {attribute: _to_dict(one) for attribute, one in value.items()}
@@ -155,6 +155,9 @@ class Extra:
         nested = {"score_record": RecordLocation, "without_errata": RecomputedVerdict, "erratum": Erratum}
         given |= {name: kind(**given[name]) for name, kind in nested.items() if name in given}
         return cls(**given)
+
+
+_extra_values = attrgetter(*Extra.__slots__)
 
 
 Side = Literal["golden", "predicted"]

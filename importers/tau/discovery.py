@@ -95,7 +95,8 @@ def _read_head(path: Path) -> str:
 
 def _has_keys(head: str, *names: str) -> bool:
     """Whether the text contains all keys. `a|b` is one of the keys `a` and `b`."""
-    return all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
+    has_words = all(any(f'"{each}"' in head for each in name.split("|")) for name in names)  # faster than the pattern
+    return has_words and all(re.search(rf'"(?:{name})"\s*:', head) for name in names)
 
 
 def is_version1(head: str) -> bool:

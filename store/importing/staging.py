@@ -103,7 +103,8 @@ def serialize_item(run: int, seq: int, item: Item, shared_rows: SharedRowWriter)
     if type(item.golden) is SharedList:
         run_specific["question_hash"] = shared_rows.write_question(item.shared_opening or _NO_MESSAGES, item.golden)
     hashes = shared_rows.write_functions(item.functions) if item.functions else b"[]"
-    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, _serialize_members(run_specific), shared)
+    members = _dump_members(run_specific)  # numbers, and the path of a file, which `stage_run` has redacted
+    return b'{"run":%d,"seq":%d,"functions":%b,%b,%b}\n' % (run, seq, hashes, members, shared)
 
 
 def _serialize_shared(item: Item) -> bytes:
@@ -123,15 +124,15 @@ def _serialize_shared(item: Item) -> bytes:
     values["extra"] = item.extra.as_json()
     if item.extra.metadata:
         values["extra"]["more"] = redact_credentials(item.extra.metadata)
-    return b",".join([*members, _serialize_members(values)])
+    return b",".join([*members, redact_keys(_dump_members(values))])
 
 
-def _serialize_members(values: dict[str, Any]) -> bytes:
+def _dump_members(values: dict[str, Any]) -> bytes:
     try:
         text = orjson.dumps(values)
     except TypeError:  # orjson.JSONEncodeError: huge integers, lone surrogates, keys that are not text, too deep
         text = orjson.dumps(to_plain_json({name: _to_plain_objects(value) for name, value in values.items()}))
-    return redact_keys(text[1:-1])
+    return text[1:-1]
 
 
 def _serialize_list(elements: SharedList[Any]) -> bytes:
@@ -167,6 +168,7 @@ def _to_plain_objects(value: Any) -> Any:
     return value
 
 
+WRITE_BUFFER_BYTES = 1 << 18
 ITEMS_PER_REPORT = 500  # number of items between two calls of `on_progress`
 
 
@@ -197,7 +199,7 @@ def stage_run(
     staged = StagedRun(run_number, stem.with_suffix(".items"), stem.with_suffix(".shared"))
     paths: dict[str, str] = {}
     n_bytes = seq = 0
-    with staged.items.open("wb") as lines, staged.shared_rows.open("wb") as shared_lines:
+    with staged.items.open("wb", WRITE_BUFFER_BYTES) as lines, staged.shared_rows.open("wb") as shared_lines:
         shared_rows = SharedRowWriter(shared_lines, cache)
         for item in records:
             if isinstance(item, ImportIssue):
@@ -205,7 +207,7 @@ def stage_run(
                 continue
             file = paths.get(item.file)
             if file is None:
-                file = paths[item.file] = to_stored_path(item.file) if item.file else ""
+                file = paths[item.file] = redact_keys_in_text(to_stored_path(item.file)) if item.file else ""
             item.file = file
             line = serialize_item(run_number, seq, item, shared_rows)
             lines.write(line)

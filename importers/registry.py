@@ -235,13 +235,10 @@ def _resolve_conflicts(plans: Sequence[RunPlan], issues: list[ImportIssue]) -> l
         if rival is None:
             accepted.append(plan)
             owner.update((path, plan) for path in plan.results or plan.scores)
+        if rival is None or (plan.confidence < GUESS and rival.confidence >= 1):
             continue
-        if plan.confidence < GUESS and rival.confidence >= 1:
-            continue
-        what = (
-            f"Ambiguous input: {rival.run.benchmark} ({rival.reason}) or {plan.run.benchmark} ({plan.reason}). "
-            f"Imported as {rival.run.benchmark}; use --format to choose."
-        )
+        what = f"Ambiguous input: {rival.run.benchmark} ({rival.reason}) or {plan.run.benchmark} ({plan.reason}). "
+        what += f"Imported as {rival.run.benchmark}; use --format to choose."
         issues.append(ImportIssue(plan.run.path, None, what))
     return [plan for plan in plans if any(plan is other for other in accepted)]
 

@@ -39,7 +39,6 @@ from fcreview.model.item import ImportIssue, Run
 from fcreview.run_plan import DiscoveredRuns, RunPlan
 from fcreview.safe_files import open_file
 
-BENCHMARK = "bfcl"
 _API_KEY_HINTS = (b"api_key", b"api-key", b"api key", b"apikey", b"[redacted]")
 UNSCORED_CATEGORIES = ("chatable", "sql", "multi_turn_composite")
 MAX_SUBFOLDERS = 500
@@ -151,14 +150,13 @@ def _make_plan(
     for file in sorted([*results, *scores], key=lambda file: order.get(file.category, len(order))):
         category = categories.setdefault(file.category, CategoryFiles())
         (category.results if file.kind == "result" else category.scores).append(file.path)
-    run = Run(BENCHMARK, version, "en", filenames.model_name(folder), str(path))
-    is_certain = any(file.is_certain for file in [*results, *scores])
-    reason = f"{len(results)} result and {len(scores)} score files with names of BFCL {version}"
-    if not is_certain:
-        reason = "file names and keys resemble those of BFCL, but no file name states the BFCL version"
-    plan = RunPlan(run, [file.path for file in results], [file.path for file in scores],
-                   confidence=1.0 if is_certain else 0.6, reason=reason, issues=issues,
-                   importer_data=categories)  # fmt: skip
+    run = Run("bfcl", version, "en", filenames.model_name(folder), str(path))
+    plan = RunPlan(run, [file.path for file in results], [file.path for file in scores], issues=issues)
+    plan.importer_data = categories
+    plan.reason = f"{len(results)} result and {len(scores)} score files with names of BFCL {version}"
+    if not any(file.is_certain for file in [*results, *scores]):
+        plan.confidence = 0.6
+        plan.reason = "file names and keys resemble those of BFCL, but no file name states the BFCL version"
     if version not in filenames.VERSIONS:
         what = f"BFCL {version} is newer than this importer and is imported by the rules of V4"
         plan.issues.append(ImportIssue(str(path), None, what))
@@ -185,13 +183,12 @@ def _find_counterpart(
             matches.append(((rank, n_shared), candidate, found))
     if not matches:
         return [], [], is_whole
-    best = [match for match in matches if match[0] == max(matches, key=lambda match: match[0])[0]]
-    issues = []
-    if len(best) > 1:
-        others = ", ".join(str(match[1]) for match in best[1:])
-        what = f"several folders contain {kind} files of this model. Using {best[0][1]}; ignoring {others}"
-        issues.append(ImportIssue(str(folder), None, what))
-    return [file for file in best[0][2] if is_whole or file.category in categories], issues, is_whole
+    highest = max(match[0] for match in matches)
+    (_, used, found), *others = [match for match in matches if match[0] == highest]
+    listed = ", ".join(str(match[1]) for match in others)
+    what = f"several folders contain {kind} files of this model. Using {used}; ignoring {listed}"
+    issues = [ImportIssue(str(folder), None, what)] if others else []
+    return [file for file in found if is_whole or file.category in categories], issues, is_whole
 
 
 def _candidate_folders(folder: Path, kind: FileKind) -> Iterator[tuple[int, Path]]:
@@ -506,10 +503,6 @@ def _datasets_with_quoted_item(
         return compared[id(item)]
 
     for folder, dataset in datasets.items():
-        if dataset_id is None:
-            has_item = any(map(is_quoted, find_items_with_question(dataset, question)))
-        else:
-            item = dataset.items.get(dataset_id)
-            has_item = item is not None and is_quoted(item)
-        if has_item:
+        items = [item] if dataset_id and (item := dataset.items.get(dataset_id)) else []
+        if any(map(is_quoted, find_items_with_question(dataset, question) if dataset_id is None else items)):
             yield folder

@@ -61,9 +61,8 @@ def list_accepted(accepted: Any) -> str:
     """List the first five accepted values for a message. `""`, which marks an optional argument, is omitted."""
     values = accepted if isinstance(accepted, list) else [accepted]
     texts = [shorten(value) for value in values if value != ""]
-    if len(texts) > 5:
-        texts[5:] = [f"{len(texts) - 5} more"]
-    return ", ".join(texts) or '""'
+    more = [f"{len(texts) - 5} more"] if len(texts) > 5 else []
+    return ", ".join([*texts[:5], *more]) or '""'
 
 
 def type_name(python_type: type) -> str:

@@ -181,17 +181,16 @@ def _read_category_items(inputs: CategoryInputs) -> Iterator[Item | ImportIssue]
             yield record
             continue
         result, line = record.value, record.line
-        if not isinstance(result, dict) or not isinstance(result.get("id"), str):
+        stated = result.get("id") if isinstance(result, dict) else None
+        if not isinstance(stated, str):
             yield ImportIssue(path, line, "result record without an id")
             continue
-        item_id = result["id"]
-        if item_id in first_lines:
-            item_id = f"{item_id}#{line}"
-            what = f"duplicate id {result['id']} (first in line {first_lines[result['id']]}); imported as {item_id}"
+        item_id = f"{stated}#{line}" if stated in first_lines else stated
+        if item_id != stated:
+            what = f"duplicate id {stated} (first in line {first_lines[stated]}); imported as {item_id}"
             yield ImportIssue(path, line, what, item=item_id)
-        first_lines.setdefault(result["id"], line)
-        item = Item(id=item_id, category=inputs.category, file=path)
-        item.line, item.offset, item.length = line, record.offset, record.length
+        first_lines.setdefault(stated, line)
+        item = Item(item_id, inputs.category, file=path, line=line, offset=record.offset, length=record.length)
         yield fill_safely(item, partial(_fill_item, item, result, inputs))
     for item_id in sorted(inputs.scored.entries.keys() - first_lines.keys()):
         what = f"the score file lists {item_id}, which has no result record"
@@ -308,7 +307,6 @@ def _add_process_verdict(item: Item, inputs: CategoryInputs, position: int) -> N
 
 
 def _counted_process_accuracy(entry: dict[str, Any]) -> tuple[Any, str | None]:
-    """Return the process accuracy of the best milestone sequence, and a note if the file states another value."""
     stated, milestones = entry.get("process_accuracy"), entry.get("call_process")
     if not isinstance(milestones, list) or not isinstance(stated, (int, float)):
         return stated, None

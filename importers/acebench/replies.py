@@ -83,7 +83,6 @@ def fill_item(
 
 
 def dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
-    """Return the messages in a question record, as they were sent to the model."""
     record = question or {}
     time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
     return parse_transcript(str(record.get("question", "")), time=time, profile=profile)

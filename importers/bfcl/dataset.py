@@ -484,7 +484,6 @@ def json_text(value: Any) -> str:
 
 
 def _question_line(turns: list[list[dict[str, Any]]]) -> str:
-    """Return the last user message of the first turn with a user message, on one line."""
     messages = (message for turn in turns for message in reversed(turn))
     texts = (each["content"] for each in messages if each.get("role") == "user" and each.get("content"))
     return shorten_question(content_text(next(texts, "")))

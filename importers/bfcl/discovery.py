@@ -367,7 +367,6 @@ def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
 
 @lru_cache(maxsize=1)
 def _installed_data_folders() -> list[Path]:
-    """Return the data folder of the installed package `bfcl_eval`, without importing the package."""
     try:
         spec = importlib.util.find_spec("bfcl_eval")
     except (ImportError, ValueError):
@@ -376,7 +375,6 @@ def _installed_data_folders() -> list[Path]:
 
 
 def _drop_duplicate_datasets(folders: list[Path], version: str, categories: list[str]) -> list[Path]:
-    """Drop folders whose files have the same content, apart from API keys, as those of an earlier folder."""
     if len(folders) < 2:
         return folders
     first: dict[tuple[Any, ...], Path] = {}

@@ -27,6 +27,7 @@ MAX_MODEL_DEPTH = 5
 _VERSIONED_NAME = re.compile(r"BFCL_v(\d+)_(.+?)(?:_(result|score))?\.jsonl?")
 _V1_NAME = re.compile(r"gorilla_openfunctions_v1_test_(.+?)(?:_(result|score))?\.jsonl?")
 _UNVERSIONED_NAME = re.compile(r"([a-z][a-z_]*?)(?:_(score|result))?\.jsonl?")
+_LEADERBOARD_NAME = re.compile(r"data(_(non_live|live|combined|overall|multi_turn|agentic|format_sensitivity))?\.csv")
 _OUTER_FOLDER = re.compile(r"(?:.*[-_.])?(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _PROGRAM_FOLDER = re.compile(r"(?:results?|scores?)(?:[-_.].*)?", re.IGNORECASE)
 _FOLDER_WITHOUT_MODEL = re.compile(r"(?:results?|scores?)(?:[-_.]bfcl.*)?", re.IGNORECASE)
@@ -137,9 +138,7 @@ def _ignored_reason(path: Path) -> str | None:
         return "results of the unscored phase in which memories are written"
     if name == "result.json":
         return "raw generation dumps (result.json) without ids"
-    if path.suffix == ".csv" and re.fullmatch(
-        r"data(_(non_live|live|combined|overall|multi_turn|agentic|format_sensitivity))?\.csv", name
-    ):
+    if _LEADERBOARD_NAME.fullmatch(name):
         return "leaderboard tables (rates are recomputed from the score files)"
     if path.parent.name in ("multi_turn_func_doc", "memory_prereq_conversation"):
         return ""  # dataset files need no notice
@@ -254,7 +253,6 @@ def question_category(category: str) -> str:
 
 
 def question_file_name(version: str, category: str) -> str:
-    """Return the name of the question file and the answer file. `category` is a result of `question_category`."""
     if version == "V1":
         return f"gorilla_openfunctions_v1_test_{category}.json"
     return f"BFCL_{version.lower()}_{category}.json"

@@ -208,7 +208,6 @@ def _parse_literal(text: str) -> Any:
 
 
 def mask_api_keys(text: str) -> str:
-    """Replace all placeholders of API keys by the same word."""
     return API_KEY.sub("KEY", text) if "key" in text.lower() or "[redacted]" in text else text
 
 
@@ -237,7 +236,6 @@ def match_replies(replies: Sequence[Any], items: Sequence[DatasetItem]) -> list[
 
 
 def has_function_name(reply: str, item: DatasetItem) -> bool:
-    """Whether a reply contains the name of an available function of the item."""
     return any(name in reply or name.replace(".", "_") in reply for name in function_names(item.functions))
 
 

@@ -269,10 +269,9 @@ def _all_items_group(version: str, rates: RatesByCategory, groups: Sequence[Cate
     return CategoryGroup("all items", rate, note="; ".join(filter(None, notes)))
 
 
-OverallAndGroups = tuple[CategoryGroup, list[CategoryGroup]]
-
-
-def overall_and_groups_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
+def overall_and_groups_v2(
+    rates: RatesByCategory, groups: Sequence[CategoryGroup]
+) -> tuple[CategoryGroup, list[CategoryGroup]]:
     """Return the groups of `data_combined.csv`. The overall accuracy is the mean of ten columns."""
     by_name = {group.name: group for group in groups}
     pairs = zip(by_name["ast"].parts, category_groups(rates, LIVE_AST_CATEGORIES), strict=True)
@@ -283,7 +282,9 @@ def overall_and_groups_v2(rates: RatesByCategory, groups: Sequence[CategoryGroup
     return overall, [combined_ast, _non_live_group(by_name), _live_ast_group(rates), irrelevance]
 
 
-def overall_and_groups_v3(rates: RatesByCategory, groups: Sequence[CategoryGroup]) -> OverallAndGroups:
+def overall_and_groups_v3(
+    rates: RatesByCategory, groups: Sequence[CategoryGroup]
+) -> tuple[CategoryGroup, list[CategoryGroup]]:
     """Return the groups of `data_overall.csv`. The overall accuracy is the mean of non-live, live and multi-turn."""
     by_name = {group.name: group for group in groups}
     non_live = _non_live_group(by_name)
@@ -312,11 +313,8 @@ def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
     """Return the mean of the columns. It has no value if a category is missing: fewer columns are not comparable."""
     rate = mean_rate([column.rate for column in columns])
     if rate.missing:
-        return CategoryGroup("overall", rate._replace(value=None), note=missing_note(rate.missing))
-    return CategoryGroup("overall", rate, note="the leaderboard's overall accuracy")
-
-
-FORMAT_SENSITIVITY_TABLE = "format sensitivity"
+        rate = rate._replace(value=None)
+    return CategoryGroup("overall", rate, note=missing_note(rate.missing) or "the leaderboard's overall accuracy")
 
 
 def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
@@ -330,7 +328,8 @@ def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
             by_config.setdefault(row.setting, []).append(row)
     if not by_config:
         return []
-    configs = [pass_rate_metric(FORMAT_SENSITIVITY_TABLE, name, part, level=1) for name, part in by_config.items()]
+    table = "format sensitivity"
+    configs = [pass_rate_metric(table, name, part, level=1) for name, part in by_config.items()]
     values = [100 * config.value for config in configs if config.value is not None]
     is_complete = len(values) == len(configs)
     spread = {
@@ -340,7 +339,6 @@ def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     n, total = sum(config.n or 0 for config in configs), sum(config.total or 0 for config in configs)
     for config in configs:
         config.digits = 2
-    table = FORMAT_SENSITIVITY_TABLE
     deltas = [Metric(table, name, value, "percent", n=n, total=total, digits=2) for name, value in spread.items()]
     return [*deltas, *configs]
 

@@ -202,9 +202,7 @@ def read_rationale(record: dict[str, Any]) -> str | None:
 
 
 def _collect_lines(error: Any, lines: list[str]) -> None:
-    if isinstance(error, str):
-        lines.append(error)
-    elif isinstance(error, list):
+    if isinstance(error, list):
         for part in error:
             _collect_lines(part, lines)
     elif isinstance(error, dict):

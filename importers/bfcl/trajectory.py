@@ -104,7 +104,6 @@ def _add_turn(
 def _add_step(
     entries: list[dict[str, Any]], messages: list[Message], start: StepStart, functions: list[dict[str, Any]]
 ) -> tuple[Any, list[Call]]:
-    """Add the messages of a step of the log. Returns the raw reply and the executed calls."""
     turn, step, _ = start
     raw: Any = None
     calls: list[Call] = []

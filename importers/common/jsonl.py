@@ -192,7 +192,6 @@ def parse_integer(digits: str, long_numbers: list[str]) -> int | str:
 
 
 def _has_too_many_values(body: bytes) -> bool:
-    """Return whether a line contains more than MAX_VALUES JSON values. Brackets and commas in strings are ignored."""
     if body.count(b",") + body.count(b"[") + body.count(b"{") <= MAX_VALUES:
         return False
     marks = (match for match in _TEXT_OR_VALUE.finditer(body) if body[match.start()] != 34)
@@ -223,7 +222,6 @@ def clean_value(value: Any, max_length: int | None = None, depth: int = 0) -> An
 
 
 def make_excerpt(raw: bytes | str, limit: int = EXCERPT_LENGTH) -> str:
-    """Return the beginning of a raw line as text, for an issue."""
     text = raw if isinstance(raw, str) else raw[: limit * 4].decode("utf-8", "replace")
     return text if len(text) <= limit and len(raw) <= limit * 4 else text[:limit] + "…"
 

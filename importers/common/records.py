@@ -60,12 +60,10 @@ def last_question(messages: Sequence[Message]) -> str:
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty object."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return the value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -80,7 +78,6 @@ def is_number(value: Any) -> TypeGuard[int | float]:
 
 
 def is_integer(value: Any) -> TypeGuard[int]:
-    """Return whether a value is an integer. False for true and false."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -130,7 +130,6 @@ def parse_numbered_records(raw: bytes) -> Iterator[tuple[int, JsonObject]]:
 
 
 def header_line_number(raw: bytes) -> int:
-    """Return the number of the first line that is not blank, or 1."""
     return next((number for number, line in enumerate(raw.split(b"\n"), 1) if line.strip()), 1)
 
 

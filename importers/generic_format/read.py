@@ -210,8 +210,8 @@ def read_items(plan: RunPlan) -> Iterator[Item | ImportIssue]:
             item_id = f"{item_id}#{line.line}"
             yield ImportIssue(str(path), line.line, f"duplicate id {record.id}; imported as {item_id}", item=item_id)
         known_ids.add(item_id)
-        item = Item(id=item_id, category=record.category, group=record.group)
-        item.file, item.line, item.offset, item.length = str(path), line.line, line.offset, line.length
+        item = Item(item_id, record.category, record.group, file=str(path))
+        item.line, item.offset, item.length = line.line, line.offset, line.length
         yield fill_safely(item, partial(_fill_item, item, record))
 
 
@@ -295,5 +295,5 @@ def _set_verdict_fields(item: Item) -> None:
                 item.official, item.error_type = verdict.value, verdict.error_type
             elif verdict.source == "judge":
                 item.judge = verdict.value
-            elif verdict.source == "rule":
+            else:
                 item.rule, item.rule_error_type = verdict.value, verdict.error_type

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from fcreview.importers.common import writeback
-from fcreview.importers.common.records import function_names
+from fcreview.importers.common.records import as_list, function_names
 from fcreview.importers.common.writeback import GoldenFixes, JsonObject, LineEdits
 from fcreview.importers.generic_format.discovery import chat_log_to_record
 from fcreview.importers.generic_format.read import GoldenCall, parse_golden_calls
@@ -80,8 +80,7 @@ def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
     An override replaces the automatic verdict that counts: official, else recomputed, else judge. Without one, it is
     added with the source `rule`.
     """
-    stated = record.get("verdicts")
-    verdicts: list[JsonObject] = [dict(each) for each in stated] if isinstance(stated, list) else []
+    verdicts: list[JsonObject] = [dict(each) for each in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():
         key = (target, criterion)
         candidates = [

@@ -302,7 +302,6 @@ def _predicted_calls(evaluation: Evaluation, result: Any, item: DatasetItem) -> 
 
 
 def _is_attempted_call(result: Any, item: DatasetItem) -> bool:
-    """Whether an undecodable reply is text with an available function name, or a list that contains more than text."""
     if isinstance(result, str):
         names = function_names(item.functions) - {""}
         return any(name in result or name.replace(".", "_") in result for name in names)

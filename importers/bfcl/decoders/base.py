@@ -89,7 +89,6 @@ def find_blocks(text: str, opening: str, closing: str) -> list[str]:
 
 
 def is_quoted(text: str, quotes: str) -> bool:
-    """Whether the text starts and ends with the same character of `quotes`."""
     return any(text.startswith(quote) and text.endswith(quote) for quote in quotes)
 
 

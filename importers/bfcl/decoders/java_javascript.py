@@ -351,7 +351,6 @@ def _parse_javascript_object(text: str) -> Any:
 
 
 def _find_value_end(text: str, start: int) -> int:
-    """Return the position of the next comma that is followed by a key and a colon, or the end of the text."""
     comma = text.find(",", start)
     while comma >= 0:
         following = text.find(",", comma + 1)

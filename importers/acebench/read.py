@@ -139,7 +139,6 @@ def _load_scores(path: Path, inputs: CategoryInputs, plan: RunPlan, issues: list
 
 
 def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> bool:
-    """Return whether an item in the list of failures passes another golden answer. The header counts it as correct."""
     golden = (inputs.answers.get(item_id) or {}).get(GROUND_TRUTH)
     if item_id not in inputs.scored.entries or inputs.category in MULTI_TURN_CATEGORIES:
         return False

@@ -233,7 +233,6 @@ def _overall_v4(groups: Sequence[CategoryGroup]) -> CategoryGroup:
 
 
 def _groups_before_v4(version: str, rates: RatesByCategory) -> list[CategoryGroup]:
-    """Return the groups of V1 to V3. In V1 the parts of simple groups are weighted by their numbers of items."""
     v1 = version == "V1"
     suffix, executable = ("_function", "executable_") if v1 else ("", "exec_")
 

@@ -176,7 +176,6 @@ def _item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: Callabl
 
 
 def _recover_entry(issue: ImportIssue) -> ScoreEntry | None:
-    """Return an entry for an unreadable line whose beginning contains the id."""
     match = _STATED_ID.match(issue.raw or "")
     if match is None or issue.severity != "error" or issue.line is None:
         return None

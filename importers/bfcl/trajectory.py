@@ -137,7 +137,6 @@ def _assistant_messages(raw: Any, turn: int, step: int) -> list[Message]:
 
 
 def _logged_calls(raw: Any, decoded: list[Any], start: StepStart, functions: list[dict[str, Any]]) -> list[Call]:
-    """Return the executed calls of a step: its native calls if their number matches the log, else the logged calls."""
     native = _parse_native_calls(raw) if isinstance(raw, list) and len(raw) == len(decoded) else None
     if native is not None:
         return _predicted_calls(native, raw, start)

@@ -250,7 +250,6 @@ def _fill_item(item: Item, record: Record) -> None:
 
 
 def _enumerate_by_turn(calls: list[Any]) -> Iterator[tuple[int, Any]]:
-    """Yield (index of the call within its turn, call)."""
     counts: dict[int, int] = {}
     for call in calls:
         yield counts.setdefault(call.turn, 0), call

@@ -8,11 +8,12 @@ Cells with the same automatic verdict form a pool:
 * The pass rate of a pool with one cell has the posterior Beta(k + 1/2, n - k + 1/2), where k of n reviewed items pass.
   The prior is the Jeffreys prior.
 * In a pool of several cells, the number of passing reviewed items is beta-binomial, and the prior of a cell is a robust
-  mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(c, 1 - c) with c =
-  (m + 1/2) / 2, which has the weight of one item. The mean m has the Jeffreys prior, and the strength s is one of
-  `POOL_STRENGTHS`. The sample determines how much the cells differ: the rates of cells with few reviews move towards
-  the rates of the other cells, and clearly different rates hardly move. If the cell weights of a metric differ from the
-  cell weights of the sample, uncertainty about the differences between cells widens the metric's interval.
+  mixture (Schmidli et al. 2014): Beta(m s, (1 - m) s) if the cell is similar to its pool, else Beta(3/4, 3/4). The mean
+  m has the Jeffreys prior, the strength s is one of `POOL_STRENGTHS`, and the probability that a cell is independent is
+  one of `ESTIMATE_PRIOR.probabilities`. The sample determines how much the cells differ: the rates of cells with few
+  reviews move towards the rates of the other cells, and clearly different rates hardly move. If the cell weights of a
+  metric differ from the cell weights of the sample, uncertainty about the differences between cells widens the metric's
+  interval.
 * Cells of a pool with similar inclusion probabilities form one simple random sample. In each draw, their common pass
   rate is drawn as for a pool with one cell.
 
@@ -51,24 +52,25 @@ POOL_STRENGTHS = np.geomspace(1.0, 300.0, 8)
 
 @dataclass(frozen=True, slots=True)
 class IndependentCellPrior:
-    """Prior for cells that are independent of their pool. It has the weight of one item."""
+    """Prior for cells that are independent of their pool."""
 
-    probability: float
-    pull: float
-    """Mean of the prior, as a position between 1/2 (0, as in the Jeffreys prior) and the mean rate of the pool (1)."""
-
-    def parameters(self, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the parameters (alpha, beta) of the prior in a pool with this mean rate."""
-        alpha = JEFFREYS + self.pull * (mean - JEFFREYS)
-        return alpha, 1 - alpha
+    probabilities: tuple[float, ...]
+    """Possible probabilities that a cell is independent. They are equally likely before the review."""
+    parameter: float
+    """Value of both parameters of the beta distribution that is the prior of an independent cell's pass rate."""
 
 
-ESTIMATE_PRIOR = IndependentCellPrior(probability=0.5, pull=0.5)
-"""Prior from which the estimate is computed. docs/coverage.md has the measurements that determined this prior and
+ESTIMATE_PRIOR = IndependentCellPrior((0.1, 0.3, 0.5, 0.7, 0.9), 0.75)
+"""Prior from which the estimate is computed. docs/coverage.md has the measurements that determined the priors and
 `POOL_STRENGTHS`."""
-SKEPTICAL_PRIOR = IndependentCellPrior(probability=0.8, pull=0.0)
+FEW_CELLS_PRIOR = IndependentCellPrior((0.9,), 0.75)
+"""Prior from which the estimate is computed in pools of fewer than `MIN_SHRUNK_CELLS` cells."""
+MIN_SHRUNK_CELLS = 4
+"""Minimum number of means for which shrinkage towards their common mean reduces the error, whatever the means are
+(Efron and Morris 1973)."""
+SKEPTICAL_PRIOR = IndependentCellPrior((0.8,), JEFFREYS)
 """Prior of additional draws that only widen the interval."""
-UNPOOLED_DRAW_SHARE = 0.2
+UNPOOLED_DRAW_SHARE = 0.3
 """Number of additional draws in which cells have separate pass rates, as a share of the draws with a common pass rate.
 If a sample contains few errors or none, draws with a common rate exclude the possibility that one category has many
 errors. Such a category would change a metric that averages categories."""
@@ -145,7 +147,8 @@ def _draw_pool_rates(
     if len(at) == 1:
         rates: FloatArray = generator.beta(passed + JEFFREYS, reviewed - passed + JEFFREYS, (n_draws, 1))
         return rates
-    parts = ((n_estimated, ESTIMATE_PRIOR), (n_draws - n_estimated, SKEPTICAL_PRIOR))
+    estimate_prior = ESTIMATE_PRIOR if len(at) >= MIN_SHRUNK_CELLS else FEW_CELLS_PRIOR
+    parts = ((n_estimated, estimate_prior), (n_draws - n_estimated, SKEPTICAL_PRIOR))
     rates = np.concatenate([_draw_hierarchical_rates(reviewed, passed, n, prior, generator) for n, prior in parts])
     for group in _group_by_probability(cells.inclusion_probability[at]):
         n, k = int(reviewed[group].sum()), int(passed[group].sum())
@@ -186,23 +189,28 @@ def _shift_to_pooled_rate(rates: FloatArray, sizes: IntArray, pooled: FloatArray
 def _draw_hierarchical_rates(
     reviewed: IntArray, passed: IntArray, draws: int, prior: IndependentCellPrior, generator: np.random.Generator
 ) -> FloatArray:
-    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, and which
-    cells are independent of the pool."""
+    """Draw pass rates of shape (draws, cells) from the joint posterior of the pool's mean m, its strength s, the
+    probability that a cell is independent of the pool, and which cells are independent."""
     step = np.pi / 2 / _GRID_POINTS
     angles = (np.arange(_GRID_POINTS) + 0.5) * step  # The Jeffreys prior of a share is uniform in arcsin(sqrt(share)).
     mean, strength = (grid.ravel() for grid in np.meshgrid(np.sin(angles) ** 2, POOL_STRENGTHS, indexing="ij"))
-    similar = np.log(1 - prior.probability) + _log_evidence(mean * strength, (1 - mean) * strength, reviewed, passed)
-    independent = np.log(prior.probability) + _log_evidence(*prior.parameters(mean), reviewed, passed)
+    probability = np.array(prior.probabilities)[:, np.newaxis, np.newaxis]
+    parameter = np.array([prior.parameter])
+    similar = np.log1p(-probability) + _log_evidence(mean * strength, (1 - mean) * strength, reviewed, passed)
+    independent = np.log(probability) + _log_evidence(parameter, parameter, reviewed, passed)
     mixture = np.logaddexp(similar, independent)
-    weight = np.exp(mixture.sum(axis=1) - mixture.sum(axis=1).max())
+    log_weight = mixture.sum(axis=2).ravel()
+    weight = np.exp(log_weight - log_weight.max())
     chosen = generator.choice(weight.size, draws, p=weight / weight.sum())
+    is_independent = (
+        np.log(generator.random((draws, len(reviewed)))) < (independent - mixture).reshape(weight.size, -1)[chosen]
+    )
+    chosen %= len(mean)
     angle = angles[chosen // len(POOL_STRENGTHS)] + step * (generator.random(draws) - 0.5)
     mean = np.clip(np.sin(angle) ** 2, _MIN_RATE, 1 - _MIN_RATE)[:, np.newaxis]
     strength = strength[chosen][:, np.newaxis]
-    is_independent = np.log(generator.random((draws, len(reviewed)))) < (independent - mixture)[chosen]
-    independent_alpha, independent_beta = prior.parameters(mean)
-    alpha = np.where(is_independent, independent_alpha, mean * strength) + passed
-    beta = np.where(is_independent, independent_beta, (1 - mean) * strength) + (reviewed - passed)
+    alpha = np.where(is_independent, parameter, mean * strength) + passed
+    beta = np.where(is_independent, parameter, (1 - mean) * strength) + (reviewed - passed)
     rates: FloatArray = generator.beta(alpha, beta)
     return rates
 

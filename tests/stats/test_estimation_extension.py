@@ -33,7 +33,7 @@ def plan_strata(
 
 def test_strata_use_categories_only_for_unequal_weights(draws: MetricDraws) -> None:
     assert {part.name for part in plan_strata(draws, SHARE)} <= {"all, pass", "all, fail"}
-    parts = plan_strata(draws, MEAN)
+    parts = plan_strata(draws, MEAN, 0.02)
     assert {"all, pass, live", "all, pass, simple"} <= {part.name for part in parts}
     live, simple = (
         sum(part.n_to_draw for part in parts if part.name.endswith(name))

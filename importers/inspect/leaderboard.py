@@ -277,7 +277,7 @@ def mean(numbers: Sequence[float]) -> float:
 
 
 def _share_of_draws(n_chosen: int, n: int, k: int) -> float | None:
-    """Return the share of the draws of k from n epochs whose epochs are all among the chosen ones. None if n < k."""
+    """Return the probability that k epochs, drawn from n without replacement, are all chosen ones. None if n < k."""
     return None if n < k else math.comb(n_chosen, k) / math.comb(n, k)
 
 

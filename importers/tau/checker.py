@@ -123,7 +123,7 @@ def record_reward(
 ) -> None:
     """Set the verdicts of an item from the recorded reward and (recorded parts, recomputed parts).
 
-    `parts` is None for a conversation that ended without any check, with the error type `ended` for a `reason`.
+    `parts` is None if nothing was checked. The error type is then `ended`, and the rationale is `reason`.
     """
     item.official = None if reward is None else is_success(reward)
     official, recomputed = parts or (Parts(), Parts())

@@ -91,7 +91,7 @@ async def draw(picture: Picture, workspace: Workspace) -> str:
     options = WorkspaceOptions([workspace.parent_folder])
     commands = build_command_service(WorkspaceSession(workspace, "alice", options=options))
     services = ReportServices(lambda *_: "", lambda _: sys.exit("no export in a picture"), commands)
-    app = FcreviewApp(Session(workspace, "alice", services=services), View(), picture.item)
+    app = FcreviewApp(Session(workspace, "alice", services=lambda: services), View(), picture.item)
     async with app.run_test(size=picture.size) as pilot:
         for key in (None, *picture.keys):
             if key:

@@ -100,8 +100,8 @@ def is_from_other_site(request: web.Request) -> bool:
 
 
 def make_guard(allowed: AllowedOrigins) -> Middleware:
-    """Create the middleware that refuses requests with another Host or Origin. A link on another site may lead to the
-    page, which shows the login. All other requests come from the page."""
+    """Create the middleware that refuses requests whose Host or Origin is not in `allowed`, and requests that another
+    site caused. Only the page itself may be requested from another site, because a link may lead to it."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -103,7 +103,8 @@ class ExportSource:
         self.counts: dict[str, int] = {}
         """Noun -> number of rows read: {"label": 5}. Reading again starts a new count."""
         self.make_card: Callable[[str], str] | None = None
-        """Function of a file name that returns the text of a card to write beside it. A format may set it."""
+        """Takes the name of the export file and returns the text of a dataset card, which is written beside the file.
+        None if the format has no card."""
         self._benchmarks = benchmarks
         self._on_progress = on_progress
 

@@ -77,8 +77,8 @@ def _copy_file(path: Path, target: Path, content: bytes | None) -> None:
 
 
 def find_common_folder(plans: Sequence[RunPlan]) -> Path:
-    """Return the folder to copy: the common parent of all results, scores and logs, and of datasets beside it. It
-    includes the folders whose names identify the runs."""
+    """Return the folder to copy: the common parent of all results, scores and logs, and of the folders whose names
+    identify the runs. If a dataset is beside this folder, return the folder above."""
     paths = (path for plan in plans for path in [*plan.results, *plan.scores, *plan.logs, _find_naming_folder(plan)])
     own = Path(os.path.commonpath(list(paths)))
     own = own.parent if own.is_file() else own

@@ -139,7 +139,7 @@ class Workspace:
         return os.fspath(full.relative_to(self.parent_folder) if full.is_relative_to(self.parent_folder) else full)
 
     def to_absolute_path(self, stored_path: str) -> Path:
-        """Convert a path as `to_stored_path` returns it to an absolute path."""
+        """Convert a stored path (see `to_stored_path`) to an absolute path."""
         return Path(os.path.normpath(self.parent_folder / stored_path))
 
     def to_stored_dataset(self, dataset: str | None) -> str | None:
@@ -150,7 +150,7 @@ class Workspace:
         return stored_path if Path(stored_path).is_absolute() else f"./{stored_path}"
 
     def to_dataset(self, stored_dataset: str | None) -> str | None:
-        """Convert a dataset as `to_stored_dataset` returns it to the form of `Run.dataset`."""
+        """Convert a stored dataset (see `to_stored_dataset`) to the form of `Run.dataset`."""
         if stored_dataset is None or not stored_dataset.startswith("./"):
             return stored_dataset
         return str(self.to_absolute_path(stored_dataset))

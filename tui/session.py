@@ -170,7 +170,7 @@ class Session:
         self.in_browser = False
         """Whether the app runs in a browser, where it writes only the annotator's files and downloads."""
         self.start_options = ""
-        """Options that select the queue to resume. Empty for the position of a start without options."""
+        """Command-line options that choose the saved position to resume. Empty if there are none."""
         self.opens_overview = False
         """Whether the overview is the first screen if several runs are open and there is no position to resume."""
         self.shows_welcome = False

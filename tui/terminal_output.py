@@ -185,7 +185,8 @@ def _is_second_half(row: list[Cell | None], at: int) -> bool:
 
 
 def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple[list[tuple[int, int]], list[int]]:
-    """Return the ranges of changed cells with wide characters before or after, and the indexes of other changed cells.
+    """Return the ranges of changed cells that contain a wide character in the old or new row, and the indexes of all
+    other changed cells.
 
     Both cells of a wide character change together. Terminals differ in what they do to one cell when the other is
     overwritten, so that these ranges are written from left to right.

@@ -34,7 +34,8 @@ def export(
     force: ForceOption = False,
     where: WhereOption = "",
     queue: Annotated[
-        str | None, option("--queue NAME", "Export only the items of a queue: a name, judged, uncertain or suspects.")
+        str | None,
+        option("--queue NAME", "Export only the items of this queue, such as judged, uncertain or suspects."),
     ] = None,
     only: Annotated[
         str, option("--only KIND", "Targets to export: all (with a verdict), reviewed or adjudicated.")

@@ -197,7 +197,9 @@ def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:
     for line in format_table(("annotator", "reviews", "retractions", "adjudications"), rows, right_aligned=(1, 2, 3)):
         print_message(f"  {line}")
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise CommandError("nothing merged. Pass --yes to merge reviews of other annotators without a terminal")
+        raise CommandError(
+            "nothing merged, because there is no terminal. Pass --yes to merge the reviews of other annotators"
+        )
     if not typer.confirm("Merge them?", err=True):
         raise CommandError("nothing merged")
 

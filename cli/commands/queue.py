@@ -278,8 +278,8 @@ def _draw_target_metric(
     )
     if criteria := dependencies.find_criteria(metric.key):
         raise CommandError(
-            f"{metric.name} depends on {' and '.join(criteria)}, but extend supports metrics of item verdicts only. Use"
-            " fcreview queue create to draw more items"
+            f"{metric.name} depends on {' and '.join(criteria)}, but queue extend supports only metrics"
+            " that depend on item verdicts. Use fcreview queue create to draw more items"
         )
     if (method := dependencies.choose_method(metric.key)) == "other verdicts":
         raise CommandError(f"{metric.name} cannot be estimated: {explain_method(method)}")

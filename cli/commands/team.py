@@ -74,7 +74,9 @@ def warn_of_ignored_files(workspace: Workspace) -> None:
     """Print the names of files in a workspace that look like the configuration of a team and are ignored."""
     for file in (workspace.root / IGNORED_FILE, workspace.parent_folder / IGNORED_FILE):
         if os.path.lexists(file):
-            print_message(f"fcreview: {file} is ignored. A workspace cannot choose a team; use team join")
+            print_message(
+                f"fcreview: {file} is ignored: a file in a workspace cannot set the team. Use fcreview team join"
+            )
 
 
 def _key_of(workspace: Workspace) -> str:

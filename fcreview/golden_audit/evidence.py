@@ -352,7 +352,7 @@ class QuestionEvidence:
         return schema.parameters.get(argument) if schema else None
 
     def is_required(self, call: Call, argument: str) -> bool:
-        """Whether no passing answer omits the argument."""
+        """Whether every passing answer has the argument."""
         return (call.turn, call.index, call.name, argument, "-", "") not in self.passing_differences
 
     def build_alternative(self, difference: AnswerDifference, runs: Iterable[int]) -> AlternativeAnswer:

@@ -175,7 +175,7 @@ def _check_notation(argument: GoldenArgument) -> Iterable[Reason]:
         yield Reason("notation", 1.0, text, function=argument.call.name)
     elif "^" in formulas[0] and not any("**" in formula for formula in formulas):
         other = AlternativeAnswer(f"{argument.name}: {abbreviate(formulas[0].replace('^', '**'), 60)}")
-        text = f"only one notation: {argument.name} is accepted as {abbreviate(formulas[0], 40)}, not with **"
+        text = f"only one notation: {argument.name} may be {abbreviate(formulas[0], 40)}, but not the same with **"
         yield Reason("notation", 1.0, text, other, argument.call.name)
 
 
@@ -233,8 +233,8 @@ class GoldenAnswerIndex:
         self.usage: defaultdict[tuple[str, str], ArgumentUsage] = defaultdict(ArgumentUsage)
         """(function, argument) -> usage in golden answers."""
         self._accepted_with: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        """(argument, normalized string) -> {normalized string that the same golden argument accepts: id of the
-        item}."""
+        """(argument, accepted string) -> {other string that the golden answer of an item also accepts: id of the item}.
+        The strings are normalized."""
         self._golden_of_content: defaultdict[tuple[str, ...], dict[str, QuestionKey]] = defaultdict(dict)
         """Question and functions -> {canonical golden answer: key of an item}. Questions of conversations are
         excluded."""

@@ -117,7 +117,7 @@ def sum_wins(ones: Sequence[tuple[float, float]], others: Sequence[tuple[float, 
     ordered = sorted(others)
     rates = [rate for rate, _ in ordered]
     weight_below = [0.0, *accumulate(weight for _, weight in ordered)]
-    """Total weight of the n runs of `others` with the lowest rates, at index n."""
+    """Element n is the total weight of the n runs of `others` with the lowest rates."""
     return sum(
         weight * (weight_below[bisect_left(rates, rate)] + weight_below[bisect_right(rates, rate)]) / 2
         for rate, weight in ones

@@ -342,7 +342,7 @@ class _UserTurns:
         if not wrong or not all(mentions):
             return None
         last = max(numbers[0] for numbers in mentions)
-        return DecisiveStep(last, "user_choice", "The user states values that no golden action has.")
+        return DecisiveStep(last, "user_choice", "The user states values that no golden action contains.")
 
     def find_payment(self, given: Sequence[str], wanted: Sequence[str]) -> DecisiveStep | None:
         """Return a step at the user's last message with a payment method that is not wanted."""
@@ -350,7 +350,7 @@ class _UserTurns:
             kind = {word for word in list_words(each.replace("_", " ")) if not word.isdigit()}
             numbers = [number for number, text in self.turns if kind and kind <= list_words(text)]
             if each not in wanted and numbers:
-                reason = "The user chooses a payment method that no golden action has."
+                reason = "The user chooses a payment method that no golden action uses."
                 return DecisiveStep(numbers[0], "user_choice", reason)
         return None
 
@@ -417,8 +417,8 @@ def _find_innermost_difference(path: str, given: Any, wanted: Any) -> tuple[str,
 
 
 def _list_identifiers(arguments: Mapping[str, Any]) -> list[str]:
-    """Return the values with a digit, which identify objects. The id of the user is in all actions, and users name a
-    payment method in words ("my card"), so both are omitted."""
+    """Return the argument values that contain a digit and so identify objects such as orders. The id of the user is
+    omitted, because all actions contain it, and so is a payment method, because users name it in words ("my card")."""
     return [
         value
         for name, each in arguments.items()

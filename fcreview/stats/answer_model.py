@@ -5,7 +5,7 @@ computed.
 
 On all other criteria (CONFETTI's soft score, scores from 0 to 2, labels, counted names), the module first draws whether
 the automatic answer of an item is right, as for verdicts (`posterior`). Items with automatic answers of the same kind
-form a pool. The cells of the pool also depend on the other answers in the item's chain.
+form a pool. A pool is divided into cells (`posterior`), also by the other answers in the item's chain.
 
 If the automatic answer is wrong, the right answer is drawn from the human answers that replaced answers of this kind.
 The draw is a Bayesian bootstrap (Rubin 1981) with one additional answer as its prior (a Dirichlet process, Ferguson

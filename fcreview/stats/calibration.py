@@ -137,8 +137,9 @@ class ErrorGroup:
 
 
 def group_verdict_pairs(pairs: Iterable[VerdictPair], scopes: Iterable[CalibrationScope]) -> Iterator[VerdictPairGroup]:
-    """Yield the groups of each scope, sorted by source, judge, criterion and name. Pairs without the property of the
-    scope, such as an error type, are omitted. Numbers become floats, so that 1 and 1.0 are the same label."""
+    """Group the verdict pairs of each scope by source, judge, criterion and the value of the scope, in sorted order. A
+    pair without a value for the scope, such as an error type, is omitted. Numbers become floats, so that 1 and
+    1.0 are the same label."""
     comparable = []
     for pair in pairs:
         if infer_measurement_level((pair.automatic, pair.human)) == "ordinal":

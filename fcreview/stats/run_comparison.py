@@ -378,7 +378,9 @@ def list_caveats(comparison: RunComparison, a: VerdictSource, b: VerdictSource) 
     lines = []
     unmatched_a, unmatched_b = comparison.n_unmatched
     if unmatched_a or unmatched_b:
-        line = format_count(unmatched_a, "item") + f" of A and {unmatched_b:,} of B have no partner"
+        line = (
+            format_count(unmatched_a, "item") + f" of A and {unmatched_b:,} of B have no matching item in the other run"
+        )
         if comparison.n_other_question:
             line += f", {comparison.n_other_question:,} of them because the question differs"
         lines.append(line)

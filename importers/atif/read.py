@@ -201,7 +201,7 @@ def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialR
         return
     rewards = read_rewards(extra.get(REWARDS_KEY) if extra.get(REWARDS_KEY) is not None else extra.get("reward"))
     if rewards is not None:
-        add_official_verdicts(item, rewards, "extra of the trajectory")
+        add_official_verdicts(item, rewards, "field extra of the trajectory")
         item.extra.metadata[REWARDS_KEY] = rewards
     own = as_object(extra.get(OWN_KEY))
     sources: tuple[SourceName, ...] = ("official", "rule", "judge")

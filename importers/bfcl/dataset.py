@@ -179,7 +179,7 @@ def _parse_golden_texts(texts: list[Any], functions: Sequence[dict[str, Any]]) -
     for text in texts:
         parsed = parse_call_text(text, functions) if isinstance(text, str) else None
         if parsed is None:
-            calls.append(Call("golden", "", None, raw=str(text), decode_error="not call syntax"))
+            calls.append(Call("golden", "", None, raw=str(text), decode_error="not a valid function call"))
         else:
             name, arguments = parsed
             accepted = {str(key): AcceptedValues([value]) for key, value in arguments.items()}

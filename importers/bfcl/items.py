@@ -186,7 +186,7 @@ def _start_item(context: CategoryContext, inputs: ItemInputs, record: dict[str, 
     if official is True:
         item.verdicts.append(Verdict("official", True, by=context.score_file_name))
     elif official is False:
-        item.verdicts.append(_make_failed_verdict(item, inputs, context))
+        item.verdicts.append(_make_official_failure(item, inputs, context))
     return item
 
 
@@ -200,7 +200,7 @@ def _set_run_fields(item: Item, inputs: ItemInputs, record: dict[str, Any]) -> N
     item.file, item.line, item.offset, item.length = inputs.file, position.line, position.offset, position.length
 
 
-def _make_failed_verdict(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
+def _make_official_failure(item: Item, inputs: ItemInputs, context: CategoryContext) -> Verdict:
     entry = inputs.score_entry
     if entry is None:
         return Verdict("official", False, by=context.score_file_name)

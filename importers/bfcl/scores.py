@@ -157,7 +157,8 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
 
 
 def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many further entries belong to other records, which have another question or were replaced."""
+    """Return how many entries of `further` do not score the record of `first`: their question differs, or their record
+    was replaced."""
     n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
     return max(n_other_questions, min(n_replaced, len(further)))
 

@@ -66,7 +66,7 @@ class SampleScore:
 
 PART_SCORE = "fcreview"
 """Prefix of the names of scores that the export adds for verdicts on parts: `fcreview/TARGET`, or
-`fcreview.CRITERION/TARGET` for another criterion than `correct`."""
+`fcreview.CRITERION/TARGET` for criteria other than `correct`."""
 
 
 def part_score_name(target: str, criterion: str) -> str:

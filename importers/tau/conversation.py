@@ -125,7 +125,7 @@ def _place_message(message: ConversationMessage, cursor: _Cursor, *, is_last: bo
 
 
 def add_instruction(item: Item, text: str) -> None:
-    """Add the instruction to the simulated user. Lists show it as the question of the item."""
+    """Insert the simulated user's instruction as the first message. Lists show it as the question of the item."""
     if text:
         item.question = shorten_question(text)
         item.messages.insert(0, Message(0, -1, "system", text, SIMULATED_USER_INSTRUCTION))

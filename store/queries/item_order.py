@@ -291,8 +291,8 @@ def build_run_names(runs: Mapping[int, Run]) -> dict[int, str]:
 def measure_columns(
     connection: Connection, order: ViewOrder, runs: Sequence[int], run_names: dict[int, str], *, blind: bool
 ) -> ColumnWidths:
-    """Measure the columns of the items in an order, or of the first `MAX_MEASURED_ITEMS`. In blind mode, values that
-    depend on verdicts are omitted. `runs` are those of the view; empty for all."""
+    """Return the column widths that the items of `order` need. Only the first `MAX_MEASURED_ITEMS` items are measured.
+    In blind mode, values that depend on verdicts are omitted. `runs`: the runs of the view, empty for all runs."""
     columns = _MEASURED_COLUMNS if blind else _MEASURED_COLUMNS | _MEASURED_VERDICTS
     source = f"{order.table} t JOIN item_rows i ON i.item = t.item"
     if order.count > min(order.n_rows, MAX_MEASURED_ITEMS):

@@ -59,7 +59,9 @@ def test_order_of_items_does_not_matter() -> None:
 def test_items_without_a_partner_are_reported_but_not_counted() -> None:
     found = compare_runs(make_outcomes("PPP"), make_outcomes("P"))
     assert (found.overall.n_pairs, found.n_unmatched) == (1, (2, 0))
-    assert list_caveats(found, "official", "official") == ["2 items of A and 0 of B have no partner"]
+    assert list_caveats(found, "official", "official") == [
+        "2 items of A and 0 of B have no matching item in the other run"
+    ]
 
 
 def test_different_question_with_same_id_is_another_item() -> None:

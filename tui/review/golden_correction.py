@@ -60,8 +60,8 @@ def check_text(text: str, golden: GoldenSupport, run: Run, item: Item) -> Checke
 
 
 def find_problem_position(problem: str, text: str) -> int:
-    """Return the position, in characters, of the most deeply nested JSON string that the text of the problem contains.
-    0 if there is none."""
+    """Return the position in `text`, in characters, of the most deeply nested JSON string that the message `problem`
+    quotes. 0 if there is none."""
     depth, deepest, position = 0, 0, 0
     for token in JSON_TOKEN.finditer(text):
         if token[0] in "{[":

@@ -107,7 +107,7 @@ class ConfirmScreen(BottomDialog[bool]):
 
 
 class SafeTextArea(TextArea):
-    """Multi-line input that sanitizes what it draws. It does not insert the keys of its own actions."""
+    """Multi-line input that sanitizes what it draws. Keys of its `ACTIONS` are not inserted as text."""
 
     ACTIONS: ClassVar[Sequence[Action]] = ()
 

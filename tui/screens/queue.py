@@ -418,7 +418,7 @@ def open_overview(app: App[Any], session: Session) -> None:
 
 
 def open_estimates(app: App[Any], session: Session) -> None:
-    """Show the estimates above the current screen. A choice closes both screens and changes the queue."""
+    """Open the estimates on top of the current screen. A choice closes both screens and changes the queue."""
     from fcreview.tui.screens.estimates import EstimatesScreen
 
     queue = find_queue(app)

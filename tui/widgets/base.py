@@ -194,7 +194,7 @@ class GuardedScreen(Screen[T]):
         return False
 
     def must_ignore(self, action: str) -> bool:  # noqa: ARG002
-        """Whether an action is ignored, because its key was pressed before the screen showed its subject."""
+        """Whether an action is ignored for now, such as a review key that was pressed before the item was on screen."""
         return False
 
     def hold_key(self, event: events.Key) -> bool:

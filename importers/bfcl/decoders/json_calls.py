@@ -43,7 +43,7 @@ def decode_gemini(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG00
     if type(result) is not list:
         raise WrongFormat(NOT_A_LIST)
     if any(type(call) is not dict or len(call) != 1 for call in result):
-        raise WrongFormat("not an object with exactly one name")
+        raise WrongFormat("not an object with exactly one key, the function name")
     return validate_calls(next(iter(call.items())) for call in result)
 
 

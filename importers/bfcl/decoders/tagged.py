@@ -151,7 +151,7 @@ def decode_glm(result: Any, context: DecoderContext) -> Calls:  # noqa: ARG001
     """Decode a function name, which may be empty, on the first line and JSON arguments on the second line."""
     lines = require_text(result).split("\n")
     if len(lines) < 2:
-        raise WrongFormat("no second line with arguments")
+        raise WrongFormat("the second line, with the arguments, is missing")
     return validate_calls([(lines[0], parse_json(lines[1]))])
 
 

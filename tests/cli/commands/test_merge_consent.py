@@ -72,7 +72,8 @@ def test_merge_without_terminal_needs_yes_option(cli: Cli, copies: tuple[Path, P
         done = cli("merge", here, other, *arguments)
         assert (done.code, done.out) == (1, "")
         assert done.err == LISTED + (
-            "fcreview: nothing merged, because there is no terminal. Pass --yes to merge the reviews of other annotators\n"
+            "fcreview: nothing merged, because there is no terminal. "
+            "Pass --yes to merge the reviews of other annotators\n"
         )
         assert read_files(here) == before
     done = cli("merge", here, other, "--yes")

@@ -95,7 +95,7 @@ def test_metrics_equal_those_of_a_store(stores: tuple[Store, Store]) -> None:
     rows = [{row.run: row for row in store.fetch_runs()} for store in stores]
     for key, run in runs_of(one).items():
         there = runs_of(other)[key]
-        assert rows[0][run] == replace(rows[1][there], run=run, n_search_issues=0)
+        assert rows[0][run] == replace(rows[1][there], run=run, n_search_issues=0, n_search_notices=0)
         assert one.analysis.fetch_scored_items(run) == other.analysis.fetch_scored_items(there)
         for by in range(len(GROUPINGS)):
             assert format_clusters(one, run, by) == format_clusters(other, there, by)

@@ -485,10 +485,12 @@ def _find_common_fault(opinions: Iterable[Opinion]) -> str | None:
 
 def _find_decided_fault(adjudications: Sequence[Opinion], current: Iterable[Opinion]) -> str | None:
     """Return the fault of an adjudicated pass, which may be None. Otherwise return the fault on which the adjudications
-    or else all opinions agree, or "disputed"."""
+    or else all opinions agree, or "disputed". Opinions that an adjudicated verdict contradicts are ignored."""
     last = latest_adjudication(adjudications)
     if last is not None and last.verdict is True:
         return last.fault
+    if last is not None and decides(last.verdict):
+        current = [o for o in current if not decides(o.verdict) or same_verdict(o.verdict, last.verdict)]
     return _find_common_fault(adjudications) or _find_common_fault(current)
 
 

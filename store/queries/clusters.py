@@ -129,7 +129,7 @@ def _fetch_cluster_rows(connection: Connection, view: View, groupings: Sequence[
         f"SELECT {columns}, grouping_id({', '.join(names.values())}),"
         f" count(*) AS n, min_by(i.id, i.item, {N_EXAMPLES}),"
         " arg_min_null(i.first_difference, i.item), min(i.item), count(i.decisive_step),"
-        " mode(i.first_difference) FILTER (i.diff_function IS NULL)"
+        " mode(i.first_difference ORDER BY i.first_difference) FILTER (i.diff_function IS NULL)"
         f" {failing} GROUP BY GROUPING SETS ({sets}) ORDER BY n DESC, {', '.join(positions.values())}",
         params,
     ).fetchall()

@@ -147,6 +147,8 @@ def test_adjudicated_pass_has_its_own_fault() -> None:
     assert decide_item(*said, make_event("carol", True, act="adjudicate", fault="judge")).fault == "judge"
     failing = [make_event("alice", False, fault="model"), make_event("bob", True)]
     assert decide_item(*failing, make_event("carol", False, act="adjudicate")).fault == "model"
+    contradicted = make_event("alice", False), make_event("bob", True, fault="golden")
+    assert decide_item(*contradicted, make_event("carol", False, act="adjudicate")).fault is None
     assert decide_item(*said, make_event("carol", fault="question", act="adjudicate")).fault == "question"
 
 

@@ -137,8 +137,8 @@ def mark_line(case: AdjudicationCase, cells: int) -> list[Line]:
 
 
 def annotator_names(answers: Sequence[Opinion]) -> str:
-    """Return the letters and names of the annotators: `A alice, B bob`."""
-    return sanitize(", ".join(f"{answer_letter(at)} {answer.annotator}" for at, answer in enumerate(answers)))
+    """Return the letters and names of the annotators: `A was alice, B was bob`."""
+    return sanitize(", ".join(f"{answer_letter(at)} was {answer.annotator}" for at, answer in enumerate(answers)))
 
 
 PART_GAP = "   "

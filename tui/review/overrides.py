@@ -59,6 +59,8 @@ class OverrideReasons:
 
     def __init__(self, reasons: Sequence[str], key: KeyLookup) -> None:
         self.override: Override | None = None
+        self.is_answered = False
+        """Whether `override` has a reason, so that the screen does not ask for one."""
         self._reasons, self._key = reasons, key
 
     def remember_override(self, subject: ReviewSubject, event: Event | None) -> None:
@@ -68,6 +70,9 @@ class OverrideReasons:
             subject = replace(subject, target=event.target)  # a score may have another target than the cursor
             over = event.overrules
             self.override = Override(subject, event.criterion, event.verdict, over) if over else None
+            self.is_answered = event.fault == "golden"  # a wrong golden answer is the reason
+        elif event is not None and event.overrules:
+            self.is_answered = True
 
     def reason_at(self, number: int) -> str:
         """Return the override reason with this number, from 1. Empty if there is no such reason."""
@@ -82,7 +87,7 @@ class OverrideReasons:
     def key_hints(self, *, scored: bool) -> list[tuple[str, str]]:
         """Return (key, label) pairs that answer the question why. On a `scored` item, digits set scores, so the only
         key is the one that opens the list of reasons."""
-        if self.override is None:
+        if self.override is None or self.is_answered:
             return []
         labels = map(self.override.reason_label, self._reasons)
         reasons = [] if scored else zip(map(self._key, REASON_ACTIONS), labels, strict=False)

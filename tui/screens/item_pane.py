@@ -330,7 +330,8 @@ class ItemPane(Vertical):
         self._draw_override_question(cells)
 
     def _draw_override_question(self, cells: int) -> None:
-        bar, override = self.query_one("#item-why", LineBar), self.item_reviewer.override_reasons.override
+        bar, reasons = self.query_one("#item-why", LineBar), self.item_reviewer.override_reasons
+        override = None if reasons.is_answered else reasons.override
         bar.display = override is not None and not self.follows_list
         if override is not None:
             bar.show(make_line(f" {override.question(cells - 2)}", "warn"))

@@ -310,7 +310,9 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
         reasons = self._list("reasons")
         reasons.empty_line = make_line(" no failures" if self._overview.reasons is not None else " reading", "dim")
         reasons.set_lines(reason_lines(self._overview.reasons or (), self._inner_width("reasons")))
-        self.query_one("#reasons-panel", Panel).set_title("2 Why items fail", reasons_facts(self._overview))
+        self.query_one("#reasons-panel", Panel).set_title(
+            "2 Why items fail", reasons_facts(self._overview), flat_facts=True
+        )
 
     def _draw_right(self) -> None:
         overview = self._overview

@@ -47,6 +47,7 @@ async def test_digit_after_a_verdict_records_the_reason(workspace: Workspace) ->
         assert keys.startswith(f"p f g u {reasons}"), "verdict keys are never lost"
         await pilot.press("2")
         assert "saved: override reason: misread · simple_0" in bar_text(app, "status")
+        assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(app, "keys")
         assert recorded_reviews(workspace) == [("simple_0", "item", True, None), ("simple_0", "item", None, "misread")]
         (_, reason) = read_events(workspace)
         assert reason["overrules"] == {"source": "official", "by": None, "value": False, "reason": "misread"}
@@ -158,3 +159,10 @@ def test_reason_is_recorded_with_its_verdict() -> None:
     assert (opinion.verdict, opinion.reason) == (True, "misread")
     again = Event(event="3", time="t3", annotator="a", key=key, verdict=False)
     assert fold_events([*reviews, again], set())[0].reason == "", "a new verdict needs a new reason"
+
+
+async def test_no_reason_is_asked_for_after_golden_wrong(workspace: Workspace) -> None:
+    async with open_item_host(workspace) as (app, pilot):
+        await pilot.press("g")
+        assert shown_item_id(app) == "simple_1" and "golden wrong" in bar_text(app, "status")
+        assert not app.screen.query_one("#item-why").display and "too strict" not in bar_text(app, "keys")

@@ -283,10 +283,10 @@ class ItemPane(Vertical):
         self.draw_bars()
 
     def show_summary(self, lines: Sequence[str]) -> None:
-        block, cells = self.query_one("#item-summary", LineBlock), self.size.width
-        block.display = bool(lines)
-        styles = ("strong", *[""] * len(lines))
-        block.show([fit_line(((f" {line}", style),), cells) for line, style in zip(lines, styles, strict=False)])
+        cells, styles = self.size.width, ("strong", *[""] * len(lines))
+        for block in self.query("#item-summary").results(LineBlock):  # there is none while the screen closes
+            block.display = bool(lines)
+            block.show([fit_line(((f" {line}", style),), cells) for line, style in zip(lines, styles, strict=False)])
 
     def notify_saved(self, item: int | None) -> None:
         self.post_message(self.ReviewSaved(item))

@@ -220,7 +220,7 @@ class QueueScreen(GuardedScreen[None]):
             self.action_choose(value)
         else:
             self._levels.clear(all_runs=True)
-            if menu_name == "clusters":
+            if menu_name == "clusters" or (menu_name == "runs" and self.state.queue == SUSPECTS_QUEUE):
                 self.state.apply_order("failures")
             cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first

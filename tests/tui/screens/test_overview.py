@@ -52,6 +52,11 @@ async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_fo
         app.screen.state.apply_order("suspects")
         await pilot.press("v")
         await wait_for_screen(pilot)
+        await pilot.press("enter")
+        assert "failures first" in (await wait_for_screen(pilot))[0], "all items of the run, not its suspects"
+        app.screen.state.apply_order("suspects")
+        await pilot.press("v")
+        await wait_for_screen(pilot)
         await pilot.press("2", "enter")
         lines = await wait_for_screen(pilot)
         assert "failures: string is not an accepted" in "\n".join(lines[:4]) and "1/2" in "\n".join(lines[:4])

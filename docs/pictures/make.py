@@ -1,7 +1,7 @@
-"""Draws the pictures of the README and of these pages from the sample runs: `make pictures`.
+"""Draw the pictures of README and docs from the sample runs: `make pictures`.
 
-Each is the running app in a terminal of its size, after the keys that lead there; two people have said something
-before, so that there is something to settle. The pictures name no font from elsewhere.
+A picture shows the running app after the listed keys. Two annotators have reviewed three items before, so that there
+are disagreements. Links to fonts are removed. The picture of the HTML report needs Chromium and is omitted without it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -50,16 +51,18 @@ class Picture:
 PICTURES = (
     Picture("overview", "bfcl", ("v",), (120, 34)),
     Picture("queue", "bfcl"),
+    Picture("review", "bfcl", size=(160, 40)),
     Picture("clusters", "bfcl", ("c",)),
     Picture("item", "bfcl", item="multi_turn_base_0"),
     Picture("judge", "complexfuncbench", ("enter",), (110, 34)),
-    Picture("adjudication", "bfcl", ("x",)),
+    Picture("adjudication", "bfcl", ("x",), (120, 34)),
+    Picture("compare", "bfcl", ("r", "down", "x", "down", "x"), (120, 30)),
     Picture("estimates", "bfcl", ("v", "n"), (120, 30), is_sampled=True),
 )
 
 
 def prepared(benchmark: str, place: Path) -> Workspace:
-    """The sample runs of a benchmark in a workspace of their own; two annotators differ on three items."""
+    """Import the sample runs of a benchmark into a new workspace, in which two annotators disagree on three items."""
     shutil.copytree(SAMPLES / benchmark, place / benchmark)
     workspace = find_workspace(place / benchmark, place / benchmark)
     import_runs(workspace, discover([place / benchmark]).plans, read_items, n_workers=1)
@@ -102,7 +105,22 @@ async def draw(picture: Picture, workspace: Workspace) -> str:
         return FONTS.sub("", app.export_screenshot(title="fcreview"))
 
 
+def draw_report(workspace: Workspace, target: Path) -> None:
+    """Write a picture of the HTML report in Chromium, 1,200 pixels wide."""
+    program = shutil.which("chromium")
+    if program is None:
+        print("no Chromium: report.png is not drawn", file=sys.stderr)
+        return
+    page = workspace.parent_folder / "report.html"
+    command = Path(sys.executable).with_name("fcreview")
+    subprocess.run([command, "report", workspace.parent_folder, "--html", page], check=True, capture_output=True)  # noqa: S603
+    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--window-size=1200,1100", f"--screenshot={target}"]
+    subprocess.run([program, *options, page.as_uri()], check=True, capture_output=True)  # noqa: S603
+
+
 def main() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        draw_report(prepared("bfcl", Path(place)), HERE / "report.png")
     for picture in PICTURES:
         with tempfile.TemporaryDirectory() as place:
             text = asyncio.run(draw(picture, prepared(picture.benchmark, Path(place))))

@@ -113,7 +113,9 @@ def test_demo_uses_configured_keys(environ: dict[str, str], config: Path, tmp_pa
     config.write_text('[keys]\n"queue.clusters" = "C"\n')
     folder = str(tmp_path / "demo")
     with terminal("demo", "--into", folder, environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
-        screen.wait_for("order failures", "C clusters")
+        screen.wait_for("Next", "f Review ")
+        screen.press("f")
+        screen.wait_for("› failures", "C clusters")
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,9 @@ def _fit_value(text: str, cells: int) -> str:
     return truncate(text, cells)
 
 
-VERDICT_COLUMNS = (("official", "official"), ("rule", "recomp."), ("judge", "judge"), ("you", "you"))
+VERDICT_TITLES = {"official": "official", "rule": "recomp.", "judge": "judge", "you": "you"}
 NARROW_TITLES = {"official": "offic."}
-"""Titles of columns in a list that has no room for the whole word."""
+"""Titles of verdict columns in a list that has no room for the whole words."""
 DIFFERENCE_TITLE = "first difference, golden {arrow} predicted"
 SUSPICION_TITLE = "why golden looks wrong"
 SCORE_CELLS = 5
@@ -187,6 +187,7 @@ class QueueColumns:
     """(name, width in cells) of each column. The width excludes the blank before the column."""
     shows_question: bool = False
     """Whether the column `difference` shows the question instead of the first difference."""
+    has_narrow_titles: bool = False
 
     @classmethod
     def fit(cls, cells: int, widths: ColumnWidths, *, blind: bool = False) -> QueueColumns:
@@ -202,10 +203,9 @@ class QueueColumns:
         least_id = min(max(widths.item, 4), least_id)
         preferred = PREFERRED_SUSPICION_CELLS if widths.has_score else PREFERRED_DIFFERENCE_CELLS
         score = SCORE_CELLS + 1 if widths.has_score else 0
-        titles = dict(VERDICT_COLUMNS)
         for name in ("", "title", "rule", "judge", "official"):
             names.discard(name)
-            titles |= NARROW_TITLES if name else {}
+            titles = _verdict_titles(is_narrow=name != "")
             verdicts = [(each, len(title)) for each, title in titles.items() if each in names or each == "you"]
             rest = cells - LEAD_CELLS - sum(size + 1 for _, size in verdicts) - 1 - (model + 1 if model else 0) - score
             if rest + model - least_model - least_id - 1 >= COMFORTABLE_DIFFERENCE_CELLS:
@@ -228,7 +228,12 @@ class QueueColumns:
         columns += ([("score", SCORE_CELLS)] if score else []) + verdicts
         if rest >= MIN_COLUMN_CELLS:
             columns.append(("difference", rest))
-        return cls(tuple(columns), shows_question=blind or not (widths.has_difference or widths.error))
+        shows_question = blind or not (widths.has_difference or widths.error)
+        return cls(tuple(columns), shows_question, has_narrow_titles=name != "")
+
+
+def _verdict_titles(*, is_narrow: bool) -> dict[str, str]:
+    return VERDICT_TITLES | (NARROW_TITLES if is_narrow else {})
 
 
 _WORD_END = re.compile("[-_ /:@]")
@@ -239,12 +244,8 @@ NO_LABELS: Mapping[str, str] = {}
 def queue_heading_line(columns: QueueColumns, queue: str = "") -> Line:
     difference = "question" if columns.shows_question else DIFFERENCE_TITLE.format(arrow=symbols().arrow)
     difference = SUSPICION_TITLE if queue == SUSPECTS_QUEUE else difference
-    titles = {**dict(VERDICT_COLUMNS), "difference": difference}
-    shown = [(titles.get(name, name), name, size) for name, size in columns.columns]
-    shown = [
-        (NARROW_TITLES.get(name, title) if len(title) > size else title, name, size) for title, name, size in shown
-    ]
-    cells = "".join(" " + pad(truncate(title, size), size) for title, _, size in shown)
+    titles = {**_verdict_titles(is_narrow=columns.has_narrow_titles), "difference": difference}
+    cells = "".join(" " + pad(truncate(titles.get(name, name), size), size) for name, size in columns.columns)
     return ((" " * (LEAD_CELLS - 1) + cells, "dim"),)
 
 

@@ -6,7 +6,7 @@ The screen is not available in blind mode.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -14,6 +14,7 @@ from fcreview.model.sanitize import display_width, pad, sanitize
 from fcreview.model.wording import format_count
 from fcreview.stats.estimation import PassRateEstimate, estimate_pass_rate
 from fcreview.stats.posterior import UNDECIDED, AutomaticOutcome, ItemStatus
+from fcreview.store.queue_file import queue_names, read_queue
 from fcreview.store.rows import RunRow
 from fcreview.store.store import Store
 from fcreview.tui.command_forms import FormField
@@ -82,6 +83,16 @@ def read_run_sample(run: RunRow, store: Store) -> RunSample:
     if run.n_items <= MAX_ESTIMATED_ITEMS and any(each.sample_outcome for each in status.items):
         estimate = estimate_pass_rate(status.items, TARGET_HALF_WIDTH)
     return RunSample(run.run, estimate, _count_outcomes(status.items), queues, status.problems)
+
+
+def describe_new_queues(known: Collection[str], store: Store) -> str:
+    """Describe the queue files whose names are not in `known`: `queue sample, 50 items for 2 annotators`."""
+    queues = [read_queue(store.workspace, name) for name in queue_names(store.workspace) if name not in known]
+    return ", ".join(
+        f"queue {sanitize(queue.name)}, {format_count(len(queue.items), 'item')} for "
+        + format_count(len(queue.shares), "annotator")
+        for queue in queues
+    )
 
 
 def _count_outcomes(statuses: Sequence[ItemStatus]) -> list[OutcomeCounts]:

@@ -211,7 +211,8 @@ def rates_line(
     if runs is None:
         return store_loading_line()
     total = sum_rates(runs)
-    warnings = _warning_variants(total, lacks_dataset=any(run.info.lacks_dataset for run in runs))
+    lacks_dataset = any(run.info.lacks_dataset for run in runs)
+    warnings = _warning_variants(total, lacks_dataset=lacks_dataset)
     if blind:
         lefts: list[Line] = [((" blind: other verdicts are hidden until you submit", "dim"),)]
     else:
@@ -221,7 +222,7 @@ def rates_line(
         lefts = [(*line, *disputes["disagreements" in steps[:at]]) for at, line in enumerate(rates)]
     both = [(left, text) for left in lefts for text in warnings]
     left, warning = next((each for each in both if line_width(each[0]) + display_width(each[1]) + 2 <= cells), both[-1])
-    style = "dim" if warning.endswith(("notice", "notices")) else "warn"
+    style = "warn" if lacks_dataset or total.issues > total.notices else "dim"
     return justify_line(left, ((warning + " ", style),) if warning else (), cells)
 
 

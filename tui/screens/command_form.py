@@ -106,6 +106,11 @@ def error_line(result: CommandResult) -> Line:
     return ((sanitize(next((line for line in lines if "rror" in line), lines[-1])), "bad"),)
 
 
+def last_output_line(result: CommandResult) -> str:
+    lines = result.text.strip().splitlines() or ["done"]
+    return sanitize(lines[-1])
+
+
 class CommandFormScreen(BottomDialog[str | None]):
     """Form of a command. The result is the output of the command, or None if the form was cancelled.
 

@@ -25,6 +25,7 @@ from fcreview.tui.queue.estimates import (
     RunSample,
     accuracy_lines,
     advice_line,
+    describe_new_queues,
     expected_line,
     form_command,
     form_defaults,
@@ -37,7 +38,7 @@ from fcreview.tui.queue.header import label_runs
 from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
 from fcreview.tui.screens.annotators import offer_queue_of_other
-from fcreview.tui.screens.command_form import FormFields, error_line, open_command_form
+from fcreview.tui.screens.command_form import FormFields, error_line, last_output_line, open_command_form
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
@@ -320,10 +321,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._message = error_line(result)
             self._draw_run()
             return
-        summary = [line.strip() for line in result.text.splitlines() if line.strip()][-1:]
+        drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
+        self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
         self._list.focus()
-        drawn = sanitize(summary[0].partition(" in /")[0]) if summary else "done"
-        self._message, self._is_loaded = make_line(f"Drawn: {drawn}", "good"), False
+        self._is_loaded = False
         self._load()
 
     def action_cancel(self) -> None:

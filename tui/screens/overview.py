@@ -18,7 +18,7 @@ from textual.widgets import Input
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import OVERVIEW_ACTIONS
 from fcreview.tui.command_forms import FORMS
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
@@ -467,16 +467,21 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
 
             self.app.push_screen(AdjudicationScreen(self._session, self._view), self._read_again)
         else:
-            some_fail = not self._overview.blind and self._overview.n_failures != 0
             choices: dict[str, OverviewChoice] = {
-                "failures": ("clusters", ())
-                if some_fail
-                else ("order", "dataset" if self._overview.blind else "failures"),
-                "suspects": ("order", "suspects"),
+                "failures": self._failures_choice,
+                "suspects": ("order", SUSPECTS_QUEUE),
                 "runs": ("menu", "runs"),
                 "compare": ("menu", "runs"),
             }
             self.dismiss(choices[name])
+
+    @property
+    def _failures_choice(self) -> OverviewChoice:
+        if self._overview.blind:
+            return "order", "dataset"
+        if self._overview.n_failures == 0:
+            return "order", "failures"
+        return "clusters", ()
 
     def _read_again(self, _: None) -> None:
         self._load()

@@ -67,9 +67,9 @@ async def wait_for_line(pilot: Pilot[Any], words: str) -> str:
     return found[0]
 
 
-async def test_long_search_shows_progress_and_escape_cancels(
-    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def endless(monkeypatch: pytest.MonkeyPatch) -> EndlessQuery:
+    """Let the search for kangaroo not end before it is interrupted."""
     endless = EndlessQuery()
 
     def search_endlessly(request: QueueRequest, store: Store) -> QueuePage:
@@ -78,6 +78,12 @@ async def test_long_search_shows_progress_and_escape_cancels(
         return load_page(request, store)
 
     monkeypatch.setattr(loader, "load_page", search_endlessly)
+    return endless
+
+
+async def test_long_search_shows_progress_and_escape_cancels(
+    make_app: Any, wait_for_screen: Any, endless: EndlessQuery
+) -> None:
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         before = await wait_for_screen(pilot)
         with ignore_threads():
@@ -89,16 +95,8 @@ async def test_long_search_shows_progress_and_escape_cancels(
 
 
 async def test_enter_applies_a_filter_while_a_list_loads(
-    make_app: Any, wait_for_screen: Any, monkeypatch: pytest.MonkeyPatch
+    make_app: Any, wait_for_screen: Any, endless: EndlessQuery
 ) -> None:
-    endless = EndlessQuery()
-
-    def search_endlessly(request: QueueRequest, store: Store) -> QueuePage:
-        if "kangaroo" in request.view.where:
-            endless(store.connection)
-        return load_page(request, store)
-
-    monkeypatch.setattr(loader, "load_page", search_endlessly)
     async with make_app([{}, {}]).run_test(size=(80, 24)) as pilot:
         await wait_for_screen(pilot)
         with ignore_threads():

@@ -71,7 +71,7 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         await pilot.press("enter")
         text = "\n".join(await wait_for_screen(pilot))
         assert app.commands[0][0] == "queue create" and "--stratify=official" in app.commands[0][1]
-        assert "Drawn: queue sample: 3 items for 2 annotators" in text and not app._notifications
+        assert "Drawn: queue sample, 3 items for 2 annotators" in text and not app._notifications
         assert "sample · bob" in text and "0 / 3" in text and "Review your 3 items of sample: press r" in text
         await pilot.press("r")
         lines = await wait_for_screen(pilot)

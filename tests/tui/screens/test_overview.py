@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from asyncio import Event, sleep
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from time import monotonic
 from typing import Any
+
+import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.stats.sampling import ShareOptions
@@ -14,9 +17,28 @@ from fcreview.store.queue_sampling import QueueRequest
 from fcreview.store.rows import View
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen
+from tests.tui.conftest import screen_lines
 
 FAILING = {"official": False, "error_type": "value_error:string", "first_difference": 'city "a" (golden "b")'}
 RUNS = {"maple-8b": [FAILING, {"official": True}, FAILING], "birch-8b": [{"official": True}, {"official": True}]}
+
+OpenOverview = Callable[..., AbstractAsyncContextManager[tuple[Any, Any]]]
+
+
+@pytest.fixture
+def open_overview(make_app: Any, wait_for_screen: Any) -> OpenOverview:
+    """Return a function that opens the overview of two runs and returns the app and its pilot."""
+
+    @asynccontextmanager
+    async def open_it(size: tuple[int, int] = (120, 34), **options: Any) -> AsyncIterator[tuple[Any, Any]]:
+        app = make_app(runs=RUNS, **options)
+        async with app.run_test(size=size) as pilot:
+            await wait_for_screen(pilot)
+            await pilot.press("v")
+            await wait_for_screen(pilot)
+            yield app, pilot
+
+    return open_it
 
 
 async def test_several_runs_open_on_the_overview(make_app: Any, wait_for_screen: Any) -> None:
@@ -40,12 +62,8 @@ async def test_one_run_opens_on_the_queue(make_app: Any, wait_for_screen: Any) -
         assert isinstance(app.screen, QueueScreen)
 
 
-async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(120, 34)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        await wait_for_screen(pilot)
+async def test_enter_shows_the_items_of_a_run_or_a_reason(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+    async with open_overview() as (app, pilot):
         await pilot.press("j", "enter")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "maple-8b" in lines[0] and "/3" in "\n".join(lines[:4])
@@ -63,12 +81,10 @@ async def test_enter_shows_the_items_of_a_run_or_a_reason(make_app: Any, wait_fo
         assert app.screen.state.queue == "failures"
 
 
-async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(120, 34)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        await wait_for_screen(pilot)
+async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
+    async with open_overview() as (app, pilot):
         await pilot.press("j", "enter")
         await wait_for_screen(pilot)
         await pilot.press("escape")
@@ -80,12 +96,8 @@ async def test_back_returns_to_the_overview_and_failures_are_of_all_runs(make_ap
         assert "1/2" in "\n".join(lines), "the failing items of both runs only"
 
 
-async def test_enter_waits_until_the_chosen_run_is_loaded(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        await wait_for_screen(pilot)
+async def test_enter_waits_until_the_chosen_run_is_loaded(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+    async with open_overview(size=(80, 24)) as (app, pilot):
         gate = Event()
         app.screen_stack[0].pane._loader.load_view = hold(app.screen_stack[0].pane._loader.load_view, gate)
         await pilot.press("j", "enter", "enter")
@@ -103,12 +115,8 @@ def hold(load: Callable[..., Awaitable[Any]], gate: Event) -> Callable[..., Awai
     return load_later
 
 
-async def test_tab_and_digits_move_between_the_panels(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(120, 34)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        await wait_for_screen(pilot)
+async def test_tab_and_digits_move_between_the_panels(open_overview: OpenOverview) -> None:
+    async with open_overview() as (app, pilot):
         focused = [app.focused.id]
         for key in ("tab", "tab", "tab", "tab", "tab", "shift+tab", "2", "1"):
             await pilot.press(key)
@@ -116,12 +124,11 @@ async def test_tab_and_digits_move_between_the_panels(make_app: Any, wait_for_sc
         assert focused == ["runs", "reasons", "reviews", "scores", "next", "runs", "next", "reasons", "runs"]
 
 
-async def test_blind_overview_has_no_rates_and_no_way_to_them(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS, blind=True)
-    async with app.run_test(size=(120, 34)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        text = "\n".join(await wait_for_screen(pilot))
+async def test_blind_overview_has_no_rates_and_no_way_to_them(
+    open_overview: OpenOverview, wait_for_screen: Any
+) -> None:
+    async with open_overview(blind=True) as (app, pilot):
+        text = "\n".join(screen_lines(app))
         assert "%" not in text and "value_error" not in text and "0 of 3" in text
         await pilot.press("f")
         assert "› dataset " in "\n".join(await wait_for_screen(pilot)) and isinstance(app.screen, QueueScreen)
@@ -133,24 +140,17 @@ async def test_blind_overview_has_no_rates_and_no_way_to_them(make_app: Any, wai
             assert "not available in blind mode" in "\n".join(await wait_for_screen(pilot))
 
 
-async def test_small_overview_fits_80_columns(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        lines = await wait_for_screen(pilot)
+async def test_small_overview_fits_80_columns(open_overview: OpenOverview) -> None:
+    async with open_overview(size=(80, 24)) as (app, _):
+        lines = screen_lines(app)
         text = "\n".join(lines)
         assert all(part in text for part in ("birch-8b", "String is not an accepted value", "Review 2 failures")), text
         assert "open" in lines[-1] and "help" in lines[-1]
         assert any(line.startswith("─ 1 Runs ─") for line in lines), "the title has blanks around it"
 
 
-async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(120, 34)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        await wait_for_screen(pilot)
+async def test_runs_are_sorted_and_found_by_any_word(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+    async with open_overview() as (app, pilot):
         for order in ("by corrected", "by model", "by date", "by items"):
             await pilot.press("o")
             assert order in "\n".join(await wait_for_screen(pilot))
@@ -164,12 +164,8 @@ async def test_runs_are_sorted_and_found_by_any_word(make_app: Any, wait_for_scr
         assert isinstance(app.screen, QueueScreen) and "birch-8b" in lines[0]
 
 
-async def test_escape_ends_the_search_before_it_leaves(make_app: Any, wait_for_screen: Any) -> None:
-    app = make_app(runs=RUNS)
-    async with app.run_test(size=(80, 24)) as pilot:
-        await wait_for_screen(pilot)
-        await pilot.press("v")
-        await wait_for_screen(pilot)
+async def test_escape_ends_the_search_before_it_leaves(open_overview: OpenOverview, wait_for_screen: Any) -> None:
+    async with open_overview(size=(80, 24)) as (app, pilot):
         await pilot.press("slash", *"q:?")
         assert "no matches" in "\n".join(await wait_for_screen(pilot)), "keys are typed into the search"
         await pilot.press("escape")

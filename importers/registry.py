@@ -89,7 +89,7 @@ IMPORTERS: Mapping[str, Importer] = {importer.name: importer for importer in (
     Importer(
         "bfcl", "BFCL",
         "BFCL_v*_CATEGORY_result.json, gorilla_openfunctions_v1_test_CATEGORY_result.json or *_score.json files",
-        version=12, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
+        version=13, aggregates_rows=True, applies_errata=True, applies_equivalences=True,
         tags=(  # common mistakes in the release post of V1, and error types of the V4 program
             "implicit conversion", "malformed call", "missing URL", "wrong function", "wrong count",
             "missing parameter", "unexpected parameter", "wrong type", "wrong value", "should not call", "should call",

@@ -235,8 +235,8 @@ def _read_item(
     inputs = items.ItemInputs(
         item_id, corrector.apply_errata(item_id, dataset_item), official, entry, str(path), record
     )
+    inputs.further_entries = scored.further_entries.get(item_id, ())
     if entry is not None and not is_quoted:
-        inputs.further_entries = scored.further_entries.get(item_id, [])
         issues += _reply_issues(scored, entry, value)
     try:
         if value is None:

@@ -75,6 +75,21 @@ def test_scores_without_results(v4: Path, plans: Any, items: Any) -> None:
     assert found[0].file.endswith("_score.json")
 
 
+@pytest.mark.parametrize("has_results", [True, False])
+def test_official_verdict_lists_all_score_entries(
+    v4: Path, plans: Any, items: Any, write_lines: Any, header: Any, failure: Any, has_results: bool
+) -> None:
+    item_id = f"{CATEGORY}_1"
+    write_lines(v4 / SCORE, header(1, 2), failure(item_id), failure(item_id, error=["Second error."]))
+    if not has_results:
+        (v4 / RESULT).unlink()
+    (plan,) = plans(v4)
+    found, issues = items(plan)
+    assert any("scored more than once" in what for what in issue_texts(issues))
+    verdict = found[-1].verdicts[0]
+    assert verdict.rationale == "Invalid value for parameter 'base': 11.\nthen value_error:others: Second error."
+
+
 def test_v1_positions_and_number_ids(
     tmp_path: Path, plans: Any, items: Any, write_lines: Any, question: Any, result: Any, header: Any, failure: Any
 ) -> None:

@@ -161,7 +161,7 @@ def build_report_page(session: WorkspaceSession, run: str | None) -> sections.Re
     queues = describe_queue_samples(session)
     counts = [_count_passes(session, row, has_sample=bool(queues)) for row in rows]
     failures = _collect_failures_by_dataset(session, view, rows)
-    suspects = fetch_ranked_suspects(session, "" if run is None else f"run:{session.find_run_number(run)}")
+    suspects = fetch_ranked_suspects(session, run=run)
     found = [each for each in suspects if each.reasons]
     n_confirmed = sum(is_benchmark_at_fault(each.question) is True for each in found)
     suspect_counts = summary.SuspectCounts(len(found), n_confirmed, sum(each.is_strong for each in found))

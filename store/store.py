@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -269,12 +268,14 @@ class Store:
 
     def count_strong_suspects(self, view: View) -> int:
         """Count the strong suspects of a view, which come first. `view` must have the queue `suspects`."""
-        suspicions = self._suspects.suspicions_of
 
-        def is_weak(at: int) -> bool:
-            return not suspicions(view)[self._orders.fetch_item_numbers(view, at, 1)[0]].is_strong
+        def count() -> int:
+            self._orders.order_of(view, 1)  # loads the suspects
+            suspicions = self._suspects.suspicions_of(view)
+            n_strong = sum(each.is_strong for each in suspicions.values())
+            return sum(suspicions[item].is_strong for item in self._orders.fetch_item_numbers(view, 0, n_strong))
 
-        return self._query(lambda: bisect_left(range(self._orders.order_of(view).count), True, key=is_weak))
+        return self._query(count)
 
     def fetch_suspicions(self, view: View) -> dict[int, Suspicion]:
         """Return the suspicions of the items of a view by item number, the strongest first. `view` must have the queue

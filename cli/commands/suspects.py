@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.options import JsonOption, WhereOption, option, workspace_command
+from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
 from fcreview.cli.output import emit, emit_json, emit_lines, print_warning, show_activity, text_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.model.sanitize import sanitize
@@ -31,18 +31,19 @@ def suspects(
     limit: Annotated[
         int | None, option("--limit N", "List at most N items. Default: 20; with --json, all.", min=1)
     ] = None,
+    run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List golden answers that look wrong.
 
     Ranks items by the evidence against their golden answers, which comes from all runs at PATH and from the golden
-    answers of other items. A score of 0.5 or more is strong evidence. --where only limits the items that are listed.
-    docs/suspects.md explains the reasons.
+    answers of other items. A score of 0.5 or more is strong evidence. --where and --run only limit the items that are
+    listed. docs/suspects.md explains the reasons.
 
     Example: fcreview suspects result/ --where category:live_simple
     """
     with open_workspace(options) as session:
-        ranking = fetch_ranked_suspects(session, where)
+        ranking = fetch_ranked_suspects(session, where, run)
         if as_json:
             for rank, suspect in enumerate(ranking[:limit], 1):
                 emit_json(_build_suspect_json(rank, suspect))
@@ -53,15 +54,19 @@ def suspects(
             print_warning(f"{runs}: {NO_DATASET_MESSAGE} {ONLY_FAILING}")
 
 
-def fetch_ranked_suspects(session: WorkspaceSession, where: str) -> list[Suspect]:
-    """Rank the items that the filter selects, most suspect first. The evidence comes from all runs."""
+def fetch_ranked_suspects(session: WorkspaceSession, where: str = "", run: str | None = None) -> list[Suspect]:
+    """Rank the questions that the filter selects in the run (by number or model; None for all runs), most suspect
+    first. The evidence comes from all runs."""
     from fcreview.golden_audit.score import rank_suspects
+    from fcreview.store.filters.tokens import add_terms
     from fcreview.store.garbage_collection import pause_garbage_collection
 
+    if run is not None:
+        where = add_terms(where, f"run:{session.find_run_number(run)}")
     with show_activity("comparing answers with golden answers"), pause_garbage_collection():
-        panel = session.store.analysis.fetch_audit_input(session.build_view(where))
-        ranking = rank_suspects(panel.questions, panel.run_profiles)
-    return [each for each in ranking if panel.selected_keys is None or each.question.key in panel.selected_keys]
+        audit = session.store.analysis.fetch_audit_input(session.build_view(where))
+        ranking = rank_suspects(audit.questions, audit.run_profiles)
+    return [each for each in ranking if audit.selected_keys is None or each.question.key in audit.selected_keys]
 
 
 def _build_suspect_json(rank: int, suspect: Suspect) -> dict[str, Any]:

@@ -91,6 +91,15 @@ def test_filter_selects_questions_and_keeps_evidence(cli: Cli, suspect_runs: Pat
     assert len(cli("suspects", suspect_runs, "--json", "--limit", "2").objects) == 2
 
 
+def test_run_limits_questions_and_keeps_evidence(cli: Cli, suspect_runs: Path) -> None:
+    listed = cli("suspects", suspect_runs, "--json", "--run", "gpt-a", "--where", "official:fail OR rule:fail").objects
+    assert [(each["id"], each["n_runs"]) for each in listed] == [
+        ("simple_python_2", 3),
+        ("simple_python_1", 3),
+    ]
+    assert cli("suspects", suspect_runs, "--run", "unknown").code == 1
+
+
 def test_only_runs_at_path_count(cli: Cli, suspect_runs: Path) -> None:
     cli("import", suspect_runs)
     found = cli("suspects", suspect_runs / "result" / "gpt-a", "--json").objects

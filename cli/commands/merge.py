@@ -89,7 +89,7 @@ def _print_merged_errata(merged: MergedErrata) -> None:
         print_message("fcreview: the next command on these runs applies the errata. Pass --errata none to remove them")
     for key in merged.conflicts[:MAX_CONFLICTS]:
         name = cell_text(" ".join(filter(None, key)))
-        print_message(f"fcreview: {name}: both workspaces correct this golden answer. Kept the correction of this workspace")
+        print_message(f"fcreview: {name}: both workspaces correct this golden answer. Kept this workspace's correction")
     if merged.conflicts:
         more = len(merged.conflicts) - MAX_CONFLICTS
         rest = f"{format_count(more, 'more conflict')}. " if more > 0 else ""

@@ -1,7 +1,9 @@
-"""Check ACEBench's normal replies, special replies and agent end states.
+"""Decode ACEBench's replies, and check normal replies, special replies and agent end states.
 
 This module reproduces the released checkers and the process scorer (revision e6db74b), including their errors:
 
+* A reply is one Python expression. White space is removed first, also inside strings. Positional arguments are
+  ignored, a variable name becomes text, and every unary operator negates.
 * A string argument only has to contain the golden string.
 * Numbers and booleans are not compared. A value is not compared either if the type of the golden value is not the
   declared type.
@@ -12,12 +14,15 @@ This module reproduces the released checkers and the process scorer (revision e6
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fcreview.importers.common.python_syntax import parse_expression, read_call
+from fcreview.importers.common.records import Undecodable
 from fcreview.matching.diff import ComparisonRules
 from fcreview.model.function_schema import read_declared_parameters
 
@@ -62,6 +67,32 @@ class CheckOutcome:
 
 
 PASSED = CheckOutcome(True)
+
+
+def remove_whitespace(reply: str) -> str:
+    """Remove all white space, as the evaluator does before decoding. Replies in score files have no white space."""
+    return "".join(reply.split())
+
+
+def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
+    """Decode calls such as `[f(a=1)]`, as the evaluator does without white space. Raises Undecodable for other text."""
+    if not isinstance(reply, str):
+        raise Undecodable("the reply is not text")
+    elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
+    if elements is None:
+        raise Undecodable("not a list of calls")
+    other = next((element for element in elements if not isinstance(element, ast.Call)), None)
+    if other is not None:
+        raise Undecodable(f"expected a call, not a {type(other).__name__.lower()}")
+    return [read_call(element) for element in elements]
+
+
+def decode_for_display(reply: str) -> list[DecodedCall]:
+    """Decode the calls of a reply with the white space in strings or, if that fails, without it."""
+    try:
+        return decode_reply(reply, keep_whitespace=True)
+    except Undecodable:
+        return decode_reply(reply)
 
 
 class EnumType:
@@ -336,3 +367,15 @@ def find_met_milestones(process: Sequence[Any], milestones: Sequence[str]) -> li
         except ValueError:
             break
     return found
+
+
+def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
+    """Return the milestone sequence with the highest share of met milestones, and the alternative sequences."""
+    if not isinstance(milestones, list) or not milestones:
+        return [], []
+    if not isinstance(milestones[0], list):
+        return [str(milestone) for milestone in milestones], []
+    shares = [leading_milestone_share(list(process), sequence) for sequence in milestones]
+    best = shares.index(max(shares))
+    others = [sequence for index, sequence in enumerate(milestones) if index != best]
+    return [str(milestone) for milestone in milestones[best]], others

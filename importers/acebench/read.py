@@ -12,8 +12,14 @@ import orjson
 
 from fcreview.errata import CategoryCorrections
 from fcreview.errors import MALFORMED_DATA
-from fcreview.importers.acebench import agent, replies
-from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, compute_process_accuracy
+from fcreview.importers.acebench import items
+from fcreview.importers.acebench.checker import (
+    GROUND_TRUTH,
+    MILE_STONE,
+    check_calls,
+    compute_process_accuracy,
+    decode_reply,
+)
 from fcreview.importers.acebench.discovery import parse_file_name
 from fcreview.importers.acebench.leaderboard import MULTI_TURN_CATEGORIES, PROCESS_ACCURACY
 from fcreview.importers.common.jsonl import read_objects_with_id, read_records
@@ -146,7 +152,7 @@ def _passes_another_answer(inputs: CategoryInputs, item_id: str, reply: Any) -> 
         return False
     functions = read_function_docs((inputs.questions.get(item_id) or {}).get("function"))
     try:
-        return check_calls(replies.decode_reply(reply), golden, functions).valid
+        return check_calls(decode_reply(reply), golden, functions).valid
     except (Undecodable, *MALFORMED_DATA):
         return False
 
@@ -205,7 +211,7 @@ def _fill_item(item: Item, result: dict[str, Any], inputs: CategoryInputs) -> No
     _add_official_verdict(item, inputs)
     if inputs.category.startswith("agent_"):
         position = inputs.position_of(item_id)
-        agent.fill_item(item, result, question, answer, inputs.histories.get(position))
+        items.fill_agent_item(item, result, question, answer, inputs.histories.get(position))
         _add_process_verdict(item, inputs, position)
         if inputs.corrections is not None and (entry := inputs.corrections.entries.get(item_id)) is not None:
             # An erratum for an agent item does not state whether it corrects the end state or the milestones.
@@ -224,7 +230,7 @@ def _fill_reply_item(
     entry = inputs.scored.entries.get(result["id"]) or {}
     golden = answer.get(GROUND_TRUTH) if answer else entry.get("possible_answer")
     can_recompute = answer is not None and question is not None
-    fill = partial(replies.fill_item, result=result, question=question, can_recompute=can_recompute)
+    fill = partial(items.fill_reply_item, result=result, question=question, can_recompute=can_recompute)
     corrected = golden
     if inputs.corrections is not None:
         corrected = _correct_golden(item, result, question, golden, inputs.corrections)
@@ -241,7 +247,7 @@ def _fill_reply_item(
 def _correct_golden(
     item: Item, result: dict[str, Any], question: dict[str, Any] | None, golden: Any, corrections: CategoryCorrections
 ) -> Any:
-    correction = corrections.find_correction(str(result["id"]), golden, replies.dialogue_messages(question))
+    correction = corrections.find_correction(str(result["id"]), golden, items.dialogue_messages(question))
     if correction.entry is not None:
         error = check_golden_fix(corrections.run, item, {GROUND_TRUTH: correction.entry.new})
         if error is not None:
@@ -269,7 +275,7 @@ def _check_alternative(truth: Any, item: Item) -> str | None:
     if not isinstance(truth, dict) or not truth:
         return f'{GROUND_TRUTH} must be {{"function": {{"argument": value}}}}, or a list of such alternatives'
     available = function_names(item.functions)
-    calls = ((replies.base_function_name(key, available), arguments) for key, arguments in truth.items())
+    calls = ((items.base_function_name(key, available), arguments) for key, arguments in truth.items())
     errors = (check_golden_call(name, arguments, item.functions) for name, arguments in calls)
     return next(filter(None, errors), None)
 

@@ -10,8 +10,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fcreview.importers.acebench.checker import GROUND_TRUTH, MILE_STONE, check_calls, check_special
+from fcreview.importers.acebench.checker import (
+    GROUND_TRUTH,
+    MILE_STONE,
+    check_calls,
+    check_special,
+    decode_reply,
+    remove_whitespace,
+)
 from fcreview.importers.acebench.discovery import parse_file_name
+from fcreview.importers.acebench.items import OTHER_ANSWERS, parse_golden_calls
 from fcreview.importers.acebench.leaderboard import (
     MULTI_TURN_CATEGORIES,
     PROCESS_ACCURACY,
@@ -20,7 +28,6 @@ from fcreview.importers.acebench.leaderboard import (
     mean_process_accuracy,
 )
 from fcreview.importers.acebench.read import CategoryInputs, check_golden_fix, load_category_inputs
-from fcreview.importers.acebench.replies import OTHER_ANSWERS, decode_reply, parse_golden_calls, remove_whitespace
 from fcreview.importers.common import writeback
 from fcreview.importers.common.jsonl import read_objects_with_id
 from fcreview.importers.common.records import FailureList, Undecodable, as_object, list_objects

@@ -1,7 +1,11 @@
-"""Read ATIF trajectories and Harbor trials as items.
+"""Read ATIF trajectories and Harbor trials as items, and convert trajectories to messages and calls.
 
 A trial passes if its reward is 1, and fails if it has another reward. This also applies if the verifier ran after an
 exception.
+
+Each step of the agent becomes a step of the item, with its reasoning, message, calls and tool messages. A user message
+after a step of the agent begins a new turn. Steps copied from an earlier trajectory, and the trajectories of subagents,
+become log messages, which do not count as steps.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from typing import Any
 
 from fcreview.importers.atif.discovery import LINE_SUFFIXES, JobFiles, TrialFiles
 from fcreview.importers.atif.leaderboard import EXCEPTION_KEY, REWARD, REWARDS_KEY, mean_rewards
-from fcreview.importers.atif.trajectory import Conversation, FindDocument, JsonObject, add_document
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES, read_json, read_records
 from fcreview.importers.common.records import (
     add_issue,
@@ -29,11 +32,16 @@ from fcreview.importers.common.records import (
     read_tools,
 )
 from fcreview.matching.align import align_turns
-from fcreview.model.item import ImportIssue, Item, Run, SourceName, Verdict
-from fcreview.model.json_value import answer_hash
+from fcreview.model.item import Call, ImportIssue, Item, Message, Run, SourceName, Verdict
+from fcreview.model.json_value import answer_hash, to_json_text
 from fcreview.run_plan import RunPlan
 from fcreview.safe_files import read_file
 
+JsonObject = dict[str, Any]
+KNOWN_MINOR_VERSION = 8
+MAX_SUBAGENT_DEPTH = 5
+NO_RESULT = "(no result)"
+"""Placeholder for a missing result, so that results and calls still match by position."""
 OWN_KEY = "fcreview"
 """Key in `extra` under which `fcreview export --format atif` writes its data."""
 READ_FIELDS = frozenset({
@@ -314,3 +322,219 @@ def _read_job(run: Run, path: Path, evals_key: str, rewards: list[Mapping[str, f
         if is_number(stated.get(name)) and abs(stated[name] - value) > TOLERANCE:
             text = f"{name} is {stated[name]} in {path.name}, but the mean of the trials is {value:.4g}"
             yield ImportIssue(str(path), None, text, severity="notice")
+
+
+@dataclass(slots=True)
+class Conversation:
+    """Messages and calls of one item, from one or more documents."""
+
+    messages: list[Message] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    answers: list[JsonObject] = field(default_factory=list)
+    """Message and calls of each step of the agent, as in the file. The prediction hash is computed from them."""
+    usage: dict[str, int | float] = field(default_factory=dict)
+    """Field of `metrics`, such as `prompt_tokens` -> sum over the steps of the agent that have the number."""
+    problems: list[str] = field(default_factory=list)
+    n_turns: int = 1
+    n_steps: int = 0
+    """Number of steps of the agent, without copied steps."""
+    n_document_steps: int = 0
+    """Number of all steps in the documents, without the steps of subagents."""
+    subagents: list[str] = field(default_factory=list)
+    """Name or trajectory id of each subagent whose trajectory is shown."""
+    _step: int = -1
+    _index: int = 0
+
+
+FindDocument = Callable[[str], "JsonObject | None"]
+"""Function that reads the trajectory at a relative path. Returns None if the file is not available."""
+
+
+def add_document(found: Conversation, document: JsonObject, find_document: FindDocument) -> None:
+    """Add the steps of a trajectory. Parts with an unexpected form are described in `found.problems`."""
+    _check_version(found, document.get("schema_version"))
+    steps = document.get("steps")
+    if not isinstance(steps, list) or not steps:
+        found.problems.append("the trajectory has no steps")
+        return
+    numbers = [step.get("step_id") for step in steps if isinstance(step, dict)]
+    if numbers != list(range(1, len(steps) + 1)):
+        found.problems.append("the steps are not numbered 1, 2, 3 without gaps. They are shown in file order")
+    copied: list[str] = []
+    for number, step in enumerate(steps, 1):
+        if not isinstance(step, dict):
+            found.problems.append(f"step {number} is not an object, so it was skipped")
+            continue
+        found.n_document_steps += 1
+        if step.get("is_copied_context") is True:
+            copied.append(describe_step(step))
+            continue
+        _flush_copied(found, copied)
+        _add_step(found, step, number, _Subagents(document, find_document))
+    _flush_copied(found, copied)
+
+
+def _check_version(found: Conversation, version: Any) -> None:
+    text = str(version).removeprefix("ATIF-").removeprefix("v")
+    major, _, minor = text.partition(".")
+    if not major.isdecimal() or not minor.isdecimal():
+        found.problems.append(f"schema_version is {to_json_text(version)[:60]}, not ATIF-v1.N")
+    elif (int(major[:9]), int(minor[:9])) > (1, KNOWN_MINOR_VERSION):
+        found.problems.append(f"version {text[:20]} is newer than 1.{KNOWN_MINOR_VERSION}. New fields are not shown")
+
+
+def _flush_copied(found: Conversation, copied: list[str]) -> None:
+    if copied:
+        text = "copied from an earlier trajectory:\n" + "\n".join(copied)
+        found.messages.append(Message(found.n_turns - 1, max(found._step, -1), "log", text, "copied context"))
+        copied.clear()
+
+
+def _add_step(found: Conversation, step: JsonObject, number: int, subagents: _Subagents) -> None:
+    source, text = step.get("source"), content_text(step.get("message"))
+    if source == "agent":
+        _add_agent_step(found, step, text, subagents)
+        return
+    if source not in ("user", "system"):
+        found.problems.append(f"step {number} has the source {to_json_text(source)[:60]}. It is shown as a log message")
+    if source == "user" and found._step >= 0:
+        found.n_turns, found._step, found._index = found.n_turns + 1, -1, 0
+    turn, at = found.n_turns - 1, found._step
+    if source == "user":
+        found.messages.append(Message(turn, -1, "user", text))
+    elif text or "observation" not in step:
+        found.messages.append(Message(turn, at, "system" if source == "system" else "log", text))
+    if calls := step.get("tool_calls"):
+        what = f"step {number} has tool calls, which only steps of the agent may have. They are not counted"
+        found.problems.append(what)
+        found.messages.append(Message(turn, at, "log", to_json_text(calls), "tool calls"))
+    for result in _results(step):
+        found.messages.append(Message(turn, at, "log", content_text(result.get("content")), "observation"))
+        subagents.add(found, result, at)
+
+
+def _add_agent_step(found: Conversation, step: JsonObject, text: str, subagents: _Subagents) -> None:
+    found._step += 1
+    found.n_steps += 1
+    turn, at = found.n_turns - 1, found._step
+    for name, value in as_object(step.get("metrics")).items():
+        if is_number(value):
+            found.usage[name] = found.usage.get(name, 0) + value
+    found.answers.append({"message": step.get("message"), "tool_calls": step.get("tool_calls")})
+    if reasoning := content_text(step.get("reasoning_content")):
+        found.messages.append(Message(turn, at, "assistant", reasoning, "reasoning"))
+    if text:
+        found.messages.append(Message(turn, at, "assistant", text))
+    given = step.get("tool_calls")
+    if given is not None and not isinstance(given, list):
+        found.problems.append("tool_calls of a step is not a list; imported the step without calls")
+    entries = list_objects(given)
+    found.calls += [read_call(entry, turn, at, index) for index, entry in enumerate(entries, found._index)]
+    found._index += len(entries)
+    ids = [to_json_text(entry.get("tool_call_id")) for entry in entries]
+    if len(set(ids)) < len(ids):
+        found.problems.append("several calls of a step have the same tool_call_id")
+    _add_results(found, entries, _results(step), subagents)
+
+
+def _add_results(
+    found: Conversation, calls: list[JsonObject], results: list[JsonObject], subagents: _Subagents
+) -> None:
+    """Add a tool message for each call that has a result, then the results without a call."""
+    turn, at = found.n_turns - 1, found._step
+    remaining, n_answered = results, 0
+    for position, call in enumerate(calls):
+        call_id = call.get("tool_call_id")
+        own = [each for each in remaining if call_id is not None and each.get("source_call_id") == call_id]
+        remaining = [each for each in remaining if each not in own]
+        if own:
+            found.messages += [Message(turn, at, "tool", NO_RESULT)] * (position - n_answered)
+            text = "\n".join(content_text(each.get("content")) for each in own)
+            found.messages.append(Message(turn, at, "tool", text, _name_of(call)))
+            n_answered = position + 1
+        for each in own:
+            subagents.add(found, each, at)
+    for each in remaining:
+        if each.get("source_call_id") is not None:
+            reference = to_json_text(each["source_call_id"])[:60]
+            found.problems.append(f"a result refers to the call {reference}, which its step does not contain")
+        text = content_text(each.get("content"))
+        found.messages.append(
+            Message(turn, at, "log", text, "observation") if calls else Message(turn, at, "tool", text)
+        )
+        subagents.add(found, each, at)
+
+
+def _results(step: JsonObject) -> list[JsonObject]:
+    return list_objects(as_object(step.get("observation")).get("results"))
+
+
+def read_call(entry: JsonObject, turn: int, step: int, index: int) -> Call:
+    """Read an entry of `tool_calls`. If its arguments are not an object, the call gets a decoding error."""
+    arguments = entry.get("arguments")
+    if isinstance(arguments, dict):
+        return Call("predicted", _name_of(entry), arguments, turn, step, index)
+    error = "the call has no arguments" if arguments is None else "arguments are not an object"
+    return Call("predicted", _name_of(entry), None, turn, step, index, to_json_text(arguments), error)
+
+
+def _name_of(call: JsonObject) -> str:
+    name = call.get("function_name")
+    return name if isinstance(name, str) else to_json_text(name)
+
+
+def content_text(content: Any) -> str:
+    """Return a message, or the content of a result, as text. Images and audio are shown as type and path."""
+    if isinstance(content, list):
+        return "\n".join(map(_part_text, content))
+    return "" if content is None else content if isinstance(content, str) else to_json_text(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(as_object(part).get("text"), str):
+        return str(part["text"])
+    if isinstance(source := as_object(part).get("source"), dict):
+        return f"[{part.get('type')} {source.get('media_type') or ''} {source.get('path') or ''}]"
+    return part if isinstance(part, str) else to_json_text(part)
+
+
+def describe_step(step: JsonObject) -> str:
+    """Return a step as text: its source, message, calls and results."""
+    calls = [read_call(each, 0, 0, 0) for each in list_objects(step.get("tool_calls"))]
+    lines = [f"{step.get('source')}: {content_text(step.get('message'))}"]
+    lines += [f"  call {call.name}({to_json_text(call.arguments)})" for call in calls]
+    lines += [f"  result {content_text(each.get('content'))}" for each in _results(step)]
+    return "\n".join(lines)
+
+
+@dataclass(slots=True)
+class _Subagents:
+    """The trajectories of subagents that a document embeds or refers to."""
+
+    document: JsonObject
+    find_document: FindDocument
+
+    def add(self, found: Conversation, result: JsonObject, step: int, depth: int = 0) -> None:
+        """Add a log message for each subagent that a result refers to, and for its own subagents."""
+        references = result.get("subagent_trajectory_ref")
+        for reference in [references] if isinstance(references, dict) else as_list(references):
+            subagent = self._find(reference) if isinstance(reference, dict) else None
+            if subagent is None:
+                found.problems.append(f"no trajectory of the subagent {to_json_text(reference)[:120]}")
+                continue
+            agent, steps = subagent.get("agent"), list_objects(subagent.get("steps"))
+            name = str(agent.get("name")) if isinstance(agent, dict) else "subagent"
+            found.subagents.append(str(subagent.get("trajectory_id") or subagent.get("session_id") or name))
+            text = f"subagent {name}:\n" + "\n".join(map(describe_step, steps))
+            found.messages.append(Message(found.n_turns - 1, step, "log", text, name))
+            nested = _Subagents(subagent, self.find_document)
+            for inner in [each for part in steps for each in _results(part)] if depth < MAX_SUBAGENT_DEPTH else ():
+                nested.add(found, inner, step, depth + 1)
+
+    def _find(self, reference: JsonObject) -> JsonObject | None:
+        for name in ("trajectory_id", "session_id"):  # before 1.7 the session id named the trajectory
+            for candidate in list_objects(self.document.get("subagent_trajectories")):
+                if reference.get(name) is not None and candidate.get(name) == reference[name]:
+                    return candidate
+        path = reference.get("trajectory_path")
+        return self.find_document(path) if isinstance(path, str) else None

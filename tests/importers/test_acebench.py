@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 from fcreview.equivalence import parse_rule
 from fcreview.errata import Errata, ErrataEntry, hash_question, parse_errata, serialize_errata
-from fcreview.importers.acebench.agent import parse_history
 from fcreview.importers.acebench.checker import (
     check_calls,
     check_end_state,
     compute_process_accuracy,
+    decode_reply,
     leading_milestone_share,
 )
+from fcreview.importers.acebench.items import parse_golden_calls, parse_history, parse_transcript
 from fcreview.importers.acebench.leaderboard import compute_metrics
-from fcreview.importers.acebench.replies import decode_reply, parse_golden_calls, parse_transcript
 from fcreview.importers.common.records import Undecodable
 from fcreview.importers.registry import discover, read_items
 from fcreview.model.item import ImportIssue, Item

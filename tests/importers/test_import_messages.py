@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from fcreview.importers.acebench import agent, replies
-from fcreview.importers.acebench.agent import (
+from fcreview.importers.acebench import items
+from fcreview.importers.acebench.checker import choose_milestone_sequence, find_met_milestones
+from fcreview.importers.acebench.items import (
     MAX_STATE_DIFFERENCES,
-    choose_milestone_sequence,
     describe_milestones,
     find_state_differences,
     pair_milestones,
 )
-from fcreview.importers.acebench.checker import find_met_milestones
 from fcreview.importers.confetti.discovery import RunRecords
 from fcreview.importers.confetti.read import fill_call_item as confetti_call
 from fcreview.importers.hammerbench.read import SnapshotSource, fill_snapshot_item
@@ -47,7 +46,9 @@ def make_agent_item(tmp_path: Path, category: str, question: str) -> Item:
         "mile_stone": ["[turn_on_wifi()]", "[order(size='s')]"],
         "ground_truth": [{"Base": {"wifi": True, "paid": 9}}],
     }
-    agent.fill_item(item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history)
+    items.fill_agent_item(
+        item, record, {"question": question, "initial_config": {"Base": {"wifi": False}}}, answer, history
+    )
     return item
 
 
@@ -55,7 +56,7 @@ def test_request_opens_turn_and_messages_keep_order(tmp_path: Path) -> None:
     item = make_agent_item(tmp_path, "agent_multi_turn", "You are Jack. Respond, but volunteer nothing.")
     messages = [(m.step, m.role, m.name) for m in item.messages]
     assert messages == [
-        (-1, "system", agent.SIMULATED_USER_INSTRUCTION),
+        (-1, "system", items.SIMULATED_USER_INSTRUCTION),
         (-1, "state", "at the start"),
         (-1, "user", None),
         (0, "assistant", None),
@@ -114,7 +115,7 @@ def test_special_item_has_golden_reply() -> None:
     item = Item("special_incomplete_0", "special_incomplete")
     question = {"question": "user: Book it."}
     golden = {"book": ["day", "hour"]}
-    replies.fill_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
+    items.fill_reply_item(item, golden, result={"result": "Which?"}, question=question, can_recompute=True)
     assert item.extra.golden_reply == "must contain: Missing necessary parameters\nmust mention for book: day, hour"
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from fcreview.importers.acebench import replies as acebench
+from fcreview.importers.acebench import checker as acebench
 from fcreview.importers.bfcl.decoders.base import DecoderContext
 from fcreview.importers.bfcl.decoders.registry import decode_result, decoder_for_model, early_v1_decoder
 from fcreview.importers.common.records import Undecodable

@@ -1,13 +1,13 @@
-"""Fill the items of ACEBench's agent categories: conversation, milestones paired with predicted calls, and end states.
+"""Fill the items of ACEBench: first the normal and special categories, then the agent categories.
 
-As in the released process scorer (revision e6db74b), a milestone is only met by a call after the one that met the
+In the released process scorer (revision e6db74b), a call meets a milestone only if it comes after the call that met the
 previous milestone. Matching stops at the first milestone that no call meets.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,28 @@ from typing import Any
 import orjson
 
 from fcreview.importers.acebench import checker
-from fcreview.importers.acebench.checker import COMPARISON_RULES, GROUND_TRUTH, MILE_STONE
+from fcreview.importers.acebench.checker import (
+    COMPARISON_RULES,
+    GROUND_TRUTH,
+    MILE_STONE,
+    CheckOutcome,
+    decode_for_display,
+    decode_reply,
+)
 from fcreview.importers.acebench.leaderboard import PROCESS_ACCURACY
-from fcreview.importers.acebench.replies import decode_for_display
 from fcreview.importers.common.jsonl import MAX_FILE_BYTES
-from fcreview.importers.common.records import Undecodable, as_list, list_objects, shorten_question
+from fcreview.importers.common.records import (
+    Undecodable,
+    as_list,
+    as_object,
+    explain_decoding_error,
+    last_question,
+    list_objects,
+    shorten_question,
+)
 from fcreview.matching.align import align
 from fcreview.matching.first_difference import find_first_difference, set_difference_location
+from fcreview.model.function_schema import read_declared_parameters
 from fcreview.model.item import (
     ABSENT,
     SIMULATED_USER_INSTRUCTION,
@@ -38,12 +53,138 @@ from fcreview.model.json_value import to_plain_json
 from fcreview.model.verdict import MILESTONES_MET
 from fcreview.safe_files import read_file
 
+_SPEAKER = re.compile(r"^(user|system):[ ]?", re.MULTILINE)
+"""Prefix of a message in a transcript: its speaker. `system` is the assistant."""
+OTHER_ANSWERS = "other accepted answers"
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 JsonObject = dict[str, Any]
 MAX_STATE_DIFFERENCES = 40
 """Maximum number of differing values of an end state that are listed. Further differences are only counted."""
 MAX_STATE_DEPTH = 12
 """Maximum depth to which an end state is compared value by value. Deeper values are compared as a whole."""
+
+
+def fill_reply_item(
+    item: Item, golden: Any, *, result: dict[str, Any], question: dict[str, Any] | None, can_recompute: bool
+) -> None:
+    """Fill a normal or special item. `golden` may come from the score file.
+
+    The verdict is not recomputed if the dataset has no question or golden answer for the item (`can_recompute` is
+    False).
+    """
+    reply = result.get("result")
+    item.messages = dialogue_messages(question)
+    turn = max((message.turn for message in item.messages), default=0)
+    item.n_turns = turn + 1
+    item.question = last_question(item.messages)
+    if item.category.startswith("normal_multi_turn"):
+        item.group = item.id.rpartition("_")[0]
+    if item.category.startswith("special"):
+        _add_reply_message(item, reply, turn)
+        item.extra.golden_reply = _describe_required_reply(checker.REQUIRED_PHRASES[item.category], golden)
+        if can_recompute:
+            _add_recomputed_verdict(item, checker.check_special(reply, golden, item.category))
+    else:
+        _fill_normal(item, reply, golden, turn, can_recompute)
+
+
+def dialogue_messages(question: dict[str, Any] | None) -> list[Message]:
+    record = question or {}
+    time, profile = (value if isinstance(value := record.get(name), str) else "" for name in ("time", "profile"))
+    return parse_transcript(str(record.get("question", "")), time=time, profile=profile)
+
+
+def _add_reply_message(item: Item, reply: Any, turn: int) -> None:
+    step = max((message.step for message in item.messages if message.turn == turn), default=-1) + 1
+    item.messages.append(Message(turn, step, "assistant", reply if isinstance(reply, str) else repr(reply)))
+
+
+def _describe_required_reply(phrase: str, golden: Any) -> str:
+    lines = [f"must contain: {phrase}"]
+    for name, words in as_object(golden).items():
+        listed = ", ".join(map(str, words)) if isinstance(words, list) else str(words)
+        lines.append(f"must mention for {name}: {listed}")
+    return "\n".join(lines)
+
+
+def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: bool) -> None:
+    calls, decode_error = None, None
+    try:
+        calls = decode_reply(reply)
+        item.predicted = [
+            Call("predicted", name, arguments, turn, 0, index)
+            for index, (name, arguments) in enumerate(decode_for_display(reply))
+        ]
+    except Undecodable as error:
+        decode_error = explain_decoding_error(reply, error, decode_reply)
+        text = reply if isinstance(reply, str) else repr(reply)
+        if "(" in text:
+            item.predicted = [Call("predicted", "", None, turn, 0, 0, text, decode_error)]
+        else:
+            _add_reply_message(item, reply, turn)
+    alternatives = list_objects(golden if isinstance(golden, list) else [golden])
+    if alternatives:
+        item.golden = parse_golden_calls(alternatives[0], item.functions, turn)
+    if len(alternatives) > 1:
+        item.extra.metadata[OTHER_ANSWERS] = alternatives[1:]
+    item.pairs = align(item.golden, item.predicted, COMPARISON_RULES)
+    if alternatives:
+        find_first_difference(item.pairs, item.golden, item.predicted).apply_to(item)
+    if can_recompute and calls is None:
+        _add_recomputed_verdict(item, CheckOutcome(False, "wrong_output_format", decode_error))
+    elif can_recompute:
+        _add_recomputed_verdict(item, checker.check_calls(calls or [], golden, item.functions))
+
+
+def base_function_name(key: str, available: Container[str | None]) -> str:
+    """Return the function name of a golden key: the key if `available` contains it, else the key without `_N`."""
+    return key if key in available else re.sub(r"_\d+$", "", key)
+
+
+def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
+    """Convert `{name or name_N: {argument: value}}` to calls. Arguments not required by `functions` are optional."""
+    docs = {function.get("name"): function for function in functions}
+    calls = []
+    for index, (key, arguments) in enumerate(answer.items()):
+        name = base_function_name(key, docs)
+        required = read_declared_parameters(docs.get(name, {})).required or ()
+        accepted = {
+            argument: AcceptedValues([value], name in docs and argument not in required)
+            for argument, value in as_object(arguments).items()
+        }
+        calls.append(Call("golden", name, accepted, turn, 0, index))
+    return calls
+
+
+def _add_recomputed_verdict(item: Item, outcome: CheckOutcome) -> None:
+    item.rule, item.rule_error_type = outcome.valid, outcome.error_type
+    if not outcome.valid:
+        set_difference_location(item, outcome.function or item.diff_function, outcome.argument or item.diff_argument)
+    item.verdicts.append(
+        Verdict("rule", outcome.valid, error_type=outcome.error_type, rationale=outcome.message, by="ACEBench rules")
+    )
+
+
+def parse_transcript(transcript: str, *, time: str = "", profile: str = "") -> list[Message]:
+    """Split a transcript whose lines may begin with `user:` or `system:`. Each user message begins a turn.
+
+    Time and user profile become system messages at the start, as in the model's prompt.
+    """
+    messages = [Message(0, -1, "system", text, name) for text, name in ((time, "time"), (profile, "profile")) if text]
+    speakers = list(_SPEAKER.finditer(transcript))
+    if not speakers:
+        return [*messages, Message(0, -1, "user", transcript.strip())]
+    turn, step = -1, 0
+    ends = [*(speaker.start() for speaker in speakers[1:]), len(transcript)]
+    for speaker, end in zip(speakers, ends, strict=True):
+        text = transcript[speaker.end() : end].rstrip("\n")
+        if speaker[1] == "user":
+            turn, step = turn + 1, 0
+            messages.append(Message(turn, -1, "user", text))
+        else:
+            messages.append(Message(max(turn, 0), step, "assistant", text))
+            step += 1
+    return messages
 
 
 @dataclass(slots=True)
@@ -90,18 +231,6 @@ def _split_row(line: str) -> list[str] | None:
     if not line.startswith("|") or len(parts) < 6:
         return None
     return [*parts[1:4], "|".join(parts[4:-1]).removeprefix(" ")]
-
-
-def choose_milestone_sequence(process: Sequence[Any], milestones: Any) -> tuple[list[str], list[Any]]:
-    """Return the milestone sequence with the highest share of met milestones, and the alternative sequences."""
-    if not isinstance(milestones, list) or not milestones:
-        return [], []
-    if not isinstance(milestones[0], list):
-        return [str(milestone) for milestone in milestones], []
-    shares = [checker.leading_milestone_share(list(process), sequence) for sequence in milestones]
-    best = shares.index(max(shares))
-    others = [sequence for index, sequence in enumerate(milestones) if index != best]
-    return [str(milestone) for milestone in milestones[best]], others
 
 
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
@@ -175,7 +304,7 @@ def _find_value_differences(
         yield path, StateDifference(golden, predicted)
 
 
-def fill_item(
+def fill_agent_item(
     item: Item, result: JsonObject, question: JsonObject | None, answer: JsonObject | None, history: Path | None
 ) -> None:
     """Fill an agent item from its dialogue history and its records in the result, question and golden answer files."""
@@ -195,7 +324,7 @@ def fill_item(
     if answer is None:
         return
     milestones, golden_state = answer.get(MILE_STONE) or [], answer.get(GROUND_TRUTH)
-    sequence, others = choose_milestone_sequence(process, milestones)
+    sequence, others = checker.choose_milestone_sequence(process, milestones)
     item.golden = _decode_calls("golden", sequence, range(len(sequence)))
     if others:
         item.extra.metadata["other milestone sequences"] = others

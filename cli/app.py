@@ -14,9 +14,8 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from fcreview.cli.errors import CommandError, OutputClosedError, describe_error
-from fcreview.cli.output import print_message
-from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS
+from fcreview.cli.output import OutputClosedError, print_message
+from fcreview.errors import EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_SUCCESS, CommandError, FcreviewError
 from fcreview.model.sanitize import clip, sanitize
 from fcreview.model.wording import NO_VALUE
 
@@ -40,6 +39,8 @@ def check_environment(arguments: Sequence[str]) -> None:
         raise CommandError("the working folder no longer exists. Change to another folder.") from None
 
 
+OUT_OF_MEMORY_REASONS = ("can't start new thread", "Cannot allocate memory", "failed to map segment")
+"""Texts in the errors that Python's threads and imports and the operating system raise when memory is exhausted."""
 MAX_ERROR_WIDTH = 2_000  # Width limit of an error message line, in cells. A message may quote a text of any length.
 GC_THRESHOLD = 20_000
 """Number of new objects between two garbage collections. Imports create many objects but no garbage."""
@@ -72,6 +73,38 @@ def run(arguments: list[str]) -> int:
         lines = [f"fcreview: {lines[0]}", *lines[1:]]
         print_message("\n".join(clip(sanitize(line), MAX_ERROR_WIDTH) for line in lines))
         return code or EXIT_FAILURE
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception, or one that caused it, reports a lack of memory. The exception may come from a library."""
+    while error is not None:
+        if type(error).__name__ in ("MemoryError", "OutOfMemoryException") or any(
+            reason in str(error) for reason in OUT_OF_MEMORY_REASONS
+        ):
+            return True
+        error = error.__cause__
+    return False
+
+
+def describe_error(error: Exception) -> tuple[int, list[str]]:
+    """Return the exit code and the message lines of an exception. Unexpected exceptions become internal errors."""
+    if isinstance(error, FcreviewError):
+        return error.exit_code, error.message_lines()
+    if isinstance(error, OSError):
+        return EXIT_FAILURE, [": ".join(str(part) for part in (error.filename, error.strerror or error) if part)]
+    if is_out_of_memory(error):
+        return EXIT_FAILURE, [
+            "not enough memory. Close other programs, raise the limit (ulimit -v), or open fewer runs."
+        ]
+    if type(error).__module__.lstrip("_").startswith("duckdb"):
+        from fcreview.store.database import describe_damage, is_damage
+
+        if is_damage(error):
+            return EXIT_FAILURE, [describe_damage(error)]
+    return EXIT_FAILURE, [
+        f"internal error: {type(error).__name__}: {error}",
+        "Run the command again with FCREVIEW_DEBUG=1 and report the traceback.",
+    ]
 
 
 def install_signal_handlers() -> None:

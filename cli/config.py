@@ -25,8 +25,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import check_decoder
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 
 MAX_CONFIG_BYTES = 1_000_000  # size limit of the configuration file, in bytes

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.output import print_message
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.item import ImportIssue
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fcreview.cli.errors import UsageError
 from fcreview.cli.output import print_limited
+from fcreview.errors import UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.sanitize import sanitize
 

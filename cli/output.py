@@ -12,15 +12,15 @@ import textwrap
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
-from fcreview.cli.errors import OutputClosedError, UsageError
+from fcreview.errors import UsageError
 from fcreview.model.json_value import to_plain_json
 from fcreview.model.sanitize import clip, display_width, sanitize
 from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths
@@ -28,10 +28,23 @@ from fcreview.model.wording import COLUMN_GAP, align_row, compute_column_widths
 if TYPE_CHECKING:
     from fcreview.exporters.base import Content
 
+Name = TypeVar("Name", bound=str)
 DEFAULT_WIDTH = 100  # width of text in cells if standard output is a file or pipe
 MIN_WIDTH = 40
 MIN_COLUMN = 24  # minimum width of a text column in a table that is too wide, in cells
 PAGER_WIDTH_VARIABLE = "FCREVIEW_PAGER_WIDTH"  # environment variable with the width of the app's pager, in cells
+
+
+def check_choice(choices: Collection[Name], value: str, noun: str) -> Name:
+    """Return `value` if it is one of `choices`. Otherwise raise a UsageError that lists the choices."""
+    found = next((each for each in choices if each == value), None)
+    if found is None:
+        raise UsageError(f"invalid {noun} {value!r}: choose {', '.join(choices)}")
+    return found
+
+
+class OutputClosedError(Exception):
+    """Raised when the reader of standard output has closed it (`| head`). The command ends without an error."""
 
 
 class _JsonEscapes(dict[int, str]):

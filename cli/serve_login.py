@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from fcreview.cli.errors import UsageError
 from fcreview.cli.output import print_message
 from fcreview.cli.serve_users import AttemptLimiter, PasswordHash, UsersFile
+from fcreview.errors import UsageError
 from fcreview.store.workspace import AnnotatorError, check_annotator
 
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")

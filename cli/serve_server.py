@@ -22,9 +22,9 @@ from aiohttp import WSCloseCode, WSMsgType, hdrs, web
 from textual_serve.app_service import AppService
 from textual_serve.download_manager import DownloadManager
 
-from fcreview.cli.errors import CommandError
 from fcreview.cli.output import print_message
 from fcreview.cli.serve_login import PAGES, AllowedOrigins, Login, add_security_headers, make_guard
+from fcreview.errors import CommandError
 from fcreview.model.sanitize import sanitize
 
 TERMINAL_FILES = Path(textual_serve.__file__).parent / "static"  # scripts, fonts and styles of the terminal in the page

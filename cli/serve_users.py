@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 
-from fcreview.cli.errors import CommandError
+from fcreview.errors import CommandError
 from fcreview.store.workspace import AnnotatorError, check_annotator, is_same_filename
 
 MIN_PASSWORD, MAX_PASSWORD = 8, 1_000  # shortest and longest password, in characters

@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import CommandError
 from fcreview.cli.output import PAGER_WIDTH_VARIABLE, print_message
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs
+from fcreview.errors import CommandError
 
 if TYPE_CHECKING:
     from fcreview.cli.workspace import WorkspaceSession

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import fcreview.importers
 import fcreview.store
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.lake import find_lake, locate_lake_workspace, print_lake_problems, take_lake_problems
-from fcreview.cli.output import Progress, emit, print_limited, print_message
+from fcreview.cli.output import Progress, check_choice, emit, print_limited, print_message
+from fcreview.errors import CommandError, UsageError
 from fcreview.importers.common.discovery import gather_files
 from fcreview.model.sanitize import sanitize
 from fcreview.model.verdict import POLICIES, UNANIMOUS, Policy

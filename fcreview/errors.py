@@ -18,3 +18,13 @@ class FcreviewError(Exception):
     def message_lines(self) -> list[str]:
         """Return the lines to print on stderr. The caller writes the program's name before the first line."""
         return str(self).split("\n")
+
+
+class CommandError(FcreviewError):
+    """Raised with the reason when a command fails."""
+
+
+class UsageError(CommandError):
+    """Raised when a command is called with invalid arguments."""
+
+    exit_code = EXIT_USAGE_ERROR

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.errors import check_choice
 from fcreview.cli.options import JsonOption, QueueOption, RunOption, WhereOption, option, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, print_table, text_width
+from fcreview.cli.output import cell_text, check_choice, emit, emit_json, emit_lines, print_table, text_width
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.verdict import decides
 from fcreview.model.wording import NO_VALUE, format_count, format_metric_value

@@ -9,9 +9,8 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fcreview.cli.errors import check_choice
 from fcreview.cli.options import argument
-from fcreview.cli.output import emit
+from fcreview.cli.output import check_choice, emit
 
 SHELLS = ("bash", "zsh", "fish")
 

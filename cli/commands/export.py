@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import UsageError, check_choice
 from fcreview.cli.options import ForceOption, WhereOption, option, workspace_command
-from fcreview.cli.output import Progress, create_stdout_writer, print_message
+from fcreview.cli.output import Progress, check_choice, create_stdout_writer, print_message
 from fcreview.cli.program import KEEP_LINE_BREAKS
 from fcreview.cli.workspace import WorkspaceOptions, discover_runs, open_workspace
+from fcreview.errors import UsageError
 from fcreview.exporters.base import FORMATS
 from fcreview.model.wording import format_count
 

@@ -12,12 +12,11 @@ import typer
 
 from fcreview.cli.commands.rules import load_rules, save_rules
 from fcreview.cli.config import load_config
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import load_workspace_errata, read_workspace_file
 from fcreview.cli.options import JsonOption, argument, option, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_message
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, print_journal_warnings, resolve_annotator
-from fcreview.errors import FcreviewError
+from fcreview.errors import CommandError, FcreviewError, UsageError
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:

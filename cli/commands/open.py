@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from fcreview.cli.commands.team import find_link, sync_team, warn_of_ignored_files
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.lake import find_lake
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
@@ -25,6 +24,7 @@ from fcreview.cli.options import (
 )
 from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.store.garbage_collection import pause_garbage_collection

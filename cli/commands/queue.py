@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.estimate import HALF_WIDTH, HalfWidth, build_estimation_input, check_half_width
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, argument, option, split_names, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, print_message, print_table
 from fcreview.cli.workspace import WorkspaceOptions, format_runs, open_workspace
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 

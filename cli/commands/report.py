@@ -7,7 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.errors import UsageError
 from fcreview.cli.options import ForceOption, JsonOption, RunOption, option, workspace_command
 from fcreview.cli.output import cell_text, emit_data, emit_json, emit_lines, format_table, print_message, print_warning
 from fcreview.cli.report_data import (
@@ -19,6 +18,7 @@ from fcreview.cli.report_data import (
     format_metric_lines,
 )
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.errors import UsageError
 from fcreview.exporters.report_summary import Intervals, MetricRow, select_metric_sources
 from fcreview.model.wording import NO_DATASET_MESSAGE, format_count, format_metric_value
 from fcreview.stats.conventions import ConventionRow, RunConventions, compare_conventions, find_spreads

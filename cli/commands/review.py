@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fcreview.cli.commands.open import OpenOptions, show_queue
 from fcreview.cli.commands.show import format_heading
 from fcreview.cli.commands.team import sync_team, warn_of_ignored_files
-from fcreview.cli.errors import CommandError
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
@@ -24,6 +23,7 @@ from fcreview.cli.options import (
 )
 from fcreview.cli.output import emit, emit_lines, has_terminal
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
+from fcreview.errors import CommandError
 from fcreview.model.review import FAULTS
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import Config, load_config
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.import_options import NO_ERRATA
 from fcreview.cli.lake import resolve_location
 from fcreview.cli.options import PATHS_ARGUMENT, JsonOption, option, workspace_command
@@ -28,7 +27,7 @@ from fcreview.cli.workspace import (
     resolve_data_option,
     set_import_options,
 )
-from fcreview.errors import EXIT_FAILURE
+from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
 from fcreview.importers.common.discovery import LAKE_FILE
 from fcreview.model.wording import format_count, format_dataset_name, format_judge_rate, format_official_rate
 

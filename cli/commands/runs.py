@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fcreview.cli.errors import check_choice
 from fcreview.cli.options import JsonOption, option, workspace_command
-from fcreview.cli.output import cell_text, emit, emit_json, format_table, print_warning
+from fcreview.cli.output import cell_text, check_choice, emit, emit_json, format_table, print_warning
 from fcreview.cli.workspace import WorkspaceOptions, open_workspace
 from fcreview.model.wording import (
     NO_DATASET_MESSAGE,

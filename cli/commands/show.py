@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fcreview.cli.commands.items import iterate_rows
-from fcreview.cli.errors import CommandError, UsageError
 from fcreview.cli.options import ForceOption, ItemArgument, JsonOption, RunOption, option, workspace_command
 from fcreview.cli.output import emit_json, emit_lines, print_message, text_width
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, format_runs, open_workspace
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize, sanitize_lines
 from fcreview.model.wording import format_verdict
 from fcreview.tui.item_view.blocks import Block, DisplayOptions

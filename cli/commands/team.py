@@ -20,10 +20,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fcreview.cli.config import find_user_folder, load_config
-from fcreview.cli.errors import CommandError, UsageError, check_choice
 from fcreview.cli.options import JsonOption, argument, option
-from fcreview.cli.output import cell_text, emit, emit_json, emit_lines, is_in_browser, print_message, print_table
+from fcreview.cli.output import (
+    cell_text,
+    check_choice,
+    emit,
+    emit_json,
+    emit_lines,
+    is_in_browser,
+    print_message,
+    print_table,
+)
 from fcreview.cli.workspace import WorkspaceOptions, locate_workspace, resolve_annotator
+from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count
 from fcreview.safe_files import read_file

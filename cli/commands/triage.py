@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-from fcreview.cli.errors import check_choice
 from fcreview.cli.options import JsonOption, RunOption, WhereOption, option, workspace_command
-from fcreview.cli.output import clip_to_terminal, emit, emit_json, emit_lines, format_row, print_message
+from fcreview.cli.output import check_choice, clip_to_terminal, emit, emit_json, emit_lines, format_row, print_message
 from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
 from fcreview.matching.clusters import (
     BY_ARGUMENT,

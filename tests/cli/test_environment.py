@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.app import check_environment
-from fcreview.cli.errors import CommandError, describe_error
-from fcreview.errors import EXIT_FAILURE
+from fcreview.cli.app import check_environment, describe_error
+from fcreview.errors import EXIT_FAILURE, CommandError
 from tests.commands import PROGRAM, Done, environment
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fcreview.cli.commands.rules import load_rules, save_rules
-from fcreview.cli.errors import CommandError
 from fcreview.cli.import_options import load_workspace_errata
+from fcreview.errors import CommandError
 from fcreview.model.review import Annotation
 from fcreview.safe_files import UnsafeFileError
 from fcreview.store.importing.run_importer import import_runs

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fcreview.cli.errors import UsageError
 from fcreview.cli.output import create_stdout_writer
+from fcreview.errors import UsageError
 
 Cli = Callable[..., Any]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
-from fcreview.cli.errors import CommandError
 from fcreview.cli.serve_login import SECRET_HEADER, PasswordLogin
 from fcreview.cli.serve_server import INHERITED, SessionProcess, open_unix_socket
 from fcreview.cli.serve_users import UsersFile
+from fcreview.errors import CommandError
 from tests.cli.serve.conftest import PASSWORD, SECRET, Browser, start_server
 
 pytestmark = pytest.mark.process

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fcreview.cli.errors import CommandError
 from fcreview.cli.serve_users import AttemptLimiter, PasswordHash, UsersFile
+from fcreview.errors import CommandError
 from tests.cli.serve.conftest import PASSWORD
 
 

@@ -21,7 +21,7 @@ COMMAND_GROUPS = {
 }
 """Commands by heading of `fcreview --help`. A new command needs an entry here. A command is the function of its name in
 the module of its name in `cli/commands`, or the dictionary `COMMANDS` in the module if it has subcommands."""
-MODULES = {"import": "run_import"}  # commands in a module of another name
+MODULES = {"import": "run_import", "schema": "run_import"}  # commands in a module of another name
 COMMANDS = [name for names in COMMAND_GROUPS.values() for name in names]
 KEEP_LINE_BREAKS = "\b"  # first line of a help paragraph in which Typer keeps the line breaks
 START_HERE = {

@@ -23,16 +23,15 @@ if TYPE_CHECKING:
     from fcreview.model.item import Call, Item, Run
     from fcreview.model.metric import ScoredItem
     from fcreview.run_plan import AppliedGoldenFix, ReviewedVerdict, RewrittenFile, RunPlan, Unrepresentable
-    from fcreview.store.label_fields import DuckDBType
     from fcreview.store.label_import import ImportedReview, InvalidRecord
-    from fcreview.store.label_reader import LabelSelection
+    from fcreview.store.labels import DuckDBType, LabelSelection
     from fcreview.store.rows import ItemDetail, RunRow, View
     from fcreview.store.store import Store
 
 
 T = TypeVar("T")
 Label = dict[str, Any]
-"""One row with the fields of `ExportSource.label_field_types`; see `fcreview.store.label_fields`."""
+"""One row with the fields of `ExportSource.label_field_types`; see `fcreview.store.labels`."""
 ProgressCallback = Callable[[str, int], object]
 """Called with a noun (`label`, `item`) and the number of rows read so far."""
 Content = Literal["text", "json", "binary", "folder"]
@@ -129,7 +128,7 @@ class ExportSource:
     @property
     def label_field_types(self) -> dict[str, DuckDBType]:
         """Types of the fields of a label, in the order in which they are written."""
-        from fcreview.store.label_fields import label_field_types
+        from fcreview.store.labels import label_field_types
 
         return label_field_types(with_content=self.selection.with_content)
 

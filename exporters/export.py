@@ -27,7 +27,7 @@ from fcreview.exporters.base import (
 from fcreview.store.workspace import WORKSPACE_FOLDER
 
 if TYPE_CHECKING:
-    from fcreview.store.label_reader import LabelSelection
+    from fcreview.store.labels import LabelSelection
     from fcreview.store.rows import View
     from fcreview.store.store import Store
 
@@ -212,7 +212,7 @@ def export(
     """Write the items of a view to a file or folder, or to standard output for `-`. Returns noun -> number of rows:
     {"label": 5}. Raises ExportError if the target is protected, cannot be written or does not suit the format,
     FilterError for an invalid filter, and StoreError if the store cannot be read, for example in blind mode."""
-    from fcreview.store.label_reader import ALL_LABELS
+    from fcreview.store.labels import ALL_LABELS
     from fcreview.store.rows import View
 
     source = ExportSource(store, view or View(), selection or ALL_LABELS, benchmarks, output.on_progress)

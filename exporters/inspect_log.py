@@ -56,7 +56,7 @@ def _choose_unused_path(folder: Path, path: Path) -> Path:
 
 
 def _iter_reviewed_verdicts(source: ExportSource, run: int) -> Iterator[ReviewedVerdict]:
-    from fcreview.store.label_reader import LabelSelection
+    from fcreview.store.labels import LabelSelection
 
     for lines in source.store.iter_label_lines(replace(source.view, runs=(run,)), LabelSelection("reviewed")):
         for label in map(orjson.loads, lines):

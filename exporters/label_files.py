@@ -1,5 +1,5 @@
 """Write labels to JSON Lines, CSV, Parquet or a Hugging Face dataset, and read JSON Lines. All formats have the fields
-of `fcreview.store.label_fields`.
+of `fcreview.store.labels`.
 
 * JSON Lines: one label per line, with JSON types.
 * CSV (RFC 4180, UTF-8, CRLF), safe to open in a spreadsheet: text that a spreadsheet would read as a formula gets a
@@ -25,8 +25,8 @@ import orjson
 from fcreview.exporters.base import ExportSource, Label, Sink
 from fcreview.model.review import ANNOTATION_FIELDS
 from fcreview.model.wording import format_answer, format_count
-from fcreview.store.label_fields import FLAG, JSON, NUMBER, TEXT, VERDICT_KEY, DuckDBType
 from fcreview.store.label_import import ImportedReview, InvalidRecord, parse_review
+from fcreview.store.labels import FLAG, JSON, NUMBER, TEXT, VERDICT_KEY, DuckDBType
 
 REVIEW_FIELDS = tuple(VERDICT_KEY if name == "verdict" else name for name in ANNOTATION_FIELDS)
 
@@ -157,7 +157,7 @@ def write_parquet(source: ExportSource, out: Sink) -> None:
 
 
 def _write_parquet_file(source: ExportSource, path: Path) -> None:
-    from fcreview.store.label_reader import write_parquet
+    from fcreview.store.labels import write_parquet
 
     write_parquet(path, source.label_field_types, source.label_lines())
 

@@ -30,7 +30,7 @@ from fcreview.model.verdict import DISPUTED, same_verdict
 from fcreview.model.wording import format_count
 
 if TYPE_CHECKING:
-    from fcreview.store.label_reader import TrainingOptions
+    from fcreview.store.labels import TrainingOptions
     from fcreview.store.rows import ItemDetail
 
 
@@ -70,7 +70,7 @@ class CorrectedGoldens:
 
 def _collect_fixes(source: ExportSource, agreed: int) -> dict[QuestionKey, tuple[JsonObject, list[str]] | None]:
     """Return question -> (golden fix, its authors), from all runs. None if a question has different fixes."""
-    from fcreview.store.label_reader import LabelSelection
+    from fcreview.store.labels import LabelSelection
     from fcreview.store.rows import View
 
     found: dict[QuestionKey, tuple[JsonObject, list[str]] | None] = {}

@@ -20,7 +20,7 @@ from fcreview.model.json_value import json_hash
 from fcreview.model.review import ANNOTATION_FIELDS, CORRECT, Annotation, Event, ItemKey, Opinion, describe_field_error
 from fcreview.model.verdict import same_verdict
 from fcreview.model.wording import describe_scale_error, format_count, parse_answer
-from fcreview.store.label_fields import VERDICT_KEY
+from fcreview.store.labels import VERDICT_KEY
 from fcreview.store.reviews.journal import LineError, seal_event
 
 if TYPE_CHECKING:

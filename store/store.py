@@ -46,7 +46,7 @@ from fcreview.store.workspace import Workspace
 
 if TYPE_CHECKING:  # modules of features that only some commands use are imported on use, to start faster
     from fcreview.store.analysis import UnblindedAnalysis
-    from fcreview.store.label_reader import LabelSelection
+    from fcreview.store.labels import LabelSelection
     from fcreview.store.queries.golden_audit import SuspectTable
     from fcreview.store.queue_sampling import QueueRequest
 
@@ -318,6 +318,9 @@ class Store:
         self._raise_if_blind("SQL")
         with self.lock:
             if not self._is_locked:
+                from fcreview.store.labels import labels_view_sql
+
+                self.connection.execute(labels_view_sql(self.reviews.policy))
                 lock_configuration(self.connection)
                 self._is_locked = True
             self.reviews.create_sql_views()
@@ -328,17 +331,17 @@ class Store:
     ) -> Iterator[list[dict[str, Any]]]:
         """Yield the labels of the view's items in item order, in lists for about `batch_size` items.
 
-        The fields of a label are `store.label_fields.LABEL_FIELDS`; an item's own label comes before the labels of its
+        The fields of a label are `store.labels.LABEL_FIELDS`; an item's own label comes before the labels of its
         parts. Other threads can use the store between two lists. Raises, before the first list, FilterError for an
         invalid filter and StoreError in blind mode.
         """
-        from fcreview.store.label_reader import read_labels
+        from fcreview.store.labels import read_labels
 
         return self._iter_labels(read_labels, view, selection, batch_size)
 
     def iter_label_lines(self, view: View, selection: LabelSelection | None = None) -> Iterator[list[str]]:
         """Yield the same labels as `iter_labels`, each as the text of a JSON object."""
-        from fcreview.store.label_reader import read_label_lines
+        from fcreview.store.labels import read_label_lines
 
         return self._iter_labels(read_label_lines, view, selection, None)
 
@@ -353,7 +356,7 @@ class Store:
         self, read: Callable[..., list[T]], view: View, selection: LabelSelection | None, batch_size: int | None
     ) -> Iterator[list[T]]:
         self._raise_if_blind("reading labels")
-        from fcreview.store.label_reader import ALL_LABELS
+        from fcreview.store.labels import ALL_LABELS
 
         selection = selection or ALL_LABELS
         batch_size = batch_size or (DETAIL_BATCH_SIZE if selection.with_content else item_order.CHUNK_SIZE)

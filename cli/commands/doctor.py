@@ -14,13 +14,13 @@ import orjson
 import typer
 
 from fcreview.cli.config import load_config
-from fcreview.cli.lake import find_lake
 from fcreview.cli.options import JsonOption, argument, workspace_command
 from fcreview.cli.output import cell_text, emit, emit_json, has_terminal
 from fcreview.cli.workspace import (
     NOT_VERIFIED_ADVICE,
     WorkspaceOptions,
     discover_runs,
+    find_lake,
     is_workspace_path,
     list_data_folders,
     load_remembered_datasets,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from fcreview.cli.commands.team import find_link, sync_team, warn_of_ignored_files
 from fcreview.cli.config import is_first_start, load_config, load_theme, save_theme
-from fcreview.cli.lake import find_lake
 from fcreview.cli.options import (
     PATHS_ARGUMENT,
     BlindOption,
@@ -23,7 +22,7 @@ from fcreview.cli.options import (
     workspace_command,
 )
 from fcreview.cli.output import cell_text, has_terminal, is_in_browser, print_message
-from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, open_workspace
+from fcreview.cli.workspace import WorkspaceOptions, WorkspaceSession, find_lake, open_workspace
 from fcreview.errors import CommandError, UsageError
 from fcreview.model.sanitize import sanitize
 from fcreview.model.wording import format_count

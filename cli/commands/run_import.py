@@ -1,7 +1,9 @@
-"""`fcreview import`: import runs into the workspace or a lake, here or on a Dask cluster."""
+"""`fcreview import`: import runs into the workspace or a lake, here or on a Dask cluster. `fcreview schema`: print the
+JSON Schema of the generic format."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import threading
@@ -15,7 +17,6 @@ import typer
 
 from fcreview.cli.config import Config, load_config
 from fcreview.cli.import_options import NO_ERRATA
-from fcreview.cli.lake import resolve_location
 from fcreview.cli.options import PATHS_ARGUMENT, JsonOption, option, workspace_command
 from fcreview.cli.output import Progress, cell_text, emit, emit_json, print_table
 from fcreview.cli.workspace import (
@@ -25,6 +26,7 @@ from fcreview.cli.workspace import (
     import_discovered_runs,
     print_missing_datasets,
     resolve_data_option,
+    resolve_location,
     set_import_options,
 )
 from fcreview.errors import EXIT_FAILURE, CommandError, UsageError
@@ -301,3 +303,15 @@ def import_part_on_worker(options: WorkspaceOptions, location: str, part: LakePa
     """Import one part in a worker of a cluster, in one process."""
     with _import_lock:
         return _import_to_lake(options, load_config(), location, part, n_workers=1)
+
+
+def schema() -> None:
+    """Print the JSON Schema of the generic format.
+
+    fcreview can import your own results if you write them as JSON Lines that match this schema (docs/generic.md).
+
+    Example: fcreview schema > fcreview.schema.json
+    """
+    from fcreview.importers.generic_format.read import json_schema
+
+    emit(json.dumps(json_schema(), indent=2, ensure_ascii=True))

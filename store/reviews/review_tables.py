@@ -12,7 +12,7 @@ Rows are inserted as bound JSON text, which also works when the connection has n
   boolean), stale, your_stale, your_bulk, n_opinions, n_parts, your_parts, and individual, individual_by and
   individual_verdict, which are human, decided_by and verdict without bulk reviews
 
-The rows of events, their views and the view `labels` exist only after `ReviewTables.create_sql_views`.
+The rows of events and their views exist only after `ReviewTables.create_sql_views`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from fcreview.model.decision import (
 from fcreview.model.review import ITEM_CORRECT, Event, ItemKey
 from fcreview.model.verdict import UNANIMOUS, Policy, RollUpContext
 from fcreview.store.garbage_collection import pause_garbage_collection
-from fcreview.store.label_fields import labels_view_sql
 from fcreview.store.reviews import decision_cache, review_sql
 from fcreview.store.reviews.journal_reader import JournalPrefix, JournalReader
 from fcreview.store.reviews.review_index import EventIndex, ItemIndex, ItemReference
@@ -87,11 +86,11 @@ class ReviewTables:
             decision_cache.save_decisions(self._connection, workspace, inputs, prefixes)
 
     def create_sql_views(self) -> None:
-        """Create what only user queries need: the rows of events, the views over these rows, and the view `labels`."""
+        """Create what only user queries need: the rows of events, and the views over these rows."""
         self._read_cached_events()
         if not self._has_sql_views:
             self._has_sql_views = True
-            for statement in (*review_sql.EVENT_VIEWS, labels_view_sql(self.policy)):
+            for statement in review_sql.EVENT_VIEWS:
                 self._connection.execute(statement)
         events = self._events_without_rows
         if events:

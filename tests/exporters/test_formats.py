@@ -14,9 +14,9 @@ import pytest
 from fcreview.errors import EXIT_USAGE_ERROR
 from fcreview.exporters.base import FORMATS, ExportError
 from fcreview.exporters.export import export
-from fcreview.store import label_reader as read
+from fcreview.store import labels as read
 from fcreview.store.database import StoreError
-from fcreview.store.label_fields import JSON
+from fcreview.store.labels import JSON
 from fcreview.store.rows import View
 from fcreview.store.store import Store
 from tests.exporters.export_fixtures import NOTE, ROWS

@@ -11,7 +11,7 @@ import pytest
 
 from fcreview.model.review import Annotation
 from fcreview.store.importing.run_importer import import_runs
-from fcreview.store.label_fields import LABEL_FIELDS
+from fcreview.store.labels import LABEL_FIELDS
 from fcreview.store.reviews.journal import Journal, JournalError
 from fcreview.store.reviews.reviewer import Reviewer
 from fcreview.store.rows import View

@@ -1,0 +1,408 @@
+"""Define the fields of an exported label, read labels from the database, and write Parquet files.
+
+A label is one row for one target and criterion of an item. Every item has a label for the verdict on the item. Any
+other target has a label if it has an automatic verdict or a review. All export formats take their fields from
+`LABEL_FIELDS`.
+
+Labels are read one chunk of items at a time. `read_labels` returns dicts. `read_label_lines` returns JSON text that
+DuckDB builds in one step, for formats that write the text unchanged. For dicts, reading columns is faster than parsing
+JSON text.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass, fields
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import duckdb
+import orjson
+
+from fcreview.model.address import ITEM
+from fcreview.model.item import Side
+from fcreview.model.review import CORRECT, OPTIONAL_FIELDS, FieldKind, ItemKey, Opinion
+from fcreview.model.verdict import SCORING_ORDER, Policy
+from fcreview.store.database import connect_in_memory, disable_external_access, quote_literal, retry_with_more_memory
+from fcreview.store.queries.item_detail import fetch_function_docs
+from fcreview.store.reviews.review_sql import DECISION_COLUMNS, decided_by_sql, effective_sql
+from fcreview.store.rows import ALL_CALLS, ALL_MESSAGES, FROM_WHOLE_ITEMS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection as Connection
+
+    from fcreview.store.queries.item_order import ItemChunk
+    from fcreview.store.reviews.review_tables import ReviewTables
+
+DuckDBType = str | list[Any] | dict[str, Any]
+"""A column type in the notation of DuckDB's `from_json`: `"VARCHAR"`, `["VARCHAR"]` or
+`[{"source": "VARCHAR", "value": "JSON"}]`. Export formats without a JSON type write `JSON` values as text."""
+TEXT, NUMBER, FLAG, JSON = "VARCHAR", "BIGINT", "BOOLEAN", "JSON"
+_TYPE_OF_KIND: dict[FieldKind, DuckDBType] = {
+    "text": TEXT,
+    "texts": [TEXT],
+    "object": JSON,
+    "value": JSON,
+    "flag": FLAG,
+    "count": NUMBER,
+}
+VERDICT_KEY = "value"  # key of the verdict in the objects of the fields `automatic` and `opinions`
+
+
+@dataclass(frozen=True, slots=True)
+class LabelField:
+    """Type of one field of an export, and the SQL expression that reads it."""
+
+    duckdb_type: DuckDBType
+    sql: str | None = None
+    """SQL expression. In `LABEL_FIELDS`, `o` is the label and `r` its run. `CONTENT_FIELDS` read `FROM_WHOLE_ITEMS`.
+    The expression for `functions` returns hashes of function docs. None for `opinions`, which Python code adds."""
+
+
+def _opinion_field_type(field: Field[Any]) -> DuckDBType:
+    if field.name in OPTIONAL_FIELDS:
+        return _TYPE_OF_KIND[OPTIONAL_FIELDS[field.name]]
+    return FLAG if str(field.type).startswith("bool") else TEXT
+
+
+OPINION_FIELDS: dict[str, DuckDBType] = {
+    VERDICT_KEY if field.name == "verdict" else field.name: _opinion_field_type(field)
+    for field in fields(Opinion)
+    if field.name not in ("target", "criterion")
+}
+"""Keys and types of an object in the label field `opinions`, a `fcreview.model.review.Opinion`."""
+AUTOMATIC_FIELDS: dict[str, DuckDBType] = {
+    "source": TEXT, VERDICT_KEY: JSON, "by": TEXT, "error_type": TEXT, "rationale": TEXT,
+}  # fmt: skip
+"""Keys and types of an object in the label field `automatic`, a `fcreview.model.item.Verdict`."""
+CALL_FIELDS: dict[str, DuckDBType] = {
+    "name": TEXT, "arguments": JSON, "turn": NUMBER, "step": NUMBER, "index": NUMBER, "raw": TEXT, "decode_error": TEXT,
+}  # fmt: skip
+"""Arguments of golden calls are written as `{"city": {"any_of": ["Oslo"], "optional": false}}`."""
+MESSAGE_FIELDS: dict[str, DuckDBType] = {"turn": NUMBER, "step": NUMBER, "role": TEXT, "content": TEXT, "name": TEXT}
+
+
+def _calls_sql(side: Side) -> str:
+    packed = ", ".join(f'"{name}" := c."{name}"' for name in CALL_FIELDS)
+    return f"[struct_pack({packed}) FOR c IN coalesce({ALL_CALLS}, []) IF c.side = '{side}']"
+
+
+LABEL_FIELDS: dict[str, LabelField] = {
+    "run": LabelField(NUMBER, "o.run"),
+    "model": LabelField(TEXT, "r.model"),
+    "benchmark": LabelField(TEXT, "r.benchmark"),
+    "generation": LabelField(TEXT, "r.generation"),
+    "language": LabelField(TEXT, "r.language"),
+    "category": LabelField(TEXT, "o.category"),
+    "id": LabelField(TEXT, "o.id"),
+    "target": LabelField(TEXT, "o.target"),
+    "criterion": LabelField(TEXT, "o.criterion"),
+    **{source: LabelField(JSON, f"o.{source}") for source in SCORING_ORDER},
+    "human": LabelField(JSON, "o.human"),
+    "effective": LabelField(JSON, effective_sql("o.human", "o.decided_by", "o")),
+    "decided_by": LabelField(TEXT, decided_by_sql("o.decided_by", "o")),
+    "policy": LabelField(TEXT, "o.policy"),
+    "fault": LabelField(TEXT, "o.fault"),
+    "golden_fix": LabelField(JSON, "o.golden_fix"),
+    "tags": LabelField([TEXT], "coalesce(o.tags, [])"),
+    "notes": LabelField([TEXT], "coalesce(o.notes, [])"),
+    "annotators": LabelField([TEXT], "coalesce(o.annotators, [])"),
+    "n_annotators": LabelField(NUMBER, "len(coalesce(o.annotators, []))"),
+    "stale": LabelField(FLAG, "coalesce(o.stale, false)"),
+    "error_type": LabelField(TEXT, "o.error_type"),
+    "rule_error_type": LabelField(TEXT, "o.rule_error_type"),
+    "prediction_hash": LabelField(TEXT, "o.prediction_hash"),
+    "golden_hash": LabelField(TEXT, "o.golden_hash"),
+    "automatic": LabelField([AUTOMATIC_FIELDS], "o.automatic"),
+    "opinions": LabelField([OPINION_FIELDS]),
+}
+"""Fields of a label in the order in which they are exported."""
+
+CONTENT_FIELDS: dict[str, LabelField] = {
+    "question": LabelField(TEXT, "i.question"),
+    "messages": LabelField([MESSAGE_FIELDS], f"coalesce({ALL_MESSAGES}, [])"),
+    "functions": LabelField([JSON], "coalesce(i.functions, [])"),
+    "golden_calls": LabelField([CALL_FIELDS], _calls_sql("golden")),
+    "predicted_calls": LabelField([CALL_FIELDS], _calls_sql("predicted")),
+}
+"""Additional fields of an export with `--with content`, the same for all labels of an item."""
+
+
+def label_field_types(*, with_content: bool) -> dict[str, DuckDBType]:
+    """Return the type of every exported field, in export order."""
+    exported = LABEL_FIELDS | (CONTENT_FIELDS if with_content else {})
+    return {name: field.duckdb_type for name, field in exported.items()}
+
+
+IS_ITEM_VERDICT = f"target = '{ITEM}' AND criterion = '{CORRECT}'"  # SQL condition: the label is the item's own verdict
+
+
+def _automatic_struct_sql(**values: str) -> str:
+    """Return SQL for a struct with the keys of `AUTOMATIC_FIELDS`; keys without a value are null."""
+    packed = ", ".join(f'"{name}" := {values.get(name, "NULL::VARCHAR")}' for name in AUTOMATIC_FIELDS)
+    return f"struct_pack({packed})"
+
+
+_LISTED_VERDICT = _automatic_struct_sql(**{name: f'v."{name}"' for name in AUTOMATIC_FIELDS})
+_COLUMN_VERDICTS = ", ".join(
+    _automatic_struct_sql(source=f"'{source}'", **{VERDICT_KEY: f"to_json({source})"}) for source in SCORING_ORDER
+)
+# An importer may set the verdict on an item only in the column of its source, not in the list `verdicts`.
+_UNLISTED_VERDICTS = (
+    f"CASE WHEN {IS_ITEM_VERDICT} THEN [a FOR a IN [{_COLUMN_VERDICTS}] IF a.value IS NOT NULL"
+    " AND NOT list_contains([s.source FOR s IN listed], a.source)] ELSE [] END"
+)
+_VERDICT_BY_SOURCE = ", ".join(
+    f"""CAST(CASE WHEN {IS_ITEM_VERDICT} THEN to_json({source})
+        ELSE list_last([s.value FOR s IN listed IF s.source = '{source}']) END AS VARCHAR) AS {source}"""
+    for source in SCORING_ORDER
+)
+_ON_ITEM = f"(v.target = '{ITEM}' AND v.criterion = '{CORRECT}')"
+_DECISION_COLUMNS = ", ".join(f"d.{name}" for name in DECISION_COLUMNS if name not in ("item", "target", "criterion"))
+
+
+def labels_sql(policy: Policy, where: str = "true") -> str:
+    """Return a SELECT of `item` and the `LABEL_FIELDS` that have SQL. Verdicts are JSON text. `where` is a condition on
+    `item`, applied before lists are unnested, which is the slowest part."""
+    columns = ", ".join(f"{field.sql} AS {name}" for name, field in LABEL_FIELDS.items() if field.sql)
+    # `other_verdicts` unnests only verdicts on parts and in other criteria, because most runs have none.
+    return f"""
+WITH selected AS (SELECT * FROM item_rows WHERE {where}),
+decisions AS (SELECT * FROM human_labels WHERE {where}),
+other_verdicts AS (
+    SELECT item, v.target AS target, v.criterion AS criterion, list({_LISTED_VERDICT} ORDER BY nth) AS listed
+    FROM (SELECT item, unnest(parts) AS v, generate_subscripts(parts, 1) AS nth
+          FROM (SELECT item, [v FOR v IN verdicts IF NOT {_ON_ITEM}] AS parts FROM selected))
+    GROUP BY ALL
+),
+targets AS (
+    SELECT item, '{ITEM}' AS target, '{CORRECT}' AS criterion,
+           [{_LISTED_VERDICT} FOR v IN verdicts IF {_ON_ITEM}] AS listed
+    FROM selected
+    UNION ALL
+    SELECT item, target, criterion, listed FROM other_verdicts FULL JOIN
+        (SELECT item, target, criterion FROM decisions WHERE NOT ({IS_ITEM_VERDICT})) USING (item, target, criterion)
+),
+joined AS (
+    SELECT s.*, t.target, t.criterion, {_DECISION_COLUMNS}, coalesce(t.listed, []) AS listed
+    FROM targets t JOIN selected s USING (item) LEFT JOIN decisions d USING (item, target, criterion)
+),
+o AS (
+    SELECT * EXCLUDE ({", ".join(SCORING_ORDER)}), '{policy}' AS policy, {_VERDICT_BY_SOURCE},
+           listed || {_UNLISTED_VERDICTS} AS automatic
+    FROM joined
+)
+SELECT o.item, {columns} FROM o JOIN runs r USING (run)
+"""
+
+
+def labels_view_sql(policy: Policy) -> str:
+    return f"CREATE OR REPLACE TEMP VIEW labels AS {labels_sql(policy)}"
+
+
+LabelSubset = Literal["all", "reviewed", "adjudicated"]
+LABEL_SUBSETS: dict[LabelSubset, str] = {
+    "all": "true",
+    "reviewed": "n_annotators > 0",
+    "adjudicated": "decided_by = 'adjudication'",
+}
+"""SQL condition of each subset of the labels. `reviewed` selects labels with a current review."""
+
+Flavour = Literal["trl", "openai"]
+FLAVOURS: tuple[Flavour, ...] = ("trl", "openai")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    agreed: int = 1  # Number of annotators who must agree. An adjudication always counts.
+    trust_rule: bool = False  # whether the automatic verdict counts for items without a review
+    max_pairs: int = 4  # maximum number of preference pairs per question
+    exclude_benchmark_goldens: bool = False  # whether to omit rows that contain golden calls of the benchmark
+    flavour: Flavour = "trl"
+    """`trl`: arguments are objects, tools JSON text. `openai`: arguments are JSON text, tools a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelection:
+    subset: LabelSubset = "all"
+    with_content: bool = False  # whether to add `CONTENT_FIELDS`
+    training: TrainingOptions = TrainingOptions()  # options of the formats that write training rows
+
+
+ALL_LABELS = LabelSelection()
+
+_SQL_FIELD_TYPES = {name: field.duckdb_type for name, field in LABEL_FIELDS.items() if field.sql}
+_JSON_TEXT_FIELDS = tuple(name for name, kind in _SQL_FIELD_TYPES.items() if kind in (JSON, [AUTOMATIC_FIELDS]))
+_VALUE_COLUMNS = ", ".join(
+    f"CAST(to_json({name}) AS VARCHAR)" if kind == [AUTOMATIC_FIELDS] else name
+    for name, kind in _SQL_FIELD_TYPES.items()
+)
+
+
+def _json_object_sql(fields: dict[str, LabelField]) -> str:
+    columns = [
+        f"{name} := {name}{'::JSON' if field.duckdb_type == JSON else ''}"
+        for name, field in fields.items()
+        if field.sql
+    ]
+    return f"CAST(to_json(struct_pack({', '.join(columns)})) AS VARCHAR)"
+
+
+_CONTENT_COLUMNS = ", ".join(f"{field.sql} AS {name}" for name, field in CONTENT_FIELDS.items())
+_get_opinion_values = attrgetter(*["verdict" if name == VERDICT_KEY else name for name in OPINION_FIELDS])
+
+
+def read_labels(
+    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
+) -> list[dict[str, Any]]:
+    """Return the labels of a chunk in item order, an item's own verdict first. Equal values may be the same object."""
+    reader = _ChunkReader(reviews, connection, chunk, choice)
+    rows = reader.fetch_rows(_VALUE_COLUMNS)
+    content = reader.fetch_content(rows)
+    parsed: dict[str | None, Any] = {None: None}
+    labels = []
+    for item, *values in rows:
+        label = dict(zip(_SQL_FIELD_TYPES, values, strict=True))
+        for name in _JSON_TEXT_FIELDS:
+            text = label[name]
+            if text not in parsed:
+                parsed[text] = orjson.loads(text)
+            label[name] = parsed[text]
+        label["opinions"] = reader.opinions_on(item, label)
+        label.update(content.get(item, ()))
+        labels.append(label)
+    return labels
+
+
+def read_label_lines(
+    reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection
+) -> list[str]:
+    """Return the labels of a chunk in the order of `read_labels`, each as the text of a JSON object."""
+    reader = _ChunkReader(reviews, connection, chunk, choice)
+    rows = reader.fetch_rows(_json_object_sql(LABEL_FIELDS))
+    content = {item: _json_text(fields)[1:-1] for item, fields in reader.fetch_content(rows).items()}
+    lines = []
+    for item, line in rows:
+        # DuckDB escapes control characters differently from orjson.
+        text = _json_text(orjson.loads(line)) if "\\u" in line else line
+        # `opinions` is the last field and the only one without SQL, so it is appended as text.
+        opinions = "[]"
+        if item in reader.reviewed_items:
+            opinions = _json_text(reader.opinions_on(item, orjson.loads(text)))
+        suffix = f",{content[item]}" if content else ""
+        lines.append(f'{text[:-1]},"opinions":{opinions}{suffix}}}')
+    return lines
+
+
+def _json_text(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+class _ChunkReader:
+    def __init__(self, reviews: ReviewTables, connection: Connection, chunk: ItemChunk, choice: LabelSelection) -> None:
+        self._reviews = reviews
+        self._connection = connection
+        self._choice = choice
+        limited = "" if chunk.items is None else "AND item IN (SELECT unnest($1::BIGINT[]))"
+        self._where = f"item BETWEEN {chunk.first:d} AND {chunk.last:d} {limited}"
+        self._values = [] if chunk.items is None else [chunk.items]
+        reviewed = self._fetch(f"SELECT DISTINCT item FROM human_labels WHERE {self._where}")
+        self.reviewed_items = {row[0] for row in reviewed}
+        self._opinions_item: int | None = None
+        self._opinions: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+        """Opinions on `_opinions_item` by (target, criterion)."""
+
+    def fetch_rows(self, columns: str) -> list[tuple[Any, ...]]:
+        return self._fetch(
+            f"SELECT item, {columns} FROM ({labels_sql(self._reviews.policy, self._where)})"
+            f" WHERE {LABEL_SUBSETS[self._choice.subset]} ORDER BY item, NOT ({IS_ITEM_VERDICT}), target, criterion"
+        )
+
+    def opinions_on(self, item: int, label: dict[str, Any]) -> list[dict[str, Any]]:
+        if item not in self.reviewed_items:
+            return []
+        if item != self._opinions_item:
+            self._opinions_item, self._opinions = item, defaultdict(list)
+            key = ItemKey(*[label[name] for name in ItemKey._fields])
+            hashes = label["prediction_hash"] or "", label["golden_hash"] or ""
+            for opinion in self._reviews.events.opinions_on(key, *hashes):
+                values = dict(zip(OPINION_FIELDS, _get_opinion_values(opinion), strict=True))
+                self._opinions[opinion.target, opinion.criterion].append(values)
+        return self._opinions.get((label["target"], label["criterion"]), [])
+
+    def fetch_content(self, rows: list[tuple[Any, ...]]) -> dict[int, dict[str, Any]]:
+        if not self._choice.with_content:
+            return {}
+        content_rows = self._connection.execute(
+            f"SELECT item, {_json_object_sql(CONTENT_FIELDS)}"
+            f" FROM (SELECT i.item, {_CONTENT_COLUMNS} {FROM_WHOLE_ITEMS}"
+            " WHERE i.item IN (SELECT unnest($1::BIGINT[])))",
+            [sorted({row[0] for row in rows})],
+        ).fetchall()
+        contents: dict[int, dict[str, Any]] = {item: orjson.loads(text) for item, text in content_rows}
+        hashes = {each for content in contents.values() for each in content["functions"]}
+        docs = fetch_function_docs(self._connection, hashes)
+        for content in contents.values():
+            content["functions"] = [docs[each] for each in content["functions"] if each in docs]
+        return contents
+
+    def _fetch(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, self._values).fetchall()
+
+
+PARQUET_MEMORY_LIMIT = "256MB"  # DuckDB's `memory_limit` while it writes a Parquet file
+DEFAULT_MAX_LINE_BYTES = 1 << 24  # maximum length, in bytes, of a JSON line that DuckDB reads by default
+
+
+def write_parquet(path: Path, column_types: Mapping[str, DuckDBType], chunks: Iterable[list[str]]) -> None:
+    """Write rows, each the text of a JSON object, to a Parquet file. JSON values are written as text.
+
+    The rows are first written to a temporary file, so memory does not grow with their number. The connection of the
+    database has no access to files, so another one converts this file. Raises OSError if a file cannot be written,
+    StoreError if a row needs more than `PARQUET_MEMORY_LIMIT`.
+    """
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".rows.", suffix=".jsonl") as lines:
+        longest = 0
+        for chunk in chunks:
+            text = "\n".join([*chunk, ""]).encode()
+            if len(text) > DEFAULT_MAX_LINE_BYTES:
+                longest = max(longest, *map(len, text.split(b"\n")))
+            lines.write(text)
+        lines.flush()
+        _convert_to_parquet(Path(lines.name), path, column_types, max(DEFAULT_MAX_LINE_BYTES, longest + 1))
+
+
+def _convert_to_parquet(lines: Path, path: Path, column_types: Mapping[str, DuckDBType], max_line_bytes: int) -> None:
+    columns = ", ".join(f"{quote_literal(name)}: '{to_sql_type(kind)}'" for name, kind in column_types.items())
+    selected = ", ".join(
+        f'CAST("{name}" AS {to_sql_type(kind, json_as=TEXT)}) AS "{name}"' for name, kind in column_types.items()
+    )
+    connection = connect_in_memory()
+    try:
+        connection.execute(f"SET memory_limit = '{PARQUET_MEMORY_LIMIT}'")
+        connection.execute("SET threads = 2")
+        disable_external_access(connection, folder=path.absolute().parent)
+        statement = (
+            f"COPY (SELECT {selected} FROM read_json({quote_literal(lines)}, format = 'newline_delimited',"
+            f" columns = {{{columns}}}, maximum_object_size = {max_line_bytes}))"
+            f" TO {quote_literal(path)} (FORMAT parquet, COMPRESSION zstd)"
+        )
+        retry_with_more_memory(connection, lambda: connection.execute(statement))
+    except duckdb.IOException as error:
+        raise OSError(str(error)) from error
+    finally:
+        connection.close()
+
+
+def to_sql_type(kind: DuckDBType, json_as: str = JSON) -> str:
+    """Convert a type to DuckDB's SQL notation, such as `STRUCT("source" VARCHAR, "value" JSON)[]`."""
+    if isinstance(kind, list):
+        return f"{to_sql_type(kind[0], json_as)}[]"
+    if isinstance(kind, dict):
+        members = (f"{json.dumps(name)} {to_sql_type(member, json_as)}" for name, member in kind.items())
+        return f"STRUCT({', '.join(members)})"
+    return json_as if kind == JSON else kind

@@ -159,7 +159,7 @@ OVERVIEW_ACTIONS = [
     Action("overview.failures", "f", "choose('failures')", "failures", help="show the failing items"),
     Action("overview.adjudicate", "x", "choose('adjudicate')", "adjudicate", help="resolve annotator disagreements"),
     Action("overview.suspects", "s", "choose('suspects')", "suspects", help="show golden answers that look wrong"),
-    Action("overview.queue", "r", "choose('queue')", "review", help="review your items of a queue file"),
+    Action("overview.queue", "r", "choose('queue')", "review", help="open your first unreviewed item of a queue file"),
     Action("overview.compare", "c", "choose('runs')", "compare", help="list the runs; mark two to compare them"),
     Action("overview.estimates", "n", "estimates", "estimate", help="draw a sample and estimate the accuracy"),
     Action("overview.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),
@@ -174,8 +174,10 @@ OVERVIEW_ACTIONS = [
 
 ESTIMATE_ACTIONS = [
     Action("estimates.draw", "enter", "draw", "draw", help="go to the form that draws a sample"),
-    Action("estimates.review", "r", "review", "review", help="review your items of the sample"),
+    Action("estimates.review", "r", "review", "review", help="open your first unreviewed item of the sample"),
     Action("estimates.adjudicate", "x", "adjudicate", "resolve disagreements"),
+    hidden("estimates.overview", "v", "overview", "overview", help="show the overview"),
+    hidden("estimates.suspects", "s", "suspects", "suspects", help="show golden answers that look wrong"),
     Action("estimates.metrics", "m", "command('estimate')", "all metrics", help="estimate every metric of the run"),
     Action("estimates.report", "h", "command('report')", "HTML report"),
     Action("estimates.export", "e", "command('export')", "export", help="export labels, corrected runs or patches"),

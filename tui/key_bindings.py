@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.binding import Binding, BindingType
 
-from fcreview.tui.actions import ACTIONS, ITEM_ACTIONS, QUEUE_ACTIONS, SHARED_GROUPS, Action
+from fcreview.tui.actions import ACTIONS, ITEM_ACTIONS, OVERVIEW_ACTIONS, QUEUE_ACTIONS, SHARED_GROUPS, Action
 from fcreview.tui.keymap import NO_KEY, first_key_names, format_key, split_keys
 
 if TYPE_CHECKING:
@@ -102,17 +102,29 @@ def keys_for(app: App[Any], actions: Sequence[Action]) -> set[str]:
     return {key for action in actions for key in split_keys(app._keymap.get(action.id, action.keys))}
 
 
-def unavailable_key_message(app: App[Any], key: str) -> str:
+_PLACES = ((QUEUE_ACTIONS, "in the queue"), (OVERVIEW_ACTIONS, "on the overview"), (ITEM_ACTIONS, "on an item"))
+
+
+def unavailable_key_message(app: App[Any], key: str, open_key: str = "") -> str:
     """Return the message for a key (in Textual's notation) that has no action on the current screen.
 
-    If the key has an action in the queue or on an item, the message says so.
+    If the key has an action in the queue, on the overview or on an item, the message says so.
+
+    `open_key`: key that opens the item under the cursor, if there is one.
     """
     name, help_key = format_key(key), active_key_names(app).get("app.help", "")
     help_hint = f"; press {help_key} for help" if help_key else ""
-    for table, place in ((QUEUE_ACTIONS, "in the queue"), (ITEM_ACTIONS, "on an item")):
-        for action in table:
-            if key in keys_for(app, [action]):
-                return f"{name} ({action.label}) works {place}{help_hint}"
+    labels = {
+        place: action.label for table, place in _PLACES for action in reversed(table) if key in keys_for(app, [action])
+    }
+    item_label = labels.get("on an item")
+    if open_key and item_label:
+        return f"{name} ({item_label}) works on an item; press {open_key} to open the item"
+    if len({*labels.values()}) > 1:
+        *first, last = (f"{place} ({label})" for place, label in labels.items())
+        return f"{name} works {', '.join(first)} and {last}"
+    if labels:
+        return f"{name} ({next(iter(labels.values()))}) works {' and '.join(labels)}{help_hint}"
     return f"{name} is not available here{help_hint}"
 
 

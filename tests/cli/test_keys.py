@@ -188,7 +188,7 @@ def test_configured_tags_and_reasons_are_exported(
 def test_configured_colours_are_used(one_run: Path, environ: dict[str, str], config: Path) -> None:
     config.write_text('colours = "safe"\n')
     with terminal("open", str(one_run), environ=environ | {"FCREVIEW_CONFIG": str(config)}) as screen:
-        screen.wait_for("order failures", "simple_python_1")
+        screen.wait_for("failures first", "simple_python_1")
         assert screen.colours_of("✗") == {"ff875f"}
 
 

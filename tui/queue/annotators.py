@@ -117,8 +117,8 @@ def has_share(workspace: Workspace, queue: str, annotator: str | None) -> bool:
 
 
 def position_in_queue(queue: str) -> QueuePosition:
-    """Return the position at the start of a queue file."""
-    return QueuePosition(QueueSettings(queue=queue, file=queue), CursorPosition())
+    """Return the position of the first unreviewed item of a queue file."""
+    return QueuePosition(QueueSettings(queue=queue, file=queue), CursorPosition(), opens_unreviewed=True)
 
 
 def position_for(workspace: Workspace | None, annotator: str, position: QueuePosition, *, blind: bool) -> QueuePosition:

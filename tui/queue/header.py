@@ -136,7 +136,7 @@ def queue_path(folder: str, runs: Sequence[RunRow] | None, view: View, where: st
         return (*names, truncate(sanitize(_describe_filter(where) if where else f"search {search}"), MAX_PATH_CELLS))
     if view.items:
         return (*names, format_count(len(view.items), "selected item"))
-    return (*names, "failures first" if view.queue == "failures" else format_order(view))
+    return (*names, _queue_name(view) if view.queue_file else _describe_order(view).removeprefix("order "))
 
 
 def _describe_filter(where: str) -> str:
@@ -292,8 +292,8 @@ class QueuePlace:
 def queue_facts(
     runs: Sequence[RunRow] | None, view: View, where: str, search: str, place: QueuePlace, cells: int
 ) -> str:
-    """Return `BFCL V4 · filter official:fail · order failures · 12/640`, with filter and search as the user entered
-    them.
+    """Return `BFCL V4 · filter official:fail · failures first · 12/640`, with filter and search as the user
+    entered them.
 
     If there is no room, the benchmark and then the order are omitted. If there is still no room, only the run name
     remains or, if `place` has no run name, the cut filter.
@@ -310,7 +310,7 @@ def queue_facts(
     if view.queue == SUSPECTS_QUEUE and place.n_strong is not None:
         is_named, strong = True, f"suspects, {place.n_strong:,} strong"
         selection = [strong] if selection[0].endswith(" only") else [*selection, strong]
-    order = () if is_named else (f"{'queue' if view.queue_file else 'order'} {format_order(view)}",)
+    order = () if is_named else (_describe_order(view),)
     counts = [] if total is None else [f"{position:,}/{total:,}" if position else f"{total:,}"]
     separator = f" {symbols().separator} "
     titles = [_benchmark_titles(runs)] if runs else []
@@ -351,7 +351,14 @@ def empty_line(where: str, search: str, reviewed: int) -> Line:
     return ((f" no item matches the {criteria}", "warn"),)
 
 
-def format_order(view: View) -> str:
-    """Return the name of the view's order or queue file. A random order is followed by its seed."""
-    name = truncate_middle(sanitize(view.queue), 24)
-    return f"{name} (seed {view.seed})" if view.queue in SHUFFLED else name
+def _describe_order(view: View) -> str:
+    """Return the view's order or queue file: `failures first`, `order random (seed 3)`, `queue pilot`."""
+    if view.queue_file:
+        return f"queue {_queue_name(view)}"
+    if view.queue in ("failures", "unreviewed"):
+        return f"{view.queue} first"
+    return f"order {_queue_name(view)}" + (f" (seed {view.seed})" if view.queue in SHUFFLED else "")
+
+
+def _queue_name(view: View) -> str:
+    return truncate_middle(sanitize(view.queue), 24)

@@ -39,6 +39,8 @@ class QueueRequest:
     position: CursorPosition
     refresh: bool = False
     """Whether to read new reviews before the rows."""
+    opens_unreviewed: bool = False
+    """Whether the cursor moves to the first item without a verdict by the annotator, which is then opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class QueuePage:
     """Numbers (reviewed, all) of the annotator's items in the queue file. None without a queue file."""
     n_strong: int | None = None
     """Number of strong suspects. None except in the queue of suspects."""
+    unreviewed: int | None = None
+    """Item to open, if the request has `opens_unreviewed` and an item is left."""
 
     @property
     def row(self) -> QueueRow | None:
@@ -135,6 +139,9 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
     item, key = request.position.item, request.position.key
     if item is None and key is not None:
         item = next(iter(store.find_items(*key)), None)
+    unreviewed = None
+    if request.opens_unreviewed:
+        item = unreviewed = _find_unreviewed(view, store)
     position = None if item is None else store.find_position(view, item)
     cursor = max(0, min(request.position.line, total - 1)) if position is None else position
     window = cursor // WINDOW
@@ -146,7 +153,12 @@ def load_page(request: QueueRequest, store: Store) -> QueuePage:
             widths, has_score=True, has_difference=True, model=0, run_names=(), has_rule=False, has_judge=False
         )
         n_strong = store.count_strong_suspects(view)
-    return QueuePage(total, cursor, window, rows, widths, count_progress(view, store), n_strong)
+    return QueuePage(total, cursor, window, rows, widths, count_progress(view, store), n_strong, unreviewed)
+
+
+def _find_unreviewed(view: View, store: Store) -> int | None:
+    """Return the first item without a verdict by the annotator, or None."""
+    return QueueNavigator(view, NO_ITEM, store.count_items(view), None).find_next_unreviewed(store)
 
 
 def _is_ranked(view: View, store: Store) -> bool:
@@ -231,6 +243,7 @@ def _visible_warnings(store: Store) -> list[str]:
     return [*damaged, *(f"reviews: {each}" for each in (*not_verified, *warnings))]
 
 
+NO_ITEM = -1
 FIRST_BATCH = 50
 MAX_REMAINING = 1000
 

@@ -348,10 +348,13 @@ class QueuePosition:
     cursor: CursorPosition
     levels: Sequence[QueueLevel] = ()
     is_item_open: bool = False
+    opens_unreviewed: bool = False
+    """Whether the first item that the annotator has not reviewed opens at the start. Not saved."""
 
     def is_start_of(self, settings: QueueSettings) -> bool:
         """Whether this is the first line of the queue with these settings."""
-        return not (self.is_item_open or self.levels or self.cursor.line) and self.settings == settings
+        is_first_line = not (self.is_item_open or self.opens_unreviewed or self.levels or self.cursor.line)
+        return is_first_line and self.settings == settings
 
 
 def save_position(annotator_state: AnnotatorState, state: QueueState, position: QueuePosition, start: str = "") -> None:

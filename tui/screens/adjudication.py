@@ -191,7 +191,10 @@ class AdjudicationScreen(GuardedScreen[None]):
             keys = {name: key for name, key in keys.items() if name != "item.decisive_step"}
             left = ((" " + format_hints(keys, cells - line_width(right) - 2), "dim"),)
         self.query_one("#item-status", LineBar).show(justify_line(left, right, cells))
-        self.query_one("#item-keys", LineBar).show(adjudication_keys_line(key_hints(self), cells))
+        hints = key_hints(self)
+        if self.adjudicator.is_loaded and self.adjudicator.cases.case is None:
+            hints = [(self._key_name("item.back"), "back"), *(hint for hint in hints if hint[1] != "undo")]
+        self.query_one("#item-keys", LineBar).show(adjudication_keys_line(hints, cells))
 
     # -- reviews
 

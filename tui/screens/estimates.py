@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from fcreview.errors import FcreviewError
 from fcreview.model.sanitize import sanitize
-from fcreview.store.rows import RunRow, View
+from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import ESTIMATE_ACTIONS
 from fcreview.tui.command_forms import FORMS, CommandService, name_runs
 from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message
@@ -39,6 +39,7 @@ from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
 from fcreview.tui.screens.annotators import offer_queue_of_other
 from fcreview.tui.screens.command_form import FormFields, error_line, last_output_line, open_command_form
+from fcreview.tui.screens.queue import open_overview
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
@@ -315,13 +316,13 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     @work(group="draw")
     async def _submit(self, commands: CommandService, arguments: Sequence[str]) -> None:
         result = await commands.run(self._command, arguments)
+        drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
         self._is_running = False
         self.call_after_refresh(self.release_keys)
         if not result.is_successful:
             self._message = error_line(result)
             self._draw_run()
             return
-        drawn = await self._session.query(partial(describe_new_queues, self._queue_names))
         self._message = make_line(f"Drawn: {drawn}", "good") if drawn else make_line(last_output_line(result))
         self._list.focus()
         self._is_loaded = False
@@ -356,6 +357,17 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
             self._load()
 
         self.app.push_screen(AdjudicationScreen(self._session, self._view), read_again)
+
+    def action_overview(self) -> None:
+        from fcreview.tui.screens.overview import OverviewScreen
+
+        if isinstance(self.app.screen_stack[-2], OverviewScreen):
+            self.action_close()
+        else:
+            open_overview(self.app, self._session)
+
+    def action_suspects(self) -> None:
+        self.dismiss(("order", SUSPECTS_QUEUE))
 
     def action_command(self, name: str) -> None:
         values = {"run": str(self._run.run)} if self._run is not None and name == "estimate" else {}

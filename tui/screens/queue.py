@@ -25,7 +25,7 @@ from fcreview.model.wording import format_count
 from fcreview.store.filters.tokens import FAILING_FILTER
 from fcreview.store.rows import SUSPECTS_QUEUE, RunRow, View
 from fcreview.tui.actions import LIST_ACTIONS, QUEUE_ACTIONS
-from fcreview.tui.key_bindings import active_key_names, make_bindings, welcome_message
+from fcreview.tui.key_bindings import active_key_names, make_bindings, unavailable_key_message, welcome_message
 from fcreview.tui.queue.loader import find_unfinished_share
 from fcreview.tui.queue.state import OVERVIEW, CursorPosition, QueueLevels, QueuePosition, QueueState
 from fcreview.tui.screens.queue_pane import QueueMenus, QueuePane
@@ -87,6 +87,7 @@ class QueueScreen(GuardedScreen[None]):
         self._opens_overview = session.opens_overview and position is None and open_item is None
         self._reopens_item = session.in_browser and position is not None and position.is_item_open
         """Whether the item under the cursor is to be opened, because the page was reloaded while it was open."""
+        self._opens_unreviewed = position is not None and position.opens_unreviewed
         self._first_load = (position.cursor if position else CursorPosition(), open_item, message)
         self._is_restored = position is not None
 
@@ -97,7 +98,12 @@ class QueueScreen(GuardedScreen[None]):
 
     def on_mount(self) -> None:
         self.list.focus()
-        self.pane.load_first(*self._first_load)
+        cursor, open_item, message = self._first_load
+        if self._opens_unreviewed:
+            self.pane.load_unreviewed()
+            self.app.notify(message, markup=False)
+        else:
+            self.pane.load_first(cursor, open_item, message)
 
     @property
     def list(self) -> QueueList:
@@ -224,7 +230,10 @@ class QueueScreen(GuardedScreen[None]):
                 self.state.apply_order("failures")
             cursor = self._menus.apply(menu_name, value, self.pane.cursor_position, opened_from=OVERVIEW)
             is_ranked = self.state.queue == SUSPECTS_QUEUE  # the suspects with the strongest evidence come first
-            self.pane.load_view(CursorPosition() if is_ranked else cursor)
+            if menu_name == "file":
+                self.pane.load_unreviewed()
+            else:
+                self.pane.load_view(CursorPosition() if is_ranked else cursor)
 
     def _reload_after(self, item: int | None) -> None:
         """Load the view again, because reviews may have changed it, with the cursor on `item`."""
@@ -343,12 +352,19 @@ class QueueScreen(GuardedScreen[None]):
             return True
         if action == "to_item" and not self._split.is_split:
             return False
-        return not (self._filter_line.display or self._split.is_item_focused or self._split.opening)
+        return not (self._filter_line.display or self._split.is_item_focused or self.opening)
 
     @property
     def opening(self) -> bool:
-        """Whether the focused item is still being read."""
-        return self._split.opening
+        """Whether an item that was opened is still being read."""
+        return self._split.opening or self.pane.opens_unreviewed
+
+    def no_key(self, key: str) -> None:
+        """Show a message that the key has no action in the list."""
+        if self._split.is_item_focused or self._filter_line.display:
+            return
+        open_key = active_key_names(self.app).get("queue.open", "") if self.list.total else ""
+        self.pane.show_message(unavailable_key_message(self.app, key, open_key))
 
     def on_screen_resume(self) -> None:
         self._split.resume()

@@ -209,6 +209,8 @@ class QueuePane(Vertical):
         self._estimate: PassRateEstimate | None = None
         self._first_item: int | str | None = None
         """Id or number of the first item to open. None after the item was found."""
+        self.opens_unreviewed = False
+        """Whether the first unreviewed item is opened when the view is loaded."""
         self._message = ""
         self._target: CursorPosition | None = None
         """Cursor position in the view that is being loaded. None if no view is being loaded."""
@@ -231,6 +233,11 @@ class QueuePane(Vertical):
         """Load the first rows. `item`: id or number of an item to open afterwards."""
         self._first_item = item
         self.load_view(cursor, message)
+
+    def load_unreviewed(self) -> None:
+        """Load the view, and let the screen open the first item that the annotator has not reviewed."""
+        self.opens_unreviewed = True
+        self.load_view(CursorPosition())
 
     @property
     def list(self) -> QueueList:
@@ -332,7 +339,7 @@ class QueuePane(Vertical):
         total, n_strong = (page.total, page.n_strong) if page else (None, None)
         place = header.QueuePlace(position, total, run_name, n_strong)
         facts = header.queue_facts(self._shown_runs, state.view, state.where, state.search, place, cells)
-        panel.set_title("Queue", facts, flat_facts=True)
+        panel.set_title("Queue" if state.view.queue_file else "Items", facts, flat_facts=True)
 
     def set_flat(self, flat: bool) -> None:
         """Draw the list without border, as on a small screen."""
@@ -378,7 +385,7 @@ class QueuePane(Vertical):
     @work(exclusive=True, group="view")
     async def _load_view(self, cursor: CursorPosition, message: str) -> None:
         item = self._first_item
-        request = QueueRequest(self._state.view, cursor, refresh=self._page is not None)
+        request = QueueRequest(self._state.view, cursor, self._page is not None, self.opens_unreviewed)
         try:
             if item is not None:
                 cursor = CursorPosition(await self._loader.find_item(item, self._state.run), cursor.line)
@@ -396,8 +403,10 @@ class QueuePane(Vertical):
         if item is not None and cursor.item is None:
             message = f"No item {item}"
         self._show_page(page, message)
-        if item is not None and cursor.item is not None:
-            self.post_message(self.ItemFound(cursor.item))
+        found = page.unreviewed if self.opens_unreviewed else cursor.item if item is not None else None
+        self.opens_unreviewed = False
+        if found is not None:
+            self.post_message(self.ItemFound(found))
 
     def _show_page(self, page: QueuePage, message: str) -> None:
         self._message = message

@@ -141,6 +141,18 @@ async def test_unavailable_keys_give_a_reason(make_app: Any, wait_for_screen: An
         assert "no filter to clear" in (await wait_for_screen(pilot))[-2]
 
 
+async def test_verdict_key_in_the_list_names_the_key_that_opens_the_item(make_app: Any, wait_for_screen: Any) -> None:
+    async with make_app(twelve_rows()).run_test(size=NARROW) as pilot:
+        await wait_for_screen(pilot)
+        for key, message in (
+            ("p", "p (pass) works on an item; press enter to open the item"),
+            ("H", "H (HTML report) works on the overview; press ? for help"),
+            ("B", "B is not available here; press ? for help"),
+        ):
+            await pilot.press(key)
+            assert message in (await wait_for_screen(pilot))[-2]
+
+
 async def test_half_pages_and_both_ends_are_reached(make_app: Any, wait_for_screen: Any) -> None:
     rows: list[dict[str, Any]] = [{"official": True} for _ in range(60)]
     async with make_app(rows).run_test(size=NARROW) as pilot:

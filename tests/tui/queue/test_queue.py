@@ -36,7 +36,7 @@ async def test_failures_come_first_and_header_shows_rates(make_app, wait_for_scr
     assert lines[0].endswith("0 of 30   alice")
     assert "official 33.3 %" in lines[1]
     assert "corrected 33.3 %" in lines[1]
-    assert lines[2].rstrip("─ ").endswith("order failures · 1/30")
+    assert lines[2].rstrip("─ ").endswith("failures first · 1/30")
     assert lines[3].split()[:4] == ["item", "official", "recomp.", "you"]
     assert cursor_row(lines).split()[1:6] == ["simple_10", "✗", "✗", "–", "string"]
     assert all("✗" in line for line in lines[4:22])

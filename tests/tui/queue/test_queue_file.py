@@ -50,8 +50,14 @@ async def test_other_queues_point_to_the_own_share(
     app._state = QueueState.from_view(View(), blind)
     async with app.run_test(size=(80, 24)) as pilot:
         assert "Press v, then r to review your 8 items of queue pilot" in "\n".join(await wait_for_screen(pilot))
-        await pilot.press("v", "r")
-        assert "queue pilot" in "\n".join(await wait_for_screen(pilot))
+        for position in ("1/8", "2/8"):
+            await pilot.press("v", "r")
+            text = "\n".join(await wait_for_screen(pilot))
+            assert position in text and "golden wrong" in text, "the first unreviewed item is open"
+            await pilot.press("p")
+            await wait_for_screen(pilot)
+            await pilot.press("q")
+            assert "queue pilot" in "\n".join(await wait_for_screen(pilot))
 
 
 async def test_reloaded_browser_page_shows_the_selected_queue(
@@ -63,6 +69,8 @@ async def test_reloaded_browser_page_shows_the_selected_queue(
         await wait_for_screen(pilot)
         await pilot.press("v", "r")
         await wait_for_screen(pilot)
+        await pilot.press("q")
+        await wait_for_screen(pilot)
         await pilot.press("j", "ctrl+q")
         await wait_for_screen(pilot)
     workspace = app.session._workspace
@@ -73,7 +81,7 @@ async def test_reloaded_browser_page_shows_the_selected_queue(
     (workspace.queues / "pilot.json").unlink()
     without = FcreviewApp(Session(workspace, "alice"), resume=True)
     async with without.run_test(size=(80, 24)) as pilot:
-        assert "order failures" in "\n".join(await wait_for_screen(pilot))
+        assert "failures first" in "\n".join(await wait_for_screen(pilot))
 
 
 @pytest.mark.sweep

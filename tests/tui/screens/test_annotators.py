@@ -180,8 +180,11 @@ def test_review_key_offers_the_annotator_who_has_items_left(run_apps: Any, works
         await keys.last("y")
 
     async def as_bob(app: FcreviewApp, keys: Keys) -> None:
-        assert "› sample" in await keys() and app._state.view == View(queue="sample", share=True)
-        assert "saved: pass" in await keys("enter", "p")
+        text = await keys()
+        assert "0 of 4 reviewed   bob" in text and "golden wrong" in text, "the first item is open"
+        assert app._state.view == View(queue="sample", share=True) and "You now review as bob" in last_toast(app)
+        assert "saved: pass" in await keys("p")
+        assert "› sample" in await keys("backspace")
         await keys.last("ctrl+q")
 
     run_apps(as_alice, as_bob, view=View(queue="sample", share=True))
@@ -221,7 +224,7 @@ def test_fixed_annotator_is_not_changed(
 
 def test_place_is_kept_unless_its_queue_has_no_items_for_the_annotator(workspace: Workspace) -> None:
     position = position_in_queue("sample")
-    assert position_for(workspace, "bob", position, blind=False) == position
+    assert position_for(workspace, "bob", position, blind=False).settings == position.settings
     moved = position_for(workspace, "dora", position, blind=True)
     assert (moved.settings.file, moved.settings.queue) == (None, "dataset")
 

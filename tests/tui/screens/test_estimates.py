@@ -21,6 +21,7 @@ from fcreview.tui.queue.estimates import RunSample
 from fcreview.tui.screens.adjudication import AdjudicationScreen
 from fcreview.tui.screens.command_form import CommandFormScreen
 from fcreview.tui.screens.estimates import EstimatesScreen
+from fcreview.tui.screens.item_pane import ItemScreen
 from fcreview.tui.screens.overview import OverviewScreen
 from fcreview.tui.screens.queue import QueueScreen, open_estimates
 from tests.tui.idle import ignore_threads
@@ -76,8 +77,6 @@ async def test_sample_is_drawn_reviewed_and_estimated(app: Any, wait_for_screen:
         await pilot.press("r")
         lines = await wait_for_screen(pilot)
         assert isinstance(app.screen, QueueScreen) and "queue sample" in "\n".join(lines)
-        await pilot.press("enter")
-        await wait_for_screen(pilot)
         for _ in range(3):
             await pilot.press("p")
             await wait_for_screen(pilot)
@@ -111,7 +110,14 @@ async def test_rejected_form_stays_open_with_its_values(app: Any, wait_for_scree
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(
-    ("key", "screen"), [("x", AdjudicationScreen), ("e", CommandFormScreen), ("h", CommandFormScreen)]
+    ("key", "screen"),
+    [
+        ("x", AdjudicationScreen),
+        ("e", CommandFormScreen),
+        ("h", CommandFormScreen),
+        ("v", OverviewScreen),
+        ("s", QueueScreen),
+    ],
 )
 async def test_keys_open_the_named_screens(app: Any, wait_for_screen: Any, key: str, screen: type) -> None:
     async with app.run_test(size=(120, 34)) as pilot:
@@ -176,7 +182,9 @@ async def test_keys_wait_for_runs_and_form(app: Any, wait_for_screen: Any) -> No
         send_keys(app, "enter")
         await wait_until(lambda: bool(app.commands))
         send_keys(app, "r")
-        await wait_until(lambda: isinstance(app.screen, QueueScreen))
+        await wait_until(lambda: isinstance(app.screen, ItemScreen))
+        await wait_for_screen(pilot)
+        await pilot.press("backspace")
         assert "queue sample" in "\n".join(await wait_for_screen(pilot))
 
 

@@ -172,7 +172,7 @@ async def test_overview_opens_over_an_item_and_leaves_it(app: Any, wait_for_scre
         await wait_for_screen(pilot)
         await pilot.press("f")
         lines = await wait_for_screen(pilot)
-        assert isinstance(app.screen, QueueScreen) and "order failures" in "\n".join(lines)
+        assert isinstance(app.screen, QueueScreen) and "failures first" in "\n".join(lines)
 
 
 async def test_colon_is_typed_in_text_fields(app: Any, wait_for_screen: Any) -> None:

@@ -39,7 +39,6 @@ from fcreview.tui.queue.loader import queue_file_shares
 from fcreview.tui.queue.overview import Overview, read_progress, sort_runs_by_rate
 from fcreview.tui.screens.annotators import offer_queue_of_other
 from fcreview.tui.screens.command_form import FormFields, error_line, last_output_line, open_command_form
-from fcreview.tui.screens.queue import open_overview
 from fcreview.tui.session import Session
 from fcreview.tui.text.lines import Line, fit_line, make_line
 from fcreview.tui.text.theme import symbols
@@ -65,9 +64,12 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
     """
     focused: Reactive[Widget | None] = Reactive(None, repaint=False)
 
-    def __init__(self, session: Session, view: View, run: int | None = None) -> None:
+    def __init__(
+        self, session: Session, view: View, run: int | None = None, *, is_above_overview: bool = False
+    ) -> None:
         """Create the screen. `run`: number of the run under the cursor."""
         super().__init__()
+        self._is_above_overview = is_above_overview
         self._session, self._view, self._first_run = session, view, run
         self._runs: list[RunRow] = []
         self._samples: dict[int, RunSample] = {}
@@ -359,12 +361,10 @@ class EstimatesScreen(GuardedScreen[tuple[str, Any]]):
         self.app.push_screen(AdjudicationScreen(self._session, self._view), read_again)
 
     def action_overview(self) -> None:
-        from fcreview.tui.screens.overview import OverviewScreen
-
-        if isinstance(self.app.screen_stack[-2], OverviewScreen):
+        if self._is_above_overview:
             self.action_close()
         else:
-            open_overview(self.app, self._session)
+            self.app.call_later(self.app.run_action, "app.overview")
 
     def action_suspects(self) -> None:
         self.dismiss(("order", SUSPECTS_QUEUE))

@@ -434,7 +434,7 @@ class OverviewScreen(GuardedScreen[OverviewChoice]):
                 self.dismiss(choice)
 
         run = self._runs[at].run if at < len(self._runs) else None
-        self.app.push_screen(EstimatesScreen(self._session, self._view, run), leave)
+        self.app.push_screen(EstimatesScreen(self._session, self._view, run, is_above_overview=True), leave)
 
     def action_command(self, name: str) -> None:
         from fcreview.tui.screens.command_form import open_command_form

@@ -133,6 +133,16 @@ async def test_keys_open_the_named_screens(app: Any, wait_for_screen: Any, key: 
         assert isinstance(app.screen, screen)
 
 
+async def test_overview_key_opens_the_overview_over_estimates_from_the_palette(app: Any, wait_for_screen: Any) -> None:
+    async with app.run_test(size=(120, 34)) as pilot:
+        await wait_for_screen(pilot)
+        open_estimates(app, app.session)
+        await wait_for_screen(pilot)
+        await pilot.press("v")
+        await wait_for_screen(pilot)
+        assert isinstance(app.screen, OverviewScreen)
+
+
 @pytest.mark.parametrize("path", [("v", "n"), ("v",)])
 async def test_disagreements_return_to_the_screen_that_opened_them(app: Any, wait_for_screen: Any, path: Any) -> None:
     async with app.run_test(size=(120, 34)) as pilot:

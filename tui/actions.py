@@ -256,18 +256,28 @@ ITEM_ACTIONS = [
     hidden("item.last_fault", "W", "prompt_for_last_item('fault')", "set the fault of the last reviewed item"),
     hidden("item.last_tag", "E", "prompt_for_last_item('tag')", "tag the last reviewed item"),
     hidden("item.last_note", "N", "prompt_for_last_item('note')", "add a note to the last reviewed item"),
-    hidden("item.why", "O", "why", "give a reason for the last override"),
     hidden(
-        "item.reason_3",
-        "3",
-        "score(3)",
-        "give override reason 3",
-        help="reason 3 for your last override; 1 and 2 are also reasons where digits give no scores",
+        "item.why",
+        "O",
+        "why",
+        "give a reason for the last override",
+        help="say why your last verdict contradicts an automatic verdict",
     ),
     hidden("item.golden", "G", "golden", "correct the golden answer"),
     hidden("item.score", "0", "score(0)", "give score 0"),
-    hidden("item.score_1", "1", "score(1)", "give score 1"),
-    hidden("item.score_2", "2", "score(2)", "give score 2"),
+    *(
+        hidden(
+            f"item.score_{at}",
+            str(at),
+            f"score({at})",
+            f"give score {at}",
+            help=f"give score {at}, or override reason {at} if there are no scores",
+        )
+        for at in (1, 2)
+    ),
+    hidden(
+        "item.reason_3", "3", "score(3)", "give override reason 3", help="give override reason 3 if there are no scores"
+    ),
     hidden(
         "item.decisive_step",
         "D",

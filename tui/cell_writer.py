@@ -1,4 +1,4 @@
-"""Write changed cells to a terminal with few bytes: each look is selected once per frame, and the cursor jumps."""
+"""Write changed cells to a terminal with few bytes: select each graphic state once per frame, and move the cursor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAX_ROWS_DOWN = 4
 """Maximum number of rows to move down with one byte a row."""
 
 Cell = tuple[str, GraphicState]
-"""(character, look) of a cell. The character is empty in the second cell of a wide character.
+"""(character, graphic state) of a cell. The character is empty in the second cell of a wide character.
 
 A blank has no foreground colour and no attributes, unless its attributes are visible.
 """
@@ -51,31 +51,31 @@ def _is_blank(cell: Cell | None) -> bool:
     return cell is not None and cell[0] == " " and not cell[1][2]
 
 
-def _is_drawn_by(look: GraphicState, cell: Cell | None) -> bool:
-    """Whether the character of a cell, written with `look`, draws the cell."""
-    if cell is None or cell[1] == look:
+def _is_drawn_by(state: GraphicState, cell: Cell | None) -> bool:
+    """Whether the character of a cell, written with `state`, draws the cell."""
+    if cell is None or cell[1] == state:
         return cell is not None
-    return _is_blank(cell) and cell[1][1] == look[1] and not look[2] & VISIBLE_ON_BLANKS
+    return _is_blank(cell) and cell[1][1] == state[1] and not state[2] & VISIBLE_ON_BLANKS
 
 
 @dataclass
 class _Run:
-    """Neighbouring cells of a row that one look draws."""
+    """Neighbouring cells of a row that one graphic state draws."""
 
     number: int
     first: int
     end: int
-    look: GraphicState
+    state: GraphicState
     has_text: bool = False
 
     def add(self, at: int, cell: Cell) -> bool:
         """Add a cell. Return whether it belongs to the run."""
         if at != self.end:
             return False
-        if not _is_drawn_by(self.look, cell):
-            if self.has_text or not _is_drawn_by(cell[1], (" ", self.look)):
+        if not _is_drawn_by(self.state, cell):
+            if self.has_text or not _is_drawn_by(cell[1], (" ", self.state)):
                 return False
-            self.look = cell[1]
+            self.state = cell[1]
         self.end = at + 1
         self.has_text = self.has_text or not _is_blank(cell)
         return True
@@ -91,14 +91,15 @@ def _split(number: int, row: Row, changed: Sequence[int]) -> list[_Run]:
     return runs
 
 
-def _look_for_blanks(blanks: _Run, groups: dict[GraphicState, list[_Run]]) -> GraphicState:
-    """Return the look to write blanks with: of text in the same row if there is one, else of most text."""
+def _state_for_blanks(blanks: _Run, groups: dict[GraphicState, list[_Run]]) -> GraphicState:
+    """Return the graphic state to write blanks with: that of text in the same row if it draws the blanks, else the most
+    frequent state that does."""
 
-    def usefulness(look: GraphicState) -> tuple[bool, int]:
-        return any(run.number == blanks.number for run in groups[look]), len(groups[look])
+    def usefulness(state: GraphicState) -> tuple[bool, int]:
+        return any(run.number == blanks.number for run in groups[state]), len(groups[state])
 
-    fitting = (look for look in groups if _is_drawn_by(look, (" ", blanks.look)))
-    return max(fitting, key=usefulness, default=blanks.look)
+    fitting = (state for state in groups if _is_drawn_by(state, (" ", blanks.state)))
+    return max(fitting, key=usefulness, default=blanks.state)
 
 
 class CellWriter:
@@ -108,75 +109,75 @@ class CellWriter:
         self.parts: list[str] = []
         self._columns = columns
         self._erases = erases
-        self._look: GraphicState | None = None
+        self._state: GraphicState | None = None
         self._row = 0
         self._column: int | None = None
         """Column of the cursor from 0. None if unknown."""
 
     def finish(self, cursor: str) -> str:
         """Return the output, followed by `cursor`. Return an empty text if nothing was written."""
-        if self._look is None:
+        if self._state is None:
             return ""
-        return "".join([*self.parts, transition(self._look, RESET), cursor])
+        return "".join([*self.parts, transition(self._state, RESET), cursor])
 
     def write_span(self, row: int, column: int, cells: Sequence[Cell]) -> None:
         """Write cells in their order. Their widths may differ between terminals."""
         self._move(row, column)
         for cell in cells:
-            if self._look is None or not _is_drawn_by(self._look, cell):
+            if self._state is None or not _is_drawn_by(self._state, cell):
                 self._select(cell[1])
             self.parts.append(cell[0])
         self._column = None
 
     def write_changes(self, changed_rows: Sequence[ChangedRow]) -> None:
-        """Write the changed cells of rows in any order. They hold narrow characters only, before and after."""
+        """Write the changed cells of rows in any order. Neither the old nor the new cells contain wide characters."""
         rows = {number: row for number, row, _ in changed_rows}
         groups: dict[GraphicState, list[_Run]] = {}
         blanks: list[_Run] = []
         for number, row, changed in changed_rows:
             for run in _split(number, row, changed):
-                (groups.setdefault(run.look, []) if run.has_text else blanks).append(run)
-        for run, look in [(run, _look_for_blanks(run, groups)) for run in blanks]:
-            groups.setdefault(look, []).append(run)
+                (groups.setdefault(run.state, []) if run.has_text else blanks).append(run)
+        for run, state in [(run, _state_for_blanks(run, groups)) for run in blanks]:
+            groups.setdefault(state, []).append(run)
         while groups:
-            look = min(groups, key=self._distance)
-            runs = groups.pop(look)
-            joined = self._join(look, runs, rows)
+            state = min(groups, key=self._distance)
+            runs = groups.pop(state)
+            joined = self._join(state, runs, rows)
             while joined:
                 number, first, end = joined.pop(self._nearest(joined))
                 self._move(number, first)
-                self._select(look)
+                self._select(state)
                 self._write_run(rows[number], first, end)
 
-    def _distance(self, look: GraphicState) -> tuple[bool, int, str, list[str]]:
-        """Return a key that orders looks by the cost to select them next."""
-        background = (self._look or RESET)[1]
-        return look[1] != background, len(transition(self._look, look)), look[0], sorted(look[2])
+    def _distance(self, state: GraphicState) -> tuple[bool, int, str, list[str]]:
+        """Return a sort key: the cost of selecting a graphic state next."""
+        background = (self._state or RESET)[1]
+        return state[1] != background, len(transition(self._state, state)), state[0], sorted(state[2])
 
-    def _join(self, look: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
+    def _join(self, state: GraphicState, runs: list[_Run], rows: dict[int, Row]) -> list[tuple[int, int, int]]:
         """Return (row, first, end) of runs, joined if the cells between them take no more bytes than a jump."""
         joined: list[tuple[int, int, int]] = []
         for run in sorted(runs, key=lambda run: (run.number, run.first)):
             first = run.first
             if joined and joined[-1][0] == run.number:
                 row, (_, before, end) = rows[run.number], joined[-1]
-                if self._is_cheap(look, row, end, first):
+                if self._is_cheap(state, row, end, first):
                     joined.pop()
                     first = before
             joined.append((run.number, first, run.end))
         return joined
 
-    def _is_cheap(self, look: GraphicState, row: Row, first: int, end: int) -> bool:
-        cells = [cell for cell in row[first:end] if cell is not None and _is_drawn_by(look, cell)]
+    def _is_cheap(self, state: GraphicState, row: Row, first: int, end: int) -> bool:
+        cells = [cell for cell in row[first:end] if cell is not None and _is_drawn_by(state, cell)]
         if len(cells) < end - first:
             return False
         if self._erases and all(map(_is_blank, cells)) and (_is_blank(row[first - 1]) or _is_blank(row[end])):
             return True
         return len("".join(cell[0] for cell in cells).encode()) <= len(f"\x1b[{end - first}C")
 
-    def _select(self, look: GraphicState) -> None:
-        self.parts.append(transition(self._look, look))
-        self._look = look
+    def _select(self, state: GraphicState) -> None:
+        self.parts.append(transition(self._state, state))
+        self._state = state
 
     def _nearest(self, runs: Sequence[tuple[int, int, int]]) -> int:
         """Return the index of the run in this row or the next with the shortest jump, or else of the first run."""
@@ -202,10 +203,10 @@ class CellWriter:
         return min(ways, key=len)
 
     def _write_run(self, row: Row, first: int, end: int) -> None:
-        """Write cells that the selected look draws. ECH and EL draw blanks and leave the cursor where it is."""
+        """Write cells that the selected graphic state draws. ECH and EL draw blanks without moving the cursor."""
         text = "".join("\x00" if _is_blank(cell) else cell[0] for cell in row[first:end] if cell is not None)
         self._column = end if end < len(row) else None
-        if not self._erases or (self._look or RESET)[2] & VISIBLE_ON_BLANKS:
+        if not self._erases or (self._state or RESET)[2] & VISIBLE_ON_BLANKS:
             self.parts.append(text.replace("\x00", " "))
             return
         at = 0
@@ -218,7 +219,7 @@ class CellWriter:
             if (
                 is_last
                 and len(row) == self._columns
-                and all(_is_drawn_by(self._blank_look, each) for each in row[end:])
+                and all(_is_drawn_by(self._blank_state, each) for each in row[end:])
             ):
                 erasure = "\x1b[K"
             if len(erasure) >= n_blanks:
@@ -230,5 +231,5 @@ class CellWriter:
         self.parts.append(text[at:])
 
     @property
-    def _blank_look(self) -> GraphicState:
-        return "", (self._look or RESET)[1], frozenset()
+    def _blank_state(self) -> GraphicState:
+        return "", (self._state or RESET)[1], frozenset()

@@ -124,40 +124,40 @@ class ScreenDiff:
             return None
         spans: list[Span] = []
         row = column = 0
-        look, cursor = RESET, ""
+        state, cursor = RESET, ""
         for parameters, letter, raw in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
             if letter == "H":
                 row, column = _read_position(parameters)
                 cursor = f"\x1b[{parameters}H"
                 spans.append((row, column, [], True))
-            elif letter == "m" and (state := _apply(look, parameters)) is not None:
-                look = state
+            elif letter == "m" and (applied := _apply(state, parameters)) is not None:
+                state = applied
             else:
                 return None
             piece = raw.removesuffix("\n")
             if piece and (not spans or not piece.isprintable()):
                 return None
             if piece:
-                cells, is_narrow = self._cells(piece, look)
+                cells, is_narrow = self._cells(piece, state)
                 spans[-1][2].extend(cells)
                 if not is_narrow:
                     spans[-1] = (*spans[-1][:3], False)
         return spans, cursor
 
-    def _cells(self, text: str, look: GraphicState) -> tuple[list[Cell], bool]:
+    def _cells(self, text: str, state: GraphicState) -> tuple[list[Cell], bool]:
         """Return (cells, is_narrow) of a text. See `Span`."""
-        blank: Cell = (" ", look if look[2] & VISIBLE_ON_BLANKS else ("", look[1], RESET[2]))
+        blank: Cell = (" ", state if state[2] & VISIBLE_ON_BLANKS else ("", state[1], RESET[2]))
         if _NARROW.fullmatch(text):
-            return [blank if char == " " else (char, look) for char in text], True
+            return [blank if char == " " else (char, state) for char in text], True
         cells: list[Cell] = []
         for char in text:
             width = display_width(char)
             if width == 0 and cells:
                 at = -1 if cells[-1][0] else -2
-                cells[at] = (cells[at][0] + char, look)
+                cells[at] = (cells[at][0] + char, state)
             else:
-                cells.append(blank if char == " " else (char, look))
-                cells += [("", look)] * (width - 1)
+                cells.append(blank if char == " " else (char, state))
+                cells += [("", state)] * (width - 1)
         return cells, False
 
     def _store(self, span: Span) -> bool:
@@ -203,8 +203,9 @@ def _split_changes(before: list[Cell | None], after: list[Cell | None]) -> tuple
                 wide.add(at)
     if not wide:
         return [], changed
-    starts = [at for at in changed if at - 1 not in (members := set(changed))]
-    ends = [at + 1 for at in changed if at + 1 not in members]
+    indexes = set(changed)
+    starts = [at for at in changed if at - 1 not in indexes]
+    ends = [at + 1 for at in changed if at + 1 not in indexes]
     ranges = [each for each in zip(starts, ends, strict=True) if not wide.isdisjoint(range(*each))]
     return ranges, [at for at in changed if not any(first <= at < end for first, end in ranges)]
 

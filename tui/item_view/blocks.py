@@ -216,8 +216,7 @@ class IndexedItem:
         self.predicted_calls = {(call.turn, call.index): call for call in item.predicted}
         self.uncounted_states = item.extra.uncounted_states or ""
         """States of call pairs, such as `+`, that the benchmark does not count as errors."""
-        pairs = [replace(p, state=" ") if p.state == "+" in self.uncounted_states else p for p in item.pairs]
-        self.pairs = _group_by(pairs, lambda pair: pair.turn)
+        self.pairs = _group_by(map(self._with_shown_state, item.pairs), lambda pair: pair.turn)
         """Maps a turn to its pairs of golden and predicted calls."""
         self.user_calls = {(turn, index) for turn, index in item.extra.user_calls or ()}
         """(turn, call index) of the predicted calls that the simulated user made."""
@@ -234,6 +233,20 @@ class IndexedItem:
         """Whether the benchmark supplies the earlier dialogue and judges only the last turn."""
         self.is_trajectory = self.n_turns > 1 or any(message.role == "tool" for message in item.messages)
         """Whether the item has several turns or tool results, rather than one question and one answer."""
+
+    def _with_shown_state(self, pair: CallPair) -> CallPair:
+        """Return a pair with its state on screen. An extra call is neutral (` `) if the benchmark does not count it. If
+        the item has no golden calls, an answer that cannot be decoded is not an extra call: it is neutral, or an error
+        (`!`) if a visible automatic verdict fails the item."""
+        if pair.state != "+":
+            return pair
+        if "+" in self.uncounted_states:
+            return replace(pair, state=" ")
+        predicted = self.calls_of(pair)[1]
+        if self.golden_calls or predicted is None or predicted.arguments is not None:
+            return pair
+        verdict = self.item.rule if self.item.official is None else self.item.official
+        return replace(pair, state="!" if verdict is False and not self.hide_verdicts else " ")
 
     def _is_only_last_turn_judged(self) -> bool:
         """Whether the turns before the last contain golden calls as messages, or no calls and no other actions of the

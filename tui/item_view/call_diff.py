@@ -322,7 +322,7 @@ def pair_heading(pair: CallPair, place: str, cells: int, remarks: Sequence[str] 
     ending: list[StyledText] = [(f" · {sanitize(remark)}", "dim") for remark in remarks]
     room = cells - RULE_MARGIN - display_width(place) - line_width(tuple(state))
     name_cells = max(room - line_width(tuple(ending)), min(room, MIN_NAME_CELLS), 1)
-    name: StyledText = (truncate_middle(sanitize(pair.name), name_cells), "strong")
+    name: StyledText = (truncate_middle(sanitize(pair.name) or "answer", name_cells), "strong")
     return rule_line((*([(place, "")] if place else []), name, *state, *ending), cells)
 
 

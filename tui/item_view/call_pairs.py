@@ -64,8 +64,6 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     turn."""
     label, address = call_label(indexed.pairs[pair.turn], position), call_address(pair.turn, position)
     golden, predicted = indexed.calls_of(pair)
-    if is_answer_without_call(indexed, pair):
-        pair = replace(pair, state=" ")
     folded = options.is_folded(address, is_folded_by_default(indexed, pair, address))
     remarks = pair_remarks(indexed, pair, address)
     has_step = predicted is not None and indexed.has_several_steps(pair.turn)
@@ -118,12 +116,6 @@ def pair_blocks(indexed: IndexedItem, pair: CallPair, position: int, options: Di
     return [*blocks, *target_verdict_blocks(indexed, address), *docs]
 
 
-def is_answer_without_call(indexed: IndexedItem, pair: CallPair) -> bool:
-    """Whether a pair is an answer without calls to a question without golden calls, which is no error."""
-    predicted = indexed.calls_of(pair)[1]
-    return not indexed.golden_calls and predicted is not None and predicted.arguments is None
-
-
 def call_label(pairs: Sequence[CallPair], position: int) -> str:
     """Return the number of a call in its turn: `call 2 of 3`, or `golden call 2 of 2` if the model made golden calls in
     another order."""
@@ -150,7 +142,7 @@ def _pair_table(indexed: IndexedItem, pair: CallPair, address: str, options: Dis
     if golden is not None and golden.arguments is None:
         return _undecoded_golden_table(golden, predicted, options)
     if predicted is not None and predicted.arguments is None:
-        if is_answer_without_call(indexed, pair):
+        if pair.state == " " and not indexed.golden_calls:
             return PairTable([], lambda cells: undecoded_call_lines(predicted, cells, options, "no call"), predicted)
         rows = [replace(row, predicted=NOT_DECODED) for row in _pair_rows(pair, golden, None)]
         return PairTable(rows, lambda cells: undecoded_call_lines(predicted, cells, options), predicted)

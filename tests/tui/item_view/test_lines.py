@@ -21,6 +21,8 @@ from tests.tui.item_view.document_text import (
     predicted_call,
 )
 
+PROSE = Call("predicted", "", None, raw="Sorry.", decode_error="prose, not calls")
+
 
 def test_document_at_80_columns() -> None:
     assert document_lines(make_detail(WEATHER)) == [
@@ -69,10 +71,30 @@ def test_accepted_omission_and_answer_without_call_are_no_errors() -> None:
     lines = document_lines(make_detail(missing))
     assert any(line.startswith("- gone") for line in lines)
     assert any(line.startswith("= left") and line.endswith("(optional, omitted)") for line in lines)
-    prose = Call("predicted", "", None, raw="Sorry.", decode_error="prose, not calls")
-    lines = document_lines(make_detail(make_item([], [prose])))
+    lines = document_lines(make_detail(make_item([], [PROSE])))
     assert "  no call: prose, not calls" in lines
     assert not any("extra" in line or "decoded" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("official", "recomputed", "hidden", "is_error"),
+    [
+        (True, True, False, False),
+        (True, False, False, False),
+        (False, True, False, True),
+        (None, False, False, True),
+        (False, False, True, False),
+    ],
+)
+def test_answer_without_call_is_an_error_if_an_automatic_verdict_fails(
+    official: bool | None, recomputed: bool, hidden: bool, is_error: bool
+) -> None:
+    detail = make_detail(make_item([], [PROSE], official=official, rule=recomputed))
+    lines = document_lines(detail, hide_verdicts=hidden)
+    assert any(line.startswith("── turn 1 · call 1 of 1 · answer ──") for line in lines)
+    assert ("! cannot be decoded: prose, not calls" in lines) == is_error
+    assert ("  no call: prose, not calls" in lines) == (not is_error)
+    assert not any("extra" in line for line in lines)
 
 
 def test_columns_are_aligned_with_wide_characters() -> None:

@@ -1,4 +1,4 @@
-"""The item screen has panels for reasons of failure, suspect golden answers, docs and other runs."""
+"""Free rows of the item screen show function docs and the answers of other runs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,11 @@ from typing import Any
 
 import pytest
 
-from fcreview.model.item import Verdict
-from fcreview.store.rows import QueueRow, Suspicion
-from fcreview.tui.item_view.blocks import DisplayOptions
+from fcreview.store.rows import QueueRow
 from fcreview.tui.item_view.function_docs import RelevantFunctions, docs_panels
-from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.review.other_runs import other_runs_panel
 from fcreview.tui.text.lines import line_width, plain_text
-from tests.tui.item_view.document_text import (
-    HOSTILE,
-    WEATHER,
-    document_lines,
-    golden_call,
-    make_detail,
-    make_item,
-    predicted_call,
-)
+from tests.tui.item_view.document_text import HOSTILE, WEATHER, make_detail
 
 DOCUMENT: dict[str, Any] = {
     "name": "get_weather",
@@ -35,50 +24,7 @@ DOCUMENT: dict[str, Any] = {
         "required": ["location"],
     },
 }
-PANELS = {"frames": True, "panels": True}
 HERE = RelevantFunctions(("get_weather",), "unit")
-
-
-def failing_item_lines(official: tuple[str, str], recomputed: tuple[str, str]) -> list[str]:
-    """Return the lines of an item with two (error type, reason) pairs."""
-    item = make_item([golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False)
-    item.error_type, item.rule_error_type = official[0], recomputed[0]
-    item.verdicts = [
-        Verdict(source, False, error_type=code, rationale=why)
-        for source, (code, why) in (("official", official), ("rule", recomputed))
-    ]
-    return document_lines(make_detail(item), **PANELS)
-
-
-def test_differing_reasons_are_both_shown() -> None:
-    lines = failing_item_lines(("value_error", "Expected 1"), ("type_error:simple", "a: 2 is no text"))
-    at = next(n for n, line in enumerate(lines) if "Why it fails" in line)
-    assert [line.strip("│ ") for line in lines[at + 1 : at + 3]] == [
-        "a: 2 is no text   type_error:simple",
-        "official    Expected 1   value_error",
-    ]
-
-
-def test_common_reason_is_shown_once() -> None:
-    lines = failing_item_lines(("value_error", "Expected 1"), ("value_error", "Expected 1"))
-    assert sum("Expected 1" in line for line in lines) == 1
-
-
-def test_cursor_starts_at_suspect_call() -> None:
-    detail = make_detail(
-        make_item(
-            [golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=9), predicted_call("b", 1, y=2)]
-        )
-    )
-    assert Cursor(detail, "alice").block.function == "a", "the first difference"
-    text = "undocumented argument: y is not in the function docs (b)"
-    options = DisplayOptions(suspicion=Suspicion(0.6, True, text, (text,)))
-    assert Cursor(detail, "alice", options=options).block.function == "b"
-    lines = document_lines(detail, suspicion=options.suspicion, **PANELS)
-    assert any("Why the golden answer is suspect · score 0.60, strong" in line for line in lines)
-    assert any("· undocumented argument: y is not in the function docs (b)" in line for line in lines)
-    hidden = "\n".join(document_lines(detail, suspicion=options.suspicion, hide_verdicts=True, **PANELS))
-    assert "suspect" not in hidden and "undocumented" not in hidden
 
 
 @pytest.mark.parametrize("cells", [60, 100])

@@ -10,8 +10,10 @@ import pytest
 from fcreview.matching.align import align
 from fcreview.model.item import AcceptedValues, Call, CallPair, Erratum, Item, Message, Verdict
 from fcreview.model.review import Opinion
+from fcreview.store.rows import Suspicion
 from fcreview.tui.item_view.blocks import DisplayOptions
 from fcreview.tui.item_view.document import build_document
+from fcreview.tui.review.cursor import Cursor
 from fcreview.tui.text.lines import plain_text
 from tests.tui.item_view.document_text import (
     WEATHER,
@@ -23,6 +25,7 @@ from tests.tui.item_view.document_text import (
 )
 
 NARITA = Verdict("judge", False, "turn:1/call:2", "equivalent", "value_error", "the values differ", "gpt-4o")
+PANELS = {"frames": True, "panels": True}
 
 
 def make_refused_call() -> Item:
@@ -183,3 +186,45 @@ def test_columns_fit_if_one_side_has_no_value() -> None:
     long = '{"age": 28, "emotional_state": "calm", "history": ["none that is known", "none"]}'
     item = make_item([golden_call("f", patient_info=AcceptedValues([long], optional=True))], [predicted_call("f")])
     assert all(len(line) <= 60 for line in document_lines(make_detail(item), 61))
+
+
+def failing_item_lines(official: tuple[str, str], recomputed: tuple[str, str]) -> list[str]:
+    """Return the lines of an item with two (error type, reason) pairs."""
+    item = make_item([golden_call("f", a=1)], [predicted_call("f", a=2)], official=False, rule=False)
+    item.error_type, item.rule_error_type = official[0], recomputed[0]
+    item.verdicts = [
+        Verdict(source, False, error_type=code, rationale=why)
+        for source, (code, why) in (("official", official), ("rule", recomputed))
+    ]
+    return document_lines(make_detail(item), **PANELS)
+
+
+def test_differing_reasons_are_both_shown() -> None:
+    lines = failing_item_lines(("value_error", "Expected 1"), ("type_error:simple", "a: 2 is no text"))
+    at = next(n for n, line in enumerate(lines) if "Why it fails" in line)
+    assert [line.strip("│ ") for line in lines[at + 1 : at + 3]] == [
+        "a: 2 is no text   type_error:simple",
+        "official    Expected 1   value_error",
+    ]
+
+
+def test_common_reason_is_shown_once() -> None:
+    lines = failing_item_lines(("value_error", "Expected 1"), ("value_error", "Expected 1"))
+    assert sum("Expected 1" in line for line in lines) == 1
+
+
+def test_cursor_starts_at_suspect_call() -> None:
+    detail = make_detail(
+        make_item(
+            [golden_call("a", x=1), golden_call("b", 1, y=2)], [predicted_call("a", x=9), predicted_call("b", 1, y=2)]
+        )
+    )
+    assert Cursor(detail, "alice").block.function == "a", "the first difference"
+    text = "undocumented argument: y is not in the function docs (b)"
+    options = DisplayOptions(suspicion=Suspicion(0.6, True, text, (text,)))
+    assert Cursor(detail, "alice", options=options).block.function == "b"
+    lines = document_lines(detail, suspicion=options.suspicion, **PANELS)
+    assert any("Why the golden answer is suspect · score 0.60, strong" in line for line in lines)
+    assert any("· undocumented argument: y is not in the function docs (b)" in line for line in lines)
+    hidden = "\n".join(document_lines(detail, suspicion=options.suspicion, hide_verdicts=True, **PANELS))
+    assert "suspect" not in hidden and "undocumented" not in hidden

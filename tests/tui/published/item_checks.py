@@ -8,7 +8,6 @@ from fcreview.matching.first_difference import build_argument_rows
 from fcreview.model.address import argument_address, call_address
 from fcreview.store.rows import ItemDetail
 from fcreview.tui.item_view.blocks import Block, BlockSource, DisplayOptions, IndexedItem
-from fcreview.tui.item_view.call_pairs import is_answer_without_call
 from fcreview.tui.item_view.document import build_document, first_difference_inside
 from fcreview.tui.item_view.function_docs import FunctionDocsSource, available_functions, functions_at
 from fcreview.tui.review.cursor import Cursor
@@ -36,11 +35,7 @@ def find_faults(detail: ItemDetail, width: int, height: int) -> Iterator[str]:
     wanted = cursor.blocks[first_difference_inside(cursor.blocks, cursor.index)]
     if wanted.key not in blocks:
         yield f"{wanted.key} is not on the first screen"
-    indexed = IndexedItem(detail.item)
-    has_difference = any(
-        pair.state in "!-+" and not is_answer_without_call(indexed, pair) for pair in detail.item.pairs
-    )
-    if has_difference and not _differs(cursor.blocks, wanted, detail):
+    if IndexedItem(detail.item).turns_with_differences() and not _differs(cursor.blocks, wanted, detail):
         yield f"opens at {wanted.key}, where nothing differs"
     yield from find_unreachable(detail, cursor.blocks)
     yield from find_long_docs(detail, wanted.key)

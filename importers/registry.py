@@ -335,7 +335,7 @@ def check_golden_fix(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | 
 
 
 def find_golden_fix_problem(run: Run, item: Item, golden_fix: dict[str, Any]) -> str | None:
-    """Return why a golden fix is refused, or None: it is not valid, or it equals the golden answer of the dataset."""
+    """Return why a golden fix is not valid or changes nothing; None if it is accepted."""
     problem = check_golden_fix(run, item, golden_fix)
     return SAME_GOLDEN if problem is None and is_golden_answer(run, item, golden_fix) else problem
 

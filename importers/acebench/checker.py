@@ -39,6 +39,7 @@ NESTED_TYPES = ("array", "tuple", "list(string)", "list(enum)", "object", "objec
 _NORMALISATION = str.maketrans("'", '"', " ,./-_*^")
 
 GROUND_TRUTH, MILE_STONE = "ground_truth", "mile_stone"
+# Error types, such as "wrong number of class", have the spelling of the evaluator.
 UNCLEAR_ERROR = "simple_function_checker:unclear"
 REQUIRED_PHRASES = {
     "special_incomplete": "Missing necessary parameters",
@@ -55,15 +56,15 @@ CheckFailure = tuple[str, str] | None
 
 @dataclass(slots=True)
 class CheckOutcome:
-    """Result of a check. If it failed, the evaluator's error type and the function and argument with the error."""
+    """Result of a check. If the check failed, it has the error type of the evaluator, and where the error is."""
 
     valid: bool
     error_type: str | None = None
     message: str | None = None
     function: str | None = None
-    """Function with the error. For end states, the class with the error."""
+    """Function with the error, or the class with the error in an end state."""
     argument: str | None = None
-    """Argument with the error. For end states, the attribute with the error."""
+    """Argument with the error, or the attribute with the error in an end state."""
 
 
 PASSED = CheckOutcome(True)
@@ -75,7 +76,10 @@ def remove_whitespace(reply: str) -> str:
 
 
 def decode_reply(reply: Any, *, keep_whitespace: bool = False) -> list[DecodedCall]:
-    """Decode calls such as `[f(a=1)]`, as the evaluator does without white space. Raises Undecodable for other text."""
+    """Decode a list of calls such as `[f(a=1)]`. Raises Undecodable for any other text.
+
+    As in the evaluator, white space is removed first. With `keep_whitespace`, strings keep their white space.
+    """
     if not isinstance(reply, str):
         raise Undecodable("the reply is not text")
     elements = getattr(parse_expression(reply.strip() if keep_whitespace else remove_whitespace(reply)), "elts", None)
@@ -96,11 +100,11 @@ def decode_for_display(reply: str) -> list[DecodedCall]:
 
 
 class EnumType:
-    """Python type of the declared type `enum`. No value has this type."""
+    """Stands for the declared type `enum`. No Python value has this type."""
 
 
 def normalise(text: str) -> str:
-    """Prepare a string for comparison: lower case, no spaces or punctuation, `"` in place of `'`."""
+    """Convert a string to lower case, remove spaces and punctuation, and replace `'` by `"`."""
     return text.translate(_NORMALISATION).lower()
 
 
@@ -167,7 +171,7 @@ def check_value(name: str, value: Any, golden: Any, declared: str, items: Any) -
 
 def _check_object_list(name: str, value: Any, golden: Any) -> CheckFailure:
     if len(value) != len(golden):
-        return "value_error:list_dict_count", f"{name}: {len(value)} objects, golden {len(golden)}"
+        return "value_error:list_dict_count", f"{name}: {len(value)} objects instead of {len(golden)}"
     pairs = enumerate(zip(value, golden, strict=True))
     failures = (check_object(f"{name}[{index}]", ours, theirs) for index, (ours, theirs) in pairs)
     return next(filter(None, failures), None)
@@ -192,9 +196,11 @@ def check_object(name: str, value: Any, golden: Any) -> CheckFailure:
 
 
 def check_calls(calls: list[DecodedCall], golden: Any, functions: list[dict[str, Any]]) -> CheckOutcome:
-    """Check the calls of a normal reply against `{name or name_N: {argument: value}}`, or a list of alternatives.
+    """Check the calls of a normal reply against a golden answer `{function: {argument: value}}`, or a list of such
+    answers.
 
-    If the calls match no alternative, the outcome for the first one is returned.
+    The keys of repeated functions are `f_1`, `f_2` and so on. If no golden answer matches, the outcome for the first
+    one is returned.
     """
     first_failure = None
     for alternative in golden if isinstance(golden, list) else [golden]:
@@ -209,7 +215,7 @@ def _check_alternative(
     calls: list[DecodedCall], golden: dict[str, Any], functions: list[dict[str, Any]]
 ) -> CheckOutcome:
     if len(calls) != len(golden):
-        return CheckOutcome(False, "wrong functions number", f"{len(calls)} calls, golden {len(golden)}")
+        return CheckOutcome(False, "wrong functions number", f"{len(calls)} calls instead of {len(golden)}")
     expected = [(key, re.sub(r"_\d+$", "", key), arguments) for key, arguments in golden.items()]
     ours, theirs = Counter(name for name, _ in calls), Counter(name for _, name, _ in expected)
     if ours != theirs:
@@ -255,7 +261,7 @@ def check_call(
         return CheckOutcome(False, "wrong_function_name", f"{name} instead of {function['name']}", name)
     missing = next((required for required in declared.required or () if required not in arguments), None)
     if missing is not None:
-        return CheckOutcome(False, "lack_args", f"{missing} is required and missing", name, missing)
+        return CheckOutcome(False, "lack_args", f"{missing} is required, but missing", name, missing)
     return _check_arguments(name, arguments, golden, properties)
 
 
@@ -289,7 +295,8 @@ def _check_argument(name: str, value: Any, golden: Any, schema: dict[str, Any]) 
 def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
     """Check that a special reply contains the required phrase and words.
 
-    `golden` is `{api: [missing parameters]}` or `{parameter: [wrong values]}`. The parameter name is not required.
+    `golden` is `{function: [missing parameters]}` or `{parameter: [wrong values]}`. Function and listed words must be
+    in the reply. The name of a parameter with wrong values need not be in it.
     """
     text = reply if isinstance(reply, str) else ""
     phrase = REQUIRED_PHRASES[category]
@@ -307,11 +314,14 @@ def check_special(reply: Any, golden: Any, category: str) -> CheckOutcome:
 
 
 def check_end_state(states: Any, golden: Any) -> CheckOutcome:
-    """Check an end state `[{class: {attribute: value}}]`. Golden classes that it lacks are not compared."""
+    """Check an end state `[{class: {attribute: value}}]`.
+
+    Golden classes that are missing in the end state are not compared.
+    """
     if not isinstance(states, list) or not isinstance(golden, list):
         return CheckOutcome(False, "wrong number of class", "no end state was recorded")
     if len(states) != len(golden):
-        return CheckOutcome(False, "wrong number of class", f"{len(states)} classes, golden {len(golden)}")
+        return CheckOutcome(False, "wrong number of class", f"{len(states)} classes instead of {len(golden)}")
     failures: list[tuple[str, str, str]] = []
     for expected in golden:
         for name, attributes in expected.items():
@@ -325,7 +335,10 @@ def check_end_state(states: Any, golden: Any) -> CheckOutcome:
 
 
 def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (attribute, description) for each rejected attribute. Attributes that only `golden` has are ignored."""
+    """Return (attribute, difference as text) for each attribute that differs.
+
+    Attributes that only `golden` has are ignored.
+    """
     found = []
     for name, value in attributes.items():
         if name not in golden:
@@ -336,12 +349,15 @@ def attribute_differences(attributes: dict[str, Any], golden: dict[str, Any]) ->
             if wrong := [key for key, item in expected.items() if key not in value or value[key] != item]:
                 found.append((name, f"the values of {', '.join(map(str, wrong))} differ"))
         elif value != expected:
-            found.append((name, f"{value!r}, golden {expected!r}"))
+            found.append((name, f"{value!r} instead of {expected!r}"))
     return found
 
 
 def compute_process_accuracy(process: Any, milestones: Any, is_end_state_correct: bool) -> tuple[float, float]:
-    """Return the process accuracy of an agent item in the mean (of the best milestone sequence) and in the file."""
+    """Return (process accuracy in the official mean, process accuracy in the process file) of an agent item.
+
+    The mean uses the best milestone sequence.
+    """
     if is_end_state_correct or not milestones:
         return 1.0, 1.0
     calls = process if isinstance(process, list) else []

@@ -17,7 +17,7 @@ from fcreview.run_plan import DiscoveredRuns, RunPlan
 FILE_NAME = re.compile(r"data_((?:normal|special|agent)_[a-z_]+?)_(result|score|process)\.json")
 LANGUAGE_SUFFIX = re.compile(r"(?:^|_)(en|zh)$")
 MAX_PARENT_FOLDERS = 4
-"""Number of levels above a model's folder at which datasets, scores and histories are searched."""
+"""Number of parent folders of a model's folder that are searched for datasets, scores and histories."""
 
 CATEGORIES = (
     "normal_single_turn_single_function", "normal_single_turn_parallel_function", "normal_multi_turn_user_adjust",
@@ -35,7 +35,10 @@ def parse_file_name(path: Path) -> tuple[str, str]:
 
 
 def folder_language(path: Path) -> str | None:
-    """Return the language, `en` or `zh`, in which the nearest folder name ends. Records do not state their language."""
+    """Return the language, `en` or `zh`, from the end of a folder name; None without such a name.
+
+    The nearest folder counts.
+    """
     matches = map(LANGUAGE_SUFFIX.search, reversed(path.parts[:-1]))
     return next((match[1] for match in matches if match), None)
 
@@ -50,7 +53,10 @@ def model_and_folder(path: Path) -> tuple[str, Path]:
 
 
 def find_model_folders(model_folder: Path, kind: str, language: str, model: str) -> Iterator[Path]:
-    """Yield the model's folders for files of one kind, nearest first. The evaluator writes `_` for `/` in a name."""
+    """Yield the model's folders for files of one kind, nearest first.
+
+    In a folder name, the evaluator replaces `/` by `_`.
+    """
     for root in list(model_folder.parents)[:MAX_PARENT_FOLDERS]:
         for parent in (root / f"{kind}_all" / f"{kind}_{language}", root / f"{kind}_{language}", root / kind):
             for name in dict.fromkeys((model, model.replace("/", "_"))):
@@ -59,7 +65,7 @@ def find_model_folders(model_folder: Path, kind: str, language: str, model: str)
 
 
 def find_dataset_folders(model_folder: Path, language: str, dataset_folders: Iterable[Path]) -> Iterator[Path]:
-    """Yield the folders with questions in a language: first from `dataset_folders`, then from folders near the run."""
+    """Yield the dataset folders of a language: first those in `dataset_folders`, then those near the run."""
     for root in [*dataset_folders, *list(model_folder.parents)[:MAX_PARENT_FOLDERS]]:
         name = f"data_{language}"
         for folder in (root, root / name, root / "data_all" / name, root / "data" / name):

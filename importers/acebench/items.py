@@ -59,7 +59,7 @@ OTHER_ANSWERS = "other accepted answers"
 _SPACED_ERROR = re.compile(r"E r r o r   d u r i n g|E r r o r\s+d u r i n g")
 JsonObject = dict[str, Any]
 MAX_STATE_DIFFERENCES = 40
-"""Maximum number of differing values of an end state that are listed. Further differences are only counted."""
+"""Maximum number of differences between two end states that are listed. The others are only counted."""
 MAX_STATE_DEPTH = 12
 """Maximum depth to which an end state is compared value by value. Deeper values are compared as a whole."""
 
@@ -69,8 +69,7 @@ def fill_reply_item(
 ) -> None:
     """Fill a normal or special item. `golden` may come from the score file.
 
-    The verdict is not recomputed if the dataset has no question or golden answer for the item (`can_recompute` is
-    False).
+    The verdict is recomputed if the dataset has question and golden answer (`can_recompute`).
     """
     reply = result.get("result")
     item.messages = dialogue_messages(question)
@@ -137,12 +136,17 @@ def _fill_normal(item: Item, reply: Any, golden: Any, turn: int, can_recompute: 
 
 
 def base_function_name(key: str, available: Container[str | None]) -> str:
-    """Return the function name of a golden key: the key if `available` contains it, else the key without `_N`."""
+    """Return the function name for a golden key: the key if it is in `available`, else the key without its number
+    `_N`."""
     return key if key in available else re.sub(r"_\d+$", "", key)
 
 
 def parse_golden_calls(answer: dict[str, Any], functions: list[dict[str, Any]], turn: int = 0) -> list[Call]:
-    """Convert `{name or name_N: {argument: value}}` to calls. Arguments not required by `functions` are optional."""
+    """Convert a golden answer `{function: {argument: value}}` to calls.
+
+    The keys of repeated functions are `f_1`, `f_2` and so on. Arguments that the function doc does not require are
+    optional.
+    """
     docs = {function.get("name"): function for function in functions}
     calls = []
     for index, (key, arguments) in enumerate(answer.items()):
@@ -195,10 +199,10 @@ class HistoryMessage:
 
 
 def parse_history(text: str) -> tuple[list[HistoryMessage], list[int]]:
-    """Parse a dialogue history, the text table that contains the results of calls.
+    """Parse a dialogue history: a text table with the messages of a dialogue and the results of calls.
 
-    The official runner splits long messages into rows whose other columns are blank. Returns the messages, and the
-    numbers of the lines, from 1, that are not part of the table.
+    The official runner splits a long message into several rows. Only the first row has a number, a sender and a
+    recipient. Returns the messages, and the numbers (from 1) of the lines that are not part of the table.
     """
     messages: list[HistoryMessage] = []
     odd_lines: list[int] = []
@@ -234,7 +238,8 @@ def _split_row(line: str) -> list[str] | None:
 
 
 def pair_milestones(golden: Sequence[Call], predicted: Sequence[Call], met: Sequence[int]) -> list[CallPair]:
-    """Pair each met milestone with the call whose index is in `met`, and align the missed ones with the later calls."""
+    """Pair each met milestone with the call whose index is in `met`, and align the missed milestones with the later
+    calls."""
     start = met[-1] + 1 if met else 0
     pairs = zip(golden, met, strict=False)
     met_pairs = [align([milestone], [predicted[index]], COMPARISON_RULES)[0] for milestone, index in pairs]
@@ -253,10 +258,9 @@ def describe_milestones(milestones: Sequence[str], n_met: int) -> str:
 
 
 def find_state_differences(states: Any, golden: Any) -> dict[str, StateDifference] | None:
-    """Return the rejected values of an end state by path, such as `FoodPlatform.users.Eve.balance`, or None.
+    """Return {path such as `FoodPlatform.users.Eve.balance`: difference} of two end states; None if they are equal.
 
-    Includes classes that only one state has, unless the names differ only in case: the evaluator does not compare
-    these.
+    The evaluator does not compare classes whose names differ only in case, so these are omitted.
     """
     if not isinstance(states, list) or not isinstance(golden, list):
         return None

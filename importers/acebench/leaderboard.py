@@ -44,7 +44,8 @@ SUMMARY_COLUMNS: dict[str, Any] = {
     "agent_multi_turn_process": "agent_multi_turn_process", "agent_multi_step": "agent_multi_step",
     "agent_multi_step_process": "agent_multi_step_process", "agent_summary": AGENT_CATEGORIES,
 }  # fmt: skip
-"""Column of `result.xlsx` after the atom types -> its category, or the categories whose mean it contains."""
+"""Column of `result.xlsx` -> its category, or the categories whose mean it contains. `summary_row` adds the other
+columns."""
 PROGRAM_WEIGHTS = (0.578, 0.2676, 0.1545)
 """The program's weights of the normal, special and agent categories. They sum to 1.0001."""
 SUMMARY_TABLE = "result.xlsx"
@@ -157,8 +158,8 @@ def compute_accuracy(verdicts: Sequence[bool | None], digits: int | None = 3) ->
 def compute_dialogue_accuracies(steps: Sequence[tuple[str, bool | None]]) -> tuple[CategoryRate, CategoryRate]:
     """Compute the share of dialogues in which every step passes, and the mean share of passing steps in a dialogue.
 
-    `steps` contains (dialogue, verdict) of each step in file order. A dialogue with a step without verdict counts in
-    neither, but fails if another step fails.
+    `steps` has (dialogue, verdict) for each step in file order. A dialogue in which a step has no verdict is omitted,
+    except from the first share if another step fails.
     """
     dialogues: list[tuple[str, list[bool | None]]] = []
     for name, verdict in steps:
@@ -189,7 +190,7 @@ def item_process_accuracy(item: ScoredItem) -> float | None:
     """Return the process accuracy of an agent item; None if it is unknown.
 
     An item with a correct end state scores 1, any other item its share of milestones. A review of the end state
-    therefore changes the process accuracy, unless an annotator reviewed that too.
+    therefore changes the process accuracy, unless an annotator also reviewed the process accuracy.
     """
     stated, met = item.values.get(PROCESS_ACCURACY), item.metadata.get(MILESTONES_MET)
     value = float(stated) if isinstance(stated, (int, float)) else None
@@ -198,7 +199,7 @@ def item_process_accuracy(item: ScoredItem) -> float | None:
     if ITEM_CORRECT in item.overrides and not item.has_own_verdict(ITEM, PROCESS_ACCURACY):
         share: float | None = item.derive("acebench", ITEM, PROCESS_ACCURACY)
         return share
-    # The process file has the rounded value; the mean uses the exact one.
+    # The process file contains the rounded value. The official mean uses the exact value.
     return float(met) if isinstance(met, (int, float)) and value == round(met, 3) else value
 
 
@@ -252,7 +253,7 @@ def _items_by_category(items: Sequence[ScoredItem]) -> dict[str, list[ScoredItem
 def _category_rates(
     by_category: Mapping[str, Sequence[ScoredItem]],
 ) -> tuple[dict[str, CategoryRate], dict[str, CategoryRate]]:
-    """Return two mappings from category to rate: the accuracies, and the process accuracies where they are known."""
+    """Return (category -> accuracy, category -> process accuracy). The second mapping omits unknown values."""
     scores: dict[str, CategoryRate] = {}
     process: dict[str, CategoryRate] = {}
     for name, items in by_category.items():

@@ -66,7 +66,8 @@ class CategoryInputs:
     corrections: CategoryCorrections | None = None
 
     def position_of(self, item_id: str) -> int:
-        """Return the position of an item in the question file, else the number at the end of its id, else -1."""
+        """Return the position of an item in the question file or, if it is not in the file, the number at the end of
+        its id, or -1."""
         if item_id in self.question_ids:
             return self.question_ids.index(item_id)
         number = item_id.rpartition("_")[2]

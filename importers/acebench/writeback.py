@@ -172,7 +172,8 @@ def rewrite_golden(plan: RunPlan, fixes: GoldenFixes) -> Iterator[RewrittenFile 
 
 
 def make_golden_template(run: Run, item: Item) -> JsonObject | None:  # noqa: ARG001
-    """Return the golden answer as a golden fix; None for agent and special items, which store only a part of it."""
+    """Return the golden answer as a golden fix; None for agent and special items, which contain only a part of the
+    answer."""
     if not item.category.startswith("normal") or not writeback.has_decoded_calls(item.golden):
         return None
     arguments = list(map(writeback.first_accepted_arguments, item.golden))

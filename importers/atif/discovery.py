@@ -71,7 +71,7 @@ class _FileEnds(NamedTuple):
     tail: str = ""
 
     def read_field(self, name: str) -> Any:
-        """Return the value of the first field of this name at the beginning of the file, or None."""
+        """Return the value of the first field `name` in the beginning of the file; None without a complete value."""
         match = re.search(rf'"{name}"\s*:\s*', self.head)
         if match is None:
             return None

@@ -38,7 +38,7 @@ def compute_metrics(items: Sequence[ScoredItem], run: Run) -> list[Metric]:  # n
 
 
 def _with_derived_verdict(item: ScoredItem) -> ScoredItem:
-    """Return the item with the verdict that follows from its reward if an annotator overrode the reward."""
+    """Return the item. If an annotator overrode its reward, it gets the verdict that follows from the new reward."""
     verdict = item.derive("atif", *ITEM_CORRECT)
     return item if verdict is None else replace(item, valid=verdict)
 

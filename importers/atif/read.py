@@ -53,7 +53,7 @@ TOLERANCE = 1e-9
 FULL_REWARD_TOLERANCE = 1e-6
 """A trial passes if its reward differs from 1 by at most this value. tau-bench uses the same value."""
 MAX_OUTPUT_LENGTH = 20_000
-"""Length, in characters, of the end of the verifier's output that is kept."""
+"""Number of characters that are kept from the end of the verifier's output."""
 CTRF_VERDICTS = {"passed": True, "failed": False, "other": False}
 """Status of a CTRF test -> verdict. Tests with other statuses, such as `skipped`, have no verdict."""
 
@@ -203,7 +203,7 @@ def _add_metadata(item: Item, documents: list[JsonObject], record: TrialRecord) 
 
 
 def _add_stated_verdicts(item: Item, documents: list[JsonObject], record: TrialRecord) -> None:
-    """Add the reward, and the verdicts exported by fcreview, that the last document's `extra` contains."""
+    """Add the reward and the exported verdicts of fcreview from `extra` of the last document."""
     extra = as_object(documents[-1].get("extra")) if documents else {}
     if record.result or record.rewards is not None:
         return
@@ -280,7 +280,10 @@ def _read_reward_text(path: Path, record: TrialRecord) -> dict[str, float] | Non
 
 
 def main_reward(rewards: dict[str, float] | None) -> str | None:
-    """Return the name of the deciding reward: `reward` or, if the trial has only one reward, that one. Else None."""
+    """Return the name of the reward that decides the verdict:
+
+    `reward`, or the only reward of the trial. None in other cases.
+    """
     if not rewards:
         return None
     return REWARD if REWARD in rewards else next(iter(rewards)) if len(rewards) == 1 else None
@@ -333,7 +336,7 @@ class Conversation:
     answers: list[JsonObject] = field(default_factory=list)
     """Message and calls of each step of the agent, as in the file. The prediction hash is computed from them."""
     usage: dict[str, int | float] = field(default_factory=dict)
-    """Field of `metrics`, such as `prompt_tokens` -> sum over the steps of the agent that have the number."""
+    """Name of a metric, such as `prompt_tokens` -> its sum over the agent's steps."""
     problems: list[str] = field(default_factory=list)
     n_turns: int = 1
     n_steps: int = 0
@@ -484,7 +487,7 @@ def _name_of(call: JsonObject) -> str:
 
 
 def content_text(content: Any) -> str:
-    """Return a message, or the content of a result, as text. Images and audio are shown as type and path."""
+    """Return the content of a message or a result as text. Images and audio are shown as type and path."""
     if isinstance(content, list):
         return "\n".join(map(_part_text, content))
     return "" if content is None else content if isinstance(content, str) else to_json_text(content)

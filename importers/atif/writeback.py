@@ -31,7 +31,7 @@ JsonObject = dict[str, Any]
 
 
 def rewrite_scores(plan: RunPlan, items: Sequence[ScoredItem]) -> Iterator[RewrittenFile | Unrepresentable]:
-    """Yield the files whose reward is changed by reviews, and the reviews that the files cannot represent."""
+    """Yield the files whose reward changes, and the reviews that no file can represent."""
     files: JobFiles = plan.importer_data
     trials = {trial.name: trial for trial in files.trials}
     yield from find_unrepresentable(items, lambda item, key: _is_representable(trials.get(item.id), key))

@@ -41,10 +41,11 @@ class DatasetItem:
     functions: list[dict[str, Any]] = field(default_factory=list)
     """Function docs as in the dataset. A single object in V1 becomes a list with one element."""
     ground_truth: Any = None
-    """Golden answer as in the dataset.
+    """Golden answer as in the dataset; None for irrelevance.
 
-    V1 `{name_N: {parameter: [values]}}`, V2 to V4 `[{name: {parameter: [values]}}]`, executable `["f(a=1)"]`,
-    multi-turn `[["f(a=1)"], []]` (a list for each turn), agentic `["text"]`; None for irrelevance.
+    Its form is `{name_N: {parameter: [values]}}` in V1 and `[{name: {parameter: [values]}}]` from V2 on. Executable
+    categories have `["f(a=1)"]`, multi-turn categories `[["f(a=1)"], []]` (one list for each turn), and agentic
+    categories `["text"]`.
     """
     golden_calls: list[Call] = field(default_factory=list)
     golden_hash: str = ""
@@ -62,7 +63,7 @@ class DatasetItem:
 MAX_LOADED_ITEMS = 10_000
 """Maximum number of items of a dataset that is kept in memory as a whole. No published dataset is larger."""
 LOADED_ITEMS_OF_LARGE_DATASET = 500
-"""Number of items of a larger dataset that are kept in memory. Runs use items in order, so more would not help."""
+"""Number of items of a larger dataset that are kept in memory. It is small, because runs use items in order."""
 _NO_POSITION = (-1, -1, -1)
 ReloadItem = Callable[[str, JsonRecord, JsonRecord | None], DatasetItem]
 """Function that loads an item by the positions of its question and answer records. Raises KeyError if the files have
@@ -334,7 +335,10 @@ class _DatasetLoader:
         return item_id, occurrence
 
     def _make_item(self, item_id: str, question: JsonRecord, answer: JsonRecord | None) -> DatasetItem | None:
-        """Make an item, or return the one in memory with equal content. None, with an issue, if it is malformed."""
+        """Make an item, or return the equal item in memory.
+
+        Returns None and adds an issue if the records are malformed.
+        """
         try:
             classes = question.value.get("involved_classes")
             functions = _class_function_docs(self._files.function_docs, classes, self._category)

@@ -114,7 +114,8 @@ def _merge_subfolders(files_by_run: FilesByRun) -> FilesByRun:
 
 
 def _pair_files(results: FilesByRun, scores: FilesByRun, peek: Peek) -> Iterator[RunPlan]:
-    """Yield the plans for model folders with results, then those for folders with scores that no plan contains yet."""
+    """Yield the plans of all runs: first for model folders with results, then for the other model folders with
+    scores."""
     used: set[Path] = set()
     folder_of = {file.path: folder for (folder, _), files in results.items() for file in files}
     for (folder, version), files in results.items():
@@ -323,7 +324,8 @@ def find_dataset_files(folder: Path, version: str, category: str) -> DatasetFile
 def _choose_dataset_files(
     folders: Sequence[Path], version: str, category: str, plan: RunPlan, peek: Peek
 ) -> DatasetFiles | None:
-    """Return the dataset files in the first folder with readable questions, else in the first with damaged ones."""
+    """Return the dataset files in the first folder with readable questions or, if there is none, with a damaged
+    question file."""
     found = [files for folder in folders if (files := find_dataset_files(folder, version, category))]
     usable = [files for files in found if is_question_file(files.questions, peek)]
     damaged = [files for files in found if is_damaged_question_file(files.questions, peek)]
@@ -340,7 +342,10 @@ def is_question_file(path: Path, peek: Peek) -> bool:
 
 
 def is_damaged_question_file(path: Path, peek: Peek) -> bool:
-    """Whether a question file has no record. A file with a V1 name needs a folder `possible_answer` beside it, too."""
+    """Whether a file with the name of a question file has no record.
+
+    A file with a V1 name is a question file only if there is a folder `possible_answer` beside it.
+    """
     is_v1_name = not path.name.startswith("BFCL_")
     return not isinstance(peek(path), dict) and (not is_v1_name or (path.parent / "possible_answer").is_dir())
 
@@ -357,7 +362,7 @@ def _folders_with_questions(folders: Sequence[Path], version: str, categories: l
 
 
 def walk_folders(root: Path, depth: int = 4) -> Iterator[Path]:
-    """Yield a folder and its subfolders. `--data` may name `data/` or a whole checkout."""
+    """Yield a folder and the subfolders that may contain a dataset. `--data` may name `data/` or a whole checkout."""
     root = Path(os.path.abspath(root))  # noqa: PTH100
     yield root
     for name, is_folder in _list_folder(root, follow_links=False) if depth else ():
@@ -418,7 +423,7 @@ def _rank_datasets(folders: list[Path], plan: RunPlan) -> list[Path]:
         best.sort(key=lambda folder: (fits[folder], _dataset_date(folder, plan)), reverse=True)
         ranked[: len(best)] = best
         counts = "; ".join(f"{folder} ({fits[folder][0]})" for folder in best)
-        what = "The score files match them equally well, so the newest one that fits the results is used. "
+        what = "The score files match these datasets equally well, so the newest one that fits the results is used. "
         what += f"Number of results whose id is in the dataset: {counts}"
     else:
         counts = "; ".join(f"{folder} ({matches[folder][0]} of {matches[folder][1]})" for folder in ranked)
@@ -469,7 +474,10 @@ def _dataset_date(folder: Path, plan: RunPlan) -> tuple[str, int]:
 
 
 def _count_matching_entries(folders: Sequence[Path], plan: RunPlan) -> dict[Path, tuple[int, int]]:
-    """Return {dataset folder: (score entries whose question and golden answer it contains, compared score entries)}."""
+    """Return {dataset folder: (number of score entries that match it, number of compared score entries)}.
+
+    An entry matches a folder if a dataset in it has the entry's question and golden answer.
+    """
     n_equal, n_compared = Counter[Path](), 0
     categories: FilesByCategory = plan.importer_data
     for category, category_files in categories.items():

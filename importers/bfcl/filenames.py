@@ -86,7 +86,7 @@ class ClassifiedFile:
 
 
 def classify_file(path: Path, peek: Peek) -> ClassifiedFile | None:
-    """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not of BFCL."""
+    """Classify a file by its name, and by its first record if the name is ambiguous. None if it is not a BFCL file."""
     ignored = _ignored_reason(path)
     if ignored is not None:
         return ClassifiedFile(path, "ignored", "", "", ignored)
@@ -246,7 +246,7 @@ def to_dataset_id(item_id: str, category: str) -> str:
 
 
 def question_category(category: str) -> str:
-    """Return the category in the name of the question file. All backends and variants of a category share one file."""
+    """Return the category whose name the question file has. All backends and variants of a category share one file."""
     if category.startswith("memory_"):
         return "memory"
     return "web_search" if category.startswith("web_search") else category

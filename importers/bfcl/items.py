@@ -241,7 +241,7 @@ def _fill_single_turn(
 
 
 def set_first_difference(item: Item, pairs: list[CallPair], evaluation: Evaluation | None) -> None:
-    """Set the place and text of the first error, from the checker or the pairs. An undecodable reply has no place."""
+    """Set location and text of the first error, from the checker or the pairs. An undecodable reply has no location."""
     if evaluation is not None and evaluation.decode_error:
         item.first_difference = evaluation.decode_error[:300]
         return

@@ -319,7 +319,7 @@ def _overall_of_columns(columns: Sequence[CategoryGroup]) -> CategoryGroup:
 def format_sensitivity_metrics(rows: Sequence[ScoredItem]) -> list[Metric]:
     """Return how much accuracy varies with the prompt format, and the accuracy of each configuration.
 
-    The range and the standard deviation are in percentage points, without value if a configuration has no verdict.
+    The range and the standard deviation are in percentage points. They have no value if a configuration has no verdict.
     """
     by_config: dict[str, list[ScoredItem]] = {}
     for row in rows:

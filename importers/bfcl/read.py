@@ -1,7 +1,7 @@
 """Read BFCL runs: join results, scores and dataset of each category, and yield items.
 
 If possible, records are joined not only by id but also by content. If the question or golden answer in a failing score
-entry differs from the dataset, the item gets the one in the score entry, and an issue.
+entry differs from the dataset, the item shows the score entry's text and gets an issue.
 """
 
 from __future__ import annotations

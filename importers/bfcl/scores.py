@@ -61,9 +61,9 @@ class ScoreFile:
     failing: dict[str, ScoreEntry] = field(default_factory=dict)
     """Item id -> first score entry of the item."""
     further_entries: dict[str, list[ScoreEntry]] = field(default_factory=dict)
-    """Item id -> further score entries of the item, for errors after the first one."""
+    """Item id -> all score entries of the item after the first one."""
     n_failing: int = 0
-    """Number of failing items. Further entries of an item count if they belong to another record with the same id."""
+    """Number of failing items. A later entry of an item is counted if it scores another record with the same id."""
     is_complete: bool = False
     """Whether the file lists as many failures as its header states. If not, all official verdicts are unknown."""
     issues: list[ImportIssue] = field(default_factory=list)
@@ -156,11 +156,11 @@ def _add_entry(scores: ScoreFile, entry: ScoreEntry, item_id: str | None) -> Non
         scores.failing[item_id] = entry
 
 
-def _count_other_records(first: ScoreEntry, further: list[ScoreEntry], n_replaced: int) -> int:
-    """Return how many entries of `further` do not score the record of `first`: their question differs, or their record
-    was replaced."""
-    n_other_questions = sum(entry.question not in (None, first.question) for entry in further)
-    return max(n_other_questions, min(n_replaced, len(further)))
+def _count_other_records(first: ScoreEntry, later: list[ScoreEntry], n_replaced: int) -> int:
+    """Return how many of the `later` entries score another record than `first`: an earlier record, or another
+    question."""
+    n_other_questions = sum(entry.question not in (None, first.question) for entry in later)
+    return max(n_other_questions, min(n_replaced, len(later)))
 
 
 def _item_id_of_entry(entry: ScoreEntry, category: str, ids_by_position: Callable[[], dict[int, str]]) -> str | None:
@@ -217,10 +217,10 @@ def _collect_lines(error: Any, lines: list[str]) -> None:
 
 
 def add_turn_details(record: dict[str, Any], into: Extra) -> None:
-    """Add the number of the failing turn and the state differences from a multi-turn entry.
+    """Add the failing turn and the state differences of a multi-turn entry.
 
-    The metadata get `missing_responses`, and the outputs of the golden calls in `golden_outputs` (by turn, up to the
-    failing one) or `golden_outputs_of_turn`.
+    The metadata get `missing_responses`, and the outputs of the golden calls: `golden_outputs` has a list for each turn
+    up to the failing turn, `golden_outputs_of_turn` has only the outputs of the failing turn.
     """
     error = record.get("error")
     if not isinstance(error, dict):

@@ -26,7 +26,7 @@ from fcreview.safe_files import open_file, read_file
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 LARGE_LINE_BYTES = 8 * 1024 * 1024
-"""Length of a line, in bytes, above which long strings are cut. The raw record remains in its file."""
+"""Length of a line, in bytes, above which long strings are cut. The file itself is not changed."""
 MAX_STRING_LENGTH = 500_000
 MAX_VALUES = 1_000_000
 """Maximum number of values in a large line. A line with more would take gigabytes as Python objects."""
@@ -385,7 +385,10 @@ class _DocumentReader:
         return self._peek()
 
     def _read_members(self, end: str) -> Iterator[None]:
-        """Skip the opening bracket. Yields before each member, which the caller reads, up to the closing bracket."""
+        """Skip the opening bracket, yield before each member, and skip the closing bracket `end`.
+
+        The caller reads each member.
+        """
         self.at += 1
         if self._next_char() == end:
             self.at += 1
@@ -445,7 +448,10 @@ class _DocumentReader:
         return self.text[start:end].encode("utf-8", "surrogateescape")
 
     def _position(self, at: int) -> tuple[int, int]:
-        """Return the line, from 1, and the byte offset of a character. A later call needs a later position."""
+        """Return the line, from 1, and the byte offset of a character.
+
+        The positions must increase from call to call.
+        """
         self.counted_line += self.text.count("\n", self.counted_at, at)
         self.counted_bytes += at - self.counted_at if self.is_ascii else len(self._encode(self.counted_at, at))
         self.counted_at = at

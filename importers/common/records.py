@@ -26,7 +26,7 @@ class Undecodable(ValueError):
 def explain_decoding_error(reply: Any, error: ValueError, decode: Callable[[str], object]) -> str:
     """Return why a reply cannot be decoded, given the error of the decoder `decode`.
 
-    A code fence around the whole reply is named first, because the error of a decoder that expects none hides it.
+    If a code fence surrounds the whole reply, the fence is the reason, because the decoder's error does not mention it.
     """
     fenced = CODE_FENCE.fullmatch(reply) if isinstance(reply, str) else None
     if fenced is None:

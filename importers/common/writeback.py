@@ -33,7 +33,7 @@ JSON_STYLES: tuple[dict[str, Any], ...] = tuple(
     for escaped in (False, True)
     for separators in ((", ", ": "), (",", ":"))
 )
-"""Arguments of `json.dumps` that benchmarks use for datasets. The first is the default."""
+"""Arguments of `json.dumps` that benchmarks use for datasets. The first entry is the default."""
 ANNOTATOR_REASON = "judged wrong by an annotator; the benchmark's own check passed it"
 """Text for the field `error` of an entry that exists only because of a review."""
 DISAGREEMENT_NOTE = "unresolved disagreements, where the benchmark's own verdict is kept"
@@ -87,14 +87,14 @@ class LineEdits:
     added: list[tuple[int, Any]] = field(default_factory=list)
     """(position, record) of each added record. A record is inserted before the first line with a higher position."""
     positions: Mapping[int, int] = field(default_factory=dict)
-    """Line number -> position, a sort key among the file's records."""
+    """Line number -> position of the record in the line. Added records are sorted in by their positions."""
 
     def __bool__(self) -> bool:
         return bool(self.replaced or self.removed or self.added)
 
 
 def apply_edits(raw: bytes, edits: LineEdits) -> bytes:
-    """Return the content of a file with the edits. The result ends in a line feed if `raw` does or is empty."""
+    """Return the content of a file with the edits. It ends in a line feed if `raw` ends in one or is empty."""
     is_terminated = raw.endswith(b"\n") or not raw
     lines = raw.split(b"\n") if raw else []
     if raw and is_terminated:
@@ -112,7 +112,7 @@ def apply_edits(raw: bytes, edits: LineEdits) -> bytes:
 
 
 def encode_line(record: Any, old_line: bytes = b"") -> bytes:
-    """Return a record or line as bytes without line feed, with the escapes and carriage return of `old_line`."""
+    """Return a record or line as bytes without line feed. Escapes and a carriage return are as in `old_line`."""
     escapes = old_line.isascii() and b"\\u" in old_line
     text = record if isinstance(record, str) else json.dumps(record, ensure_ascii=escapes)
     return text.encode("utf-8", "backslashreplace") + (b"\r" if old_line.endswith(b"\r") else b"")
@@ -136,7 +136,10 @@ def header_line_number(raw: bytes) -> int:
 def update_score_header(
     header: JsonObject, n_gained: int, *, digits: int | None = None, rate_field: str = "accuracy"
 ) -> JsonObject:
-    """Return the header with `n_gained` more passes and its rate, rounded to `digits`; unchanged without counts."""
+    """Return the header with `n_gained` more passes and the new rate, rounded to `digits`.
+
+    A header without counts is unchanged.
+    """
     total, n_correct = header.get("total_count"), header.get("correct_count")
     if not isinstance(total, int) or not isinstance(n_correct, int):
         return header
@@ -166,7 +169,10 @@ def dump_with_indentation_of(value: Any, old_content: bytes) -> bytes:
 
 
 def fixes_by_record(fixes: GoldenFixes, category: str | None = None) -> FixesByRecord:
-    """Return the fixes, of one category or all, by record name for a dataset whose record ids are the item ids."""
+    """Return the fixes by record name, for one category or for all.
+
+    The records of the dataset must have the ids of items.
+    """
     return {key[1]: (key, fix) for key, fix in fixes.items() if category in (None, key[0])}
 
 

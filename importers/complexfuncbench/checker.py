@@ -1,9 +1,11 @@
 """Determine a verdict on every call of a ComplexFuncBench sample, by the evaluator's log or by its rules.
 
-Verdicts come from the log if there is one, and else from the result record. Their tiers are `rule`, `exact`
-(exact-value gate), `response`, `judge` and `format` (malformed call). Three more values describe other cases: `failed`
-if no tier accepted the call and the judge did not reply, `unpaired` if the evaluator compared the call with no golden
-call, and `unknown` if no file states the tier.
+Verdicts come from the log if there is one, and else from the result record. The evaluator compares two calls in several
+steps, called tiers: `format` (is the call well-formed?), `rule` (are the calls equal?), `exact` (are the values equal
+that must be?), `response` (do both calls get the same response?) and `judge` (does an LLM accept the call?). A verdict
+states the tier that decided. Three more values describe other cases: `failed` if no tier accepted the call and the
+judge did not reply, `unpaired` if the evaluator compared the call with no golden call, and `unknown` if no file states
+the tier.
 
 Source of the rules: the modules `utils/utils.py` and `compare` of the release (commit c37b284).
 """
@@ -78,7 +80,7 @@ EXACT_PARAMETERS: dict[str, frozenset[str]] = {
     )
     for function in functions.split()
 }
-"""Function name -> parameters whose values must be equal. If one differs, the judge is not called."""
+"""Function name -> parameters whose values must be equal. If one of them differs, the call fails without the judge."""
 
 CallError = tuple[str, str, str | None]
 """(error type, message, name of the parameter or None)."""
@@ -104,7 +106,7 @@ def is_rule_match(predicted: dict[str, Any], golden: dict[str, Any]) -> bool:
 
 
 def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError | None:
-    """Return the first error of the exact-value gate, or None if the response and judge tiers decide on the pair."""
+    """Return the first error of the tier `exact`, or None if the tiers `response` and `judge` decide on the pair."""
     if predicted.get("name") != golden.get("name"):
         return "func_error", f"{predicted.get('name')} instead of {golden.get('name')}", None
     exact_parameters = EXACT_PARAMETERS.get(golden["name"], frozenset())
@@ -119,7 +121,8 @@ def check_exact_parameters(predicted: dict[str, Any], golden: dict[str, Any]) ->
 
 
 def find_call_error(predicted: dict[str, Any], golden: dict[str, Any]) -> CallError:
-    """Return the error of a rejected call: at the first golden argument by name that differs, or at an extra one."""
+    """Return the error of a rejected call: the first golden argument (by name) that differs, or an argument that is not
+    golden."""
     predicted_arguments, golden_arguments = predicted.get("arguments") or {}, golden.get("arguments") or {}
     for key in sorted(golden_arguments):
         if key not in predicted_arguments:
@@ -165,8 +168,7 @@ PARAMETER_TYPES = (*_PARAMETER_TYPE_WORDS, OTHER_TYPE)
 
 
 def classify_parameter(parameter: str) -> str:
-    """Return the parameter type of the paper: `date` for `arrival_date` and `departDate`, `sort_by` for
-    `sort_option_id`."""
+    """Return the paper's type of a parameter: `date` for `departDate`, `sort_by` for `sort_option_id`."""
     words = {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", parameter)}
     return next((name for name, type_words in _PARAMETER_TYPE_WORDS.items() if words & type_words), OTHER_TYPE)
 
@@ -282,7 +284,7 @@ class CallVerdict:
 def derive_call_verdicts(
     predicted_path: PredictedPath, golden_path: GoldenPath, functions: list[dict[str, Any]], log: EvaluationLog | None
 ) -> list[CallVerdict]:
-    """Derive a verdict on every predicted call, in the model's order."""
+    """Derive a verdict on each predicted call, in the order of the calls."""
     turns: list[LoggedTurn | None] = list(log.turns) if log else []
     verdicts: list[CallVerdict] = []
     accepted_indexes: set[int] = set()
@@ -353,7 +355,7 @@ def _verdict_from_reply(
 def _guess_partners(
     verdicts: list[CallVerdict], golden_path: GoldenPath, accepted_indexes: set[int]
 ) -> list[CallVerdict]:
-    """Assign the most similar remaining golden call of the same function to each call without a golden call."""
+    """Give each call without a golden call the most similar unused golden call of the same function."""
     unpaired = [each for each in verdicts if each.golden is None and each.predicted.arguments is not None]
     partner_indexes = {each.golden.index for each in verdicts if each.golden is not None}
     remaining = [call for call in golden_path.calls if call.index not in accepted_indexes | partner_indexes]
@@ -394,13 +396,12 @@ def verdicts_by_address(pairs: Sequence[CallPair], verdicts: Sequence[CallVerdic
 
 
 def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
-    """Summarize a predicted call for the metrics, such as
-    `{"accepted": true, "golden": 4, "error": "value_error", "wrong": {"legs": "legs"}}`.
+    """Summarize a predicted call for the metrics, such as `{"accepted": true, "golden": 4, "error": "value_error",
+    "wrong": {"legs": "legs"}}`.
 
-    `accepted` is null if the evaluator did not judge the call. `golden` is the number of the golden call that it was
-    compared with, from 1; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call,
-    it is the error type that the call would get if it were rejected. `wrong` contains the differing parameters with the
-    paper's types.
+    `accepted` is null if the evaluator did not judge the call. `golden` is the number, from 1, of the compared golden
+    call; it is omitted if there is none. `error` is the evaluator's error type. For an accepted call, it is the error
+    type that the call would get if it were rejected. `wrong` contains the differing parameters with the paper's types.
     """
     summary: dict[str, Any] = {"accepted": verdict.ok}
     if verdict.golden is not None:
@@ -417,8 +418,10 @@ def summarize_call(verdict: CallVerdict) -> dict[str, Any]:
 
 
 def _compared_arguments(verdict: CallVerdict) -> tuple[JsonCall, JsonCall]:
-    """Return the (predicted, golden) arguments that the evaluator compared. Empty for malformed calls and calls of
-    another function."""
+    """Return the (predicted, golden) arguments that the evaluator compared.
+
+    They are empty for a malformed call, and for a call of another function.
+    """
     predicted, golden = verdict.predicted, verdict.golden
     if golden is None or verdict.tier == "format" or golden.name != predicted.name:
         return {}, {}
@@ -432,12 +435,12 @@ def count_compared_parameters(verdicts: Sequence[CallVerdict]) -> dict[str, int]
 
 
 def find_required_calls(golden_path: GoldenPath, verdicts: Mapping[str, CallVerdict], success: bool) -> list[list[str]]:
-    """Return the value of `Extra.needs`: for each required golden call, the addresses of the calls compared with it.
+    """Return the value of `Extra.needs`: for each required golden call, the addresses of the predicted calls compared
+    with it.
 
-    An optional golden call is required only if one of these calls was accepted, because an accepted call that turns out
-    to be wrong is an error. If the sample succeeded, only golden calls with an accepted call are required. If it failed
-    although all required golden calls have an accepted call, the result ends with an empty list, so that no verdict on
-    a call makes the sample pass.
+    If the sample succeeded, the golden calls with an accepted call are required. If it failed, all golden calls are
+    required, except optional ones without an accepted call. If all of these have an accepted call, the result ends with
+    an empty list, so that no verdict on a call makes the sample pass.
     """
     required, answered = list[list[str]](), list[list[str]]()
     for call in golden_path.calls:

@@ -100,7 +100,8 @@ def read_count(counts: Mapping[str, Any], name: str) -> int:
 
 
 def get_sample_error(item: ScoredItem, calls: list[ReviewedCall]) -> str | None:
-    """Return the error type of a failed sample, or else that of the first call that an override rejects."""
+    """Return the recorded error type of a failed sample or, without one, that of the first call that an override
+    rejects."""
     if item.valid is not False:
         return None
     rejected = (call.error for call in calls if call.officially_accepted and call.accepted is False and call.error)

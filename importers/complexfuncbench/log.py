@@ -142,7 +142,10 @@ def _apply_sample_line(record: str, log: EvaluationLog) -> None:
 
 
 def apply_outcome_line(record: str, comparison: LoggedComparison) -> bool:
-    """Apply a log record to the comparison above it. Returns whether the record states an outcome of a comparison."""
+    """Add what a log record states to the comparison above it.
+
+    Returns False for a record that is not about a comparison.
+    """
     if record.startswith("Rule-based compare success"):
         comparison.tier, comparison.accepted = "rule", True
     elif record.startswith("Response-based compare success"):

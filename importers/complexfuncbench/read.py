@@ -206,7 +206,7 @@ def _add_official_verdict(item: Item, record: dict[str, Any]) -> None:
     entries = [message] if isinstance(message, dict) else as_list(message)
     if not item.official:
         error_type = as_object(next(iter(entries), None)).get("error_type", "unknown")
-        # An exported override without an error type has null here.
+        # The error type is null in an exported override without an error type.
         item.error_type = None if error_type is None else str(error_type)
     lines = (f"{each.get('error_type')}: {each.get('content')}" for each in list_objects(entries))
     text = message if isinstance(message, str) else "\n".join(lines)

@@ -117,7 +117,7 @@ def override_log(
 
 
 def _find_comparisons(predicted_path: PredictedPath, log: EvaluationLog) -> dict[int, ComparisonPosition]:
-    """Return the position of the comparison of each predicted call, matched as in `derive_call_verdicts`."""
+    """Return the position of each predicted call's comparison in the log, matched as in `derive_call_verdicts`."""
     positions: dict[int, ComparisonPosition] = {}
     for turn, (calls, logged) in enumerate(zip(predicted_path.steps, log.turns, strict=False)):
         remaining = list(enumerate(logged.comparisons))

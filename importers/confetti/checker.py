@@ -193,12 +193,15 @@ class ChainPosition:
 
 
 def get_dialog_id(dialog_id: str) -> str:
-    """Return a `dialog_id` without its suffix, the number of a call or of an agent turn."""
+    """Return a `dialog_id` without its last part, which numbers the calls or the agent turns of a dialogue."""
     return dialog_id.rpartition("_")[0]
 
 
 def parse_call_name(text: Any) -> str | None:
-    """Return `Api_find` for `Api.find(class=['x'])`, whose parameters may be Python keywords; None for other text."""
+    """Return the function name of a call with `_` for `.`: `Api_find` for `Api.find(class=['x'])`; None for other text.
+
+    The text is not parsed as Python, because parameters may have the names of keywords.
+    """
     match = CALL_START.match(text) if isinstance(text, str) else None
     return match[1].replace(".", "_") if match else None
 
@@ -243,7 +246,7 @@ def _golden_function_name(record: dict[str, Any]) -> str | None:
 SCORE_DECIMALS = 4
 """Number of decimals in the soft score file. Chains multiply the rounded scores."""
 FIXED_SCORE_KEY = "soft score stays"
-"""Metadata key with the reason why an item's soft score does not follow from the scores of its arguments."""
+"""Metadata key of the reason why an item's soft score does not follow from the scores of its arguments."""
 
 Similarity = Callable[[str, str], float]
 

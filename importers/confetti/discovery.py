@@ -153,6 +153,7 @@ def _load_scores(category: str, path: Path, loaded: RunRecords, plan: RunPlan, i
 
 
 def find_failing_item(entry: dict[str, Any], category: str) -> str:
-    """Return the item id in the prompt of a score entry, else the one made from its line number, from 1."""
+    """Return the item id that a score entry quotes in its prompt or, if there is none, the id for its line number, from
+    1."""
     prompt_id, position = as_object(entry.get("prompt")).get("id"), entry["id"]
     return str(prompt_id or (f"{category}_{position - 1}" if isinstance(position, int) else position))

@@ -78,7 +78,10 @@ def _find_reply_position(item: Item) -> tuple[int, int]:
 
 
 def _note_stored_values(item: Item) -> None:
-    """Add a note to golden arguments with several values. The values may be one list, but the rules accept each."""
+    """Add a note to each golden argument with several values.
+
+    The authors may have meant one list with these values, but the rules accept each value.
+    """
     for pair in item.pairs:
         golden_arguments = item.golden[pair.golden].arguments if pair.golden is not None else None
         predicted_arguments = item.predicted[pair.predicted].arguments if pair.predicted is not None else None
@@ -244,7 +247,7 @@ def _fill_dialog_act_item(
     if isinstance(golden, list):
         item.rule = checker.has_common_label(labels, golden)
         item.rule_error_type = None if item.rule else "dialog_act:no_overlap"
-        reason = f"labels {', '.join(labels) or 'none'}; golden {', '.join(map(str, golden))}"
+        reason = f"labels {', '.join(labels) or 'none'}; golden labels {', '.join(map(str, golden))}"
         error_type, by = item.rule_error_type, "label overlap"
         item.verdicts.append(Verdict("rule", item.rule, error_type=error_type, rationale=reason, by=by))
         item.judge = item.rule

@@ -133,7 +133,7 @@ ITEM_FILES = {
     (ITEM, HALLUCINATED_CRITERION): (discovery.HALLUCINATION_FILE,),
     (RESPONSE, checker.ACT_CRITERION): (discovery.ACT_JUDGE_FILE,),
 }
-"""(target, criterion) of an item -> names of the files that contain the verdict."""
+"""(target, criterion) of a verdict -> names of the files that contain the verdict."""
 ARGUMENT_FILES = {SOFT_SCORE_CRITERION: discovery.SOFT_SCORE_FILE, HALLUCINATED_CRITERION: discovery.HALLUCINATION_FILE}
 """Criterion of an argument -> name of the file that contains the verdict."""
 

@@ -77,8 +77,8 @@ def find_summary_files(plan: RunPlan) -> list[Path]:  # noqa: ARG001
 def override_verdicts(record: JsonObject, item: ScoredItem) -> JsonObject:
     """Return a record with the overrides of its item.
 
-    An override replaces the automatic verdict that counts: official, else recomputed, else judge. Without one, it is
-    added with the source `rule`.
+    An override replaces the automatic verdict that counts: official, else recomputed, else judge. If there is none, the
+    override is added with the source `rule`.
     """
     verdicts: list[JsonObject] = [dict(each) for each in as_list(record.get("verdicts"))]
     for (target, criterion), value in item.overrides.items():

@@ -43,7 +43,7 @@ from fcreview.model.review import CORRECT
 from fcreview.model.verdict import DECLINE_KEY
 
 EPSILON = 1e-9
-"""Number that the scripts add to some denominators."""
+"""Small number that the scripts add to some denominators, so that they are never 0."""
 HALLUCINATED_AVERAGE = "Average number of parameter hallucinations"
 MISSING_AVERAGE = "Average number of missing parameters"
 OTHER_ERRORS = "Other errors"
@@ -128,7 +128,7 @@ class ConversationTally(NamedTuple):
     right_arguments: int
     """Number of snapshots with correct arguments."""
     progress: float
-    """Share of the snapshots before the first wrong one."""
+    """Share of the snapshots that come before the first wrong one."""
     success: bool
 
 
@@ -157,7 +157,10 @@ def tally_conversation(conversation: Conversation, selector: str) -> Conversatio
 
 
 class ConversationCounts:
-    """The distinct conversations, with the number of occurrences of each. Each is tallied once, because few differ."""
+    """The distinct conversations, with the number of occurrences of each.
+
+    Many conversations are equal, so each distinct one is tallied only once.
+    """
 
     def __init__(self, conversations: Iterable[Conversation]) -> None:
         positions: dict[Conversation, int] = {}

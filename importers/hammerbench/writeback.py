@@ -217,8 +217,9 @@ def find_summary_files(plan: RunPlan) -> list[Path]:
 def _is_representable(item: ScoredItem, key: CriterionKey, name_ok: bool | None) -> bool:
     """Return whether the files can represent an override.
 
-    The function name counts only in the first snapshot: `name_ok` is its verdict in the rewritten file, or None without
-    a file. If it is false, no snapshot passes. The evaluator ignores the judge if argument names are not golden.
+    `name_ok` is the verdict on the first snapshot's function name in the rewritten file, or None without a file. The
+    files contain no other verdict on function names, and if it is false, no snapshot passes. The evaluator ignores the
+    judge if argument names are not golden.
     """
     target, criterion = key
     if target != ITEM:
@@ -328,7 +329,10 @@ def recheck(run: Run, item: Item, golden_fix: JsonObject, record: Any) -> bool |
 
 
 def _recover_first_func_ok(item: Item) -> bool | None:
-    """Return whether the first snapshot's function was the golden one, if a later snapshot's verdict shows this."""
+    """Return whether the first snapshot has the golden function, from the verdict on a later snapshot.
+
+    None if that verdict does not show this.
+    """
     error = item.rule_error_type
     return None if error in ("text", "refused") else error not in ("wrong_function", "wrong_first_function")
 

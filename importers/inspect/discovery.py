@@ -79,7 +79,7 @@ def find_runs(files: Sequence[Path], dataset_folders: Sequence[Path]) -> Discove
 
 
 def _shards_folder(path: Path) -> Path | None:
-    """Return the folder `NAME.shards` that the file is a part of."""
+    """Return the folder `NAME.shards` that contains the file; None for a file outside such a folder."""
     return next((parent for parent in path.parents if parent.suffix == SHARDS_SUFFIX), None)
 
 
@@ -118,7 +118,10 @@ def _make_plan(attempts: Sequence[FoundLog], dataset_folders: Sequence[Path]) ->
 
 
 def _attach_bfcl_dataset(plan: RunPlan, fields: dict[str, Any], dataset_folders: Sequence[Path]) -> None:
-    """Find the BFCL dataset as for a run of BFCL itself. A log is complete without it, so there is no issue."""
+    """Find the BFCL dataset in the same way as for BFCL runs.
+
+    A missing dataset is not an issue, because a log contains the questions and golden answers.
+    """
     from fcreview.importers.bfcl.discovery import CategoryFiles, attach_dataset, walk_folders
     from fcreview.importers.inspect.tasks import categories_of
 

@@ -30,7 +30,10 @@ class JsonStreamError(ValueError):
 
 
 class JsonStream:
-    """A forward reader of a JSON text. `read(n)` must return up to n further bytes, and no bytes at the end."""
+    """Reads a JSON text from beginning to end.
+
+    `read(n)` must return up to n bytes that follow, and no bytes at the end.
+    """
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -200,7 +203,7 @@ class JsonStream:
         return JsonStreamError(f"{what} at byte {self.position + 1}")
 
     def _fill(self) -> bool:
-        """Read further bytes and drop the bytes before the position. Returns False at the end of the text."""
+        """Read more bytes and drop the bytes before the position. Returns False at the end of the text."""
         more = self._read(CHUNK_BYTES)
         if not more:
             return False
@@ -212,7 +215,7 @@ class JsonStream:
 
 
 def _bracket_steps(part: bytes, in_string: bool) -> tuple[bytes, bool]:
-    """Return 1 or -1 (as a byte) for each bracket outside strings, and whether the part ends inside a string."""
+    """Return a byte (1 or -1) for each bracket outside strings, and whether the part ends inside a string."""
     if b"\\" in part:
         part = part.replace(b"\\\\", b"").replace(b'\\"', b"")
     pieces = part.split(b'"')
@@ -221,7 +224,10 @@ def _bracket_steps(part: bytes, in_string: bool) -> tuple[bytes, bool]:
 
 
 def _lowest_depth(steps: bytes, depth: int) -> int:
-    """Return the lowest depth after one of the steps, or a depth above 0 if no step can reach 0."""
+    """Return the lowest nesting depth in a part that begins at `depth`.
+
+    If the part cannot reach depth 0, the result is above 0.
+    """
     if not steps or steps.count(255) < depth:
         return max(depth, 1)
     import numpy
@@ -230,7 +236,7 @@ def _lowest_depth(steps: bytes, depth: int) -> int:
 
 
 def _find_end(part: bytes, depth: int, in_string: bool) -> int:
-    """Return the index after the container's last bracket, which must be in `part`."""
+    """Return the index after the bracket that closes the array or object. The bracket must be in `part`."""
     at = 0
     if in_string:
         match = _STRING_REST.match(part)

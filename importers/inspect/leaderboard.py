@@ -277,7 +277,10 @@ def mean(numbers: Sequence[float]) -> float:
 
 
 def _share_of_draws(n_chosen: int, n: int, k: int) -> float | None:
-    """Return the probability that k epochs, drawn from n without replacement, are all chosen ones. None if n < k."""
+    """Return the probability that k of n epochs, drawn without replacement, are all among `n_chosen` epochs.
+
+    None if n < k.
+    """
     return None if n < k else math.comb(n_chosen, k) / math.comb(n, k)
 
 
@@ -295,7 +298,7 @@ def _most_frequent(values: list[Any], _: int) -> Any:
 
 
 def _absolute_majority(values: list[Any], n_votes: int) -> Any:
-    """Return the value of more than half of `n_votes`, or None. `n_votes` includes votes without a value."""
+    """Return the value that more than half of `n_votes` have, or None. `n_votes` includes votes without a value."""
     value, count = Counter(map(_hashable, values)).most_common(1)[0]
     return value if 2 * count > n_votes else None
 
@@ -489,7 +492,10 @@ def edited_values(items: Sequence[ScoredItem], scorer: str) -> Iterator[EpochVal
 
 
 def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures) -> ColumnValues:
-    """Compute the values of a score from the verdicts. Samples with an epoch that has no verdict are not known."""
+    """Compute the values of a score from the verdicts.
+
+    A sample is omitted from `known` if one of its epochs has no verdict.
+    """
     scored = [item for item in items if scorer in as_object(item.metadata.get("scores"))]
     recorded = [_epoch_value(each, each.metadata["scores"][scorer]) for each in scored]
     if scorer != figures.primary:
@@ -511,7 +517,10 @@ def source_values(items: Sequence[ScoredItem], scorer: str, figures: LogFigures)
 
 
 def _main_value(item: ScoredItem, recorded: Any, figures: LogFigures) -> Any:
-    """Return the value of the main score by the item's verdict, or MISSING. Reviews of its keys change an object."""
+    """Return the value of the main score that follows from the item's verdict, or MISSING.
+
+    If the value is an object, the reviews of its keys are applied.
+    """
     if isinstance(recorded, (dict, list)):
         return _reviewed_part(item, figures.primary or "", recorded)
     override = item.overrides.get(ITEM_CORRECT)

@@ -202,7 +202,7 @@ def open_log(path: Path) -> Iterator[InspectLog]:
 
 def _open_archive_log(file: BinaryIO, path: Path) -> InspectLog:
     archive = open_archive(file)
-    # The last of several members with one name counts.
+    # If several members have the same name, the last one counts.
     members = archive.NameToInfo
     name = HEADER if HEADER in members else START
     if name not in members:
@@ -242,7 +242,7 @@ def _open_json_log(file: BinaryIO, path: Path) -> InspectLog:
                 else:
                     stream.skip_value()
         except JsonStreamError as error:
-            yield ImportIssue(str(path), stream.line, f"the log cannot be read further: {error}", severity="error")
+            yield ImportIssue(str(path), stream.line, f"the rest of the log cannot be read: {error}", severity="error")
 
     return InspectLog(path, header, True, read_samples)
 

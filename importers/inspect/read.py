@@ -151,7 +151,10 @@ def _read_item(sample: LogSample, context: RunContext) -> Item | None:
 
 
 def _item_id(sample_id: Any, epoch: int, sample: LogSample, context: RunContext) -> str | None:
-    """Return the id of the sample, with `#2` for its second epoch. Of the ids 1 and "1", the second is quoted."""
+    """Return the item id of a sample in an epoch, with `#2` for the second epoch.
+
+    If a log has the sample ids 1 and "1", one of the item ids contains the quotes.
+    """
     if sample_id is None or isinstance(sample_id, (dict, list)):
         sample.issues.append(ImportIssue(sample.file, sample.line, "a sample without an id"))
         sample_id = f"sample {sample.line}"

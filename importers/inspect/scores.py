@@ -262,7 +262,8 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that a verdict can have: 0.5 for `P`, and JSON text for a list with other values than texts."""
+    """Return a value that a verdict can have: 0.5 for `P`, and JSON text for a list that does not contain only
+    texts."""
     if value == "P":
         return 0.5
     if isinstance(value, list) and not all(isinstance(part, str) for part in value):

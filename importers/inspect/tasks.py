@@ -82,11 +82,6 @@ NAME_SPELLING = Cause(
     "task:name_spelling", "The task accepts both `.` and `_` in function names. BFCL expects one spelling."
 )
 OTHER = Cause("task:other", "The task and BFCL score this reply differently, for an unknown reason.")
-CAUSES = (
-    TYPED_VALUE, OBJECT_VALUE, UNDECODABLE_CALL, NUMBER_IN_LIST, TYPED_REPLY, DEFAULT_VALUE, NAME_SPELLING, OTHER,
-)  # fmt: skip
-
-
 _CAUSE_TEXTS = (
     (TYPED_REPLY, ("type_error:js", "type_error:java", "is not a string with")),
     (NUMBER_IN_LIST, ("type_error:nested", "has elements that are not")),
@@ -137,20 +132,21 @@ _SHOWN_FIELDS = frozenset(
 _TYPE_HINT = re.compile(r"This is (?:Java|JavaScript) (\S{1,40}) type parameter in string representation\.")
 _ANY_HINT = re.compile(r"This parameter can be of any type of (?:Java|JavaScript) object in string representation\.")
 _ELEMENT_HINT = re.compile(r"The list elements are of type (\S{1,40}); they are not in string representation\.")
-_ERROR_TYPES = (
-    (re.compile(r"Missing required parameter: (\S+)"), "missing_required"),
-    (re.compile(r"Unexpected parameter: (\S+)"), "unexpected_param"),
-    (re.compile(r"Invalid value for (\S+?):"), "wrong_value"),
-    (re.compile(r"Invalid type for (\S+?)[:.]"), "type_error"),
-    (re.compile(r"Nested type checking failed(?: for (\S+?)[:.])?"), "type_error:nested"),
-    (re.compile(r"Function name mismatch"), "wrong_func_name"),
-    (re.compile(r"Expected 1 function call|Wrong number of function calls"), "wrong_count"),
-    (re.compile(r"No match found for: (\S+)"), "cannot_find_match"),
-    (re.compile(r"Incorrectly produced"), "irrelevance_error"),
-    (re.compile(r"State mismatch"), "multi_turn:instance_state_mismatch"),
-    (re.compile(r"Response mismatch"), "multi_turn:execution_response_mismatch"),
-    (re.compile(r"Response (?:does not contain|contains none)"), "agentic:answer_not_found"),
-)
+_ERROR_TYPES = {
+    r"Missing required parameter: \S": "missing_required",
+    r"Unexpected parameter: \S": "unexpected_param",
+    r"Invalid value for \S+?:": "wrong_value",
+    r"Invalid type for \S+?[:.]": "type_error",
+    r"Nested type checking failed": "type_error:nested",
+    r"Function name mismatch": "wrong_func_name",
+    r"Expected 1 function call|Wrong number of function calls": "wrong_count",
+    r"No match found for: \S": "cannot_find_match",
+    r"Incorrectly produced": "irrelevance_error",
+    r"State mismatch": "multi_turn:instance_state_mismatch",
+    r"Response mismatch": "multi_turn:execution_response_mismatch",
+    r"Response (?:does not contain|contains none)": "agentic:answer_not_found",
+}
+"""Pattern of the start of an explanation by the scorer -> error type."""
 _FAILING_TURN = re.compile(r"Response mismatch at turn (\d{1,4})")
 _STATE = re.compile(r'^  (\w{1,80}): model="(.*?)", expected="(.*?)"$', re.MULTILINE | re.DOTALL)
 MAX_STATE_DIFFERENCES = 20
@@ -307,7 +303,7 @@ def finish_bfcl_item(item: Item, explanation: str | None) -> None:
     if item.official:
         item.error_type = official.error_type = None
         return
-    found = next((name for pattern, name in _ERROR_TYPES if pattern.match(explanation or "")), None)
+    found = next((name for pattern, name in _ERROR_TYPES.items() if re.match(pattern, explanation or "")), None)
     if item.rule is False or found is not None:  # a recomputed error type is more exact
         item.error_type = official.error_type = None if item.rule is False else found
     _add_turn_details(item, explanation or "")

@@ -26,7 +26,7 @@ ERROR_TYPES = {
     "DB": "db_mismatch", "ENV_ASSERTION": "env_assertion_failed", "ACTION": "action_not_made",
     "COMMUNICATE": "not_communicated", "NL_ASSERTION": "nl_assertion_failed",
 }  # fmt: skip
-"""Part -> error type of an item that fails because of the part. Several error types are joined with ` + `."""
+"""Part of the reward -> error type of an item that fails because of it. Several error types are joined with ` + `."""
 SUCCESS_TOLERANCE = 1e-6
 """Maximum difference between 1 and the reward of a success, as in the official metric code of tau2-bench."""
 GRADED_ENDINGS = ("user_stop", "agent_stop")
@@ -54,19 +54,19 @@ def read_number(value: Any) -> float | None:
 
 
 def read_part_value(value: Any) -> float | None:
-    """Return the value of a part, which is a number from 0 to 1, or None for any other value."""
+    """Return the value of a part of the reward if it is a number from 0 to 1, else None."""
     number = read_number(value)
     return number if number is not None and 0 <= number <= 1 else None
 
 
 def to_verdict(value: float) -> bool | float:
-    """Return the verdict for the value of a part: True for 1, False for 0, else the number itself."""
+    """Return the verdict for the value of a part of the reward: True for 1, False for 0, else the number itself."""
     return bool(value) if value in (0, 1) else value
 
 
 @dataclass(slots=True)
 class Parts:
-    """Values of the parts that count for the reward, from one source, with the causes of failing parts."""
+    """Values of the parts of the reward that count, from one source, with the causes of failing parts."""
 
     values: dict[str, float | None] = field(default_factory=dict)
     """Part -> value from 0 to 1; None if it is not known."""
@@ -104,10 +104,10 @@ class Parts:
 
     def explain_part(self, part: str) -> str:
         if part == "DB":
-            return "final database differs from the expected one"
+            return "the final database differs from the expected one"
         if part == "COMMUNICATE":
             texts = _quote(self.missing_texts)
-            return f"agent never said {texts}" if texts else "agent never said an expected text"
+            return f"the agent never said {texts}" if texts else "the agent never said an expected text"
         if part == "ACTION":
             names = ", ".join(dict.fromkeys(self.missing_actions))
             return f"no call matches the golden action {names}" if names else "a golden action was not made"

@@ -233,7 +233,7 @@ def pair_actions(item: Item, actions: Sequence[GoldenAction]) -> list[int]:
     """Add golden calls and call pairs to an item whose predicted calls are known.
 
     Calls are paired by the official rule first, then with the most similar call of the same function. A golden call
-    without a partner is placed in the turn of the golden call before it. Returns the index of each action's pair in
+    that no call matches is placed in the turn of the golden call before it. Returns the index of each action's pair in
     `item.pairs`.
     """
     partners = _match_actions(actions, item.predicted)
@@ -278,7 +278,10 @@ def _match_by_function(actions: Sequence[GoldenAction], calls: Sequence[Call], p
 
 
 def _golden_turns(n_actions: int, partners: dict[int, int], item: Item) -> list[int]:
-    """Return the turn of each action: of its partner, or else of the nearest action with one, preferably before it."""
+    """Return the turn of each action: the turn of its call.
+
+    An action without a call gets the turn of the action before it.
+    """
     known = {at: item.predicted[position].turn for at, position in partners.items()}
     turn = known[min(known)] if known else item.n_turns - 1
     return [turn := known.get(at, turn) for at in range(n_actions)]

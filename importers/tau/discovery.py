@@ -138,7 +138,7 @@ def _make_run(path: Path, main: Path | None, name: str) -> Run:
 
 
 def _find_text(pattern: str, head: str) -> str:
-    """Return the JSON string after the first match of `pattern`, which describes the field name; empty if none."""
+    """Return the string value of the first field whose name matches `pattern`; empty if there is none."""
     match = re.search(pattern + r'\s*:\s*("(?:[^"\\]|\\.)+")', head)
     try:
         value = clean_value(json.loads(match[1])) if match else ""
@@ -171,7 +171,10 @@ def is_task_id(value: Any) -> bool:
 
 
 class ItemIds:
-    """Assigns the ids `TASK_trial_N`. A missing or repeated trial gets another id and an issue."""
+    """Assigns item ids `TASK_trial_N`.
+
+    If a trial is missing or repeated, the id has another form, and there is an issue.
+    """
 
     def __init__(self) -> None:
         self.known: set[str] = set()
@@ -179,7 +182,7 @@ class ItemIds:
     def add(self, task: str, trial: Any, file: str, line: int, simulation: str = "") -> tuple[str, ImportIssue | None]:
         """Return the id of a simulation, and an issue if its trial is missing or occurs twice.
 
-        In that case, the item id also contains `simulation` (the simulation's own id) or, without it, the line number.
+        The id then contains `simulation` (the simulation's own id) or, without it, the line number.
         """
         item_id, is_known_trial = f"{task}_trial_{trial}", is_integer(trial)
         if is_known_trial and item_id not in self.known:

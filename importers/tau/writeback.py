@@ -29,14 +29,15 @@ from fcreview.safe_files import read_file
 JsonObject = dict[str, Any]
 REWARD = (ITEM, "reward")
 REMARK = {OWN_FIELD: "corrected by reviews"}
-"""Added to `reward_info.info`, to mark a reward that reviews changed."""
+"""Fields that are added to `reward_info.info` to mark a reward that reviews changed."""
 CHECKS = {
     "ACTION": ("action_checks", "action_match", "action_reward"),
     "COMMUNICATE": ("communicate_checks", "met", None),
     "ENV_ASSERTION": ("env_assertions", "met", "reward"),
     "NL_ASSERTION": ("nl_assertions", "met", None),
 }
-"""Part -> (field of `reward_info` with the list of checks, field of a check with the verdict, and with the reward)."""
+"""Part of the reward -> (name of its list of checks, field of a check with the verdict, field of a check with its
+reward)."""
 _VERSION1_PARTS = {"db": "r_actions", "communicate": "r_outputs"}
 _INDENT = re.compile(rb"\n( *)")
 

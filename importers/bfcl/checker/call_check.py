@@ -139,7 +139,10 @@ def _convert_to_declared(parameter: ExpectedArgument, value: Any) -> Any:
 
 
 def _compare_value(parameter: ExpectedArgument, value: Any, kind: type, v1: bool) -> Mismatch | None:
-    """Compare a value as a string, list or object, if `kind` is one of these types. Otherwise, it must be accepted."""
+    """Compare a value of the type `kind` with the accepted values.
+
+    Strings, lists and objects are normalised first. A value of any other type must be equal to an accepted value.
+    """
     if kind is dict or (kind is list and parameter.element_type is dict):
         return (check_object if kind is dict else check_objects)(value, parameter.accepted, v1)
     if kind is str:
@@ -160,7 +163,10 @@ def find_mismatch(parameter: ExpectedArgument, value: Any, v1: bool) -> Mismatch
 
 
 def _has_element_type(parameter: ExpectedArgument, values: list[Any]) -> bool:
-    """Whether the values fit a golden list: each has the declared type or the type of that list's first element."""
+    """Whether all values have the declared element type, or the type of the first element of an accepted list.
+
+    Values of several types fit only if one accepted list allows all of them.
+    """
     for accepted in parameter.accepted:
         if type(accepted) is not list:
             return True
@@ -224,7 +230,10 @@ def _argument_failure(error: str, golden: ExpectedCall, argument: str, message: 
 def check_single_call(
     golden: list[ExpectedCall], calls: Calls, spelling: NameSpelling, v1: bool, checker: str
 ) -> CallFailure | None:
-    """Check a reply that must be exactly one call. `checker` is the prefix of the error type if it is not."""
+    """Check a reply that must contain exactly one call.
+
+    `checker` is the prefix of the error type for a wrong number of calls.
+    """
     if len(calls) != 1:
         message = f"{_count_calls(len(calls))}, but 1 was expected"
         return CallFailure(f"{checker}:wrong_count", golden[0].name, None, message)

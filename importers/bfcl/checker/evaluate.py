@@ -34,7 +34,7 @@ NOT_RECOMPUTED_NOTES = {
 
 @lru_cache(maxsize=1024)
 def rule_for_category(category: str, v1: bool) -> tuple[RuleName, str | None]:
-    """Return (rule, reason why no verdict is recomputed), as `eval_runner.py` does from parts of the category name."""
+    """Return (rule, reason why no verdict is recomputed) for a category. As in `eval_runner.py`, its name decides."""
     if "multi_turn" in category:
         return "unscored", NOT_RECOMPUTED_NOTES["multi_turn"]
     if "memory" in category or "web_search" in category:
@@ -191,7 +191,10 @@ def _set_verdict(evaluation: Evaluation, failure: CallFailure | None) -> None:
 def evaluate_undecodable(
     reason: str, item: DatasetItem, category: str, v1: bool = False, error: WrongFormat | None = None
 ) -> Evaluation:
-    """Evaluate a reply without decodable calls. `error` is given if the reply was decoded to something else."""
+    """Evaluate a reply without decodable calls.
+
+    `error` is given if the reply was decoded, but not to a list of calls.
+    """
     calls = _to_json_calls(error.display_calls) if error is not None and error.display_calls else None
     evaluation = Evaluation(calls, reason, note=_no_verdict_note(item, category, v1))
     rule, _ = rule_for_category(category, v1)

@@ -50,7 +50,8 @@ COMPARISON_RULES = ComparisonRules(
     tuple_is_list=True,
     is_same_name=lambda golden, predicted: predicted in (golden, golden.replace(".", "_")),
 )
-"""Rules by which the call diff compares values as BFCL does. Most native APIs forbid dots in function names."""
+"""Rules of the call diff, which compares values as BFCL does. A name with `_` for `.` is equal, because most native
+APIs forbid dots."""
 
 
 def shorten(value: Any) -> str:
@@ -110,7 +111,8 @@ LANGUAGE_RULES: dict[str, tuple[dict[str, type], tuple[str, ...], Callable[..., 
     "java": (JAVA_TYPES, ("Array", "ArrayList"), convert_java),
     "javascript": (JAVASCRIPT_TYPES, ("array",), convert_javascript),
 }
-"""Language -> (Python type of each declared type, declared types with checked elements, converter of source text)."""
+"""Language -> (Python type of each declared type, declared types whose elements are checked, converter of source
+text)."""
 
 
 class UncheckableItem(ValueError):
@@ -162,7 +164,8 @@ class ExpectedCall:
     parameters: dict[str, ExpectedArgument]
     """Parameters in both the function doc and the golden answer. Any other argument is unexpected."""
     not_omittable: tuple[str, ...]
-    """Golden parameters that neither `""` in the golden answer nor an equivalence rule makes optional."""
+    """Golden parameters that a call must have: neither `""` in the golden answer nor an equivalence rule makes them
+    optional."""
     undeclared: tuple[str, ...] = ()
     """Parameters in the golden answer that the function doc does not declare."""
     has_function_doc: bool = True

@@ -49,7 +49,7 @@ def parse_source(text: str, language: str) -> Calls:
         raise Undecodable(f"not text: {error.reason}") from None
     root = _load_parser(language).parse(source).root_node
     if root.has_error and _find_first(root, "ERROR") is not None:  # a missing semicolon is not an error
-        raise Undecodable(f"not {'Java' if language == 'java' else 'JavaScript'} syntax")
+        raise Undecodable(f"not valid {'Java' if language == 'java' else 'JavaScript'} syntax")
     found = _JavaReader(text).read_call(root) if language == "java" else _read_javascript_call(root)
     if found is None:
         raise WrongFormat("code without a call")
@@ -104,7 +104,7 @@ class _JavaReader:
                 elif child.type in ("identifier", "class_literal"):
                     _add_argument(arguments, None, self.read_value(child))
         except RecursionError:
-            raise Undecodable("too deeply nested expression") from None
+            raise Undecodable("the expression is nested too deeply") from None
         return function, arguments
 
     def read_value(self, node: Node, outermost: bool = False) -> str:
@@ -178,7 +178,7 @@ PUT = re.compile(r'put\("([^\n]*?)",\s*([^)\n]*)\)')
 ROWS = re.compile(r"(?:\[|new\s+Array\()\s*\[")
 ROWS_END = {"[": re.compile(r"\]\s*\]"), "n": re.compile(r"\]\s*\)")}
 BETWEEN_ROWS = re.compile(r"\]\s*,\s*\[")
-"""Separator of two rows in a list of rows. Only the separators may contain newlines."""
+"""Matches the text between two rows of a nested list. Only this text may contain newlines."""
 NEW_ARRAY = re.compile(r"new\s+Array\(")
 
 
@@ -234,7 +234,7 @@ def _parse_scientific(text: str) -> Any:
 
 
 def _parse_suffixed(text: str, suffixes: str, parse: Callable[[str], Any]) -> Any:
-    """Parse the text before one of the letters `suffixes`. Text without such a letter is returned unchanged."""
+    """Parse a number that ends in one of the letters `suffixes`, such as `5L`. Any other text is returned unchanged."""
     number = text.removesuffix("\n")
     if not number.endswith(tuple(suffixes)):
         return text
@@ -250,13 +250,14 @@ def _guess_number(text: str) -> Any:
 
 
 def _text_until(text: str, start: int, closing: str, min_length: int = 0) -> str | None:
-    """Return the text from `start` to `closing`, of `min_length` characters or more; None if it is not on one line."""
+    """Return the text from `start` to `closing`, at least `min_length` characters; None if it contains a newline or
+    does not end."""
     end = text.find(closing, start + min_length)
     return None if end < 0 or "\n" in text[start:end] else text[start:end]
 
 
 def _text_after(head: re.Pattern[str], text: str, closing: str, min_length: int = 0) -> str | None:
-    """Return the text between a match of `head` and the next `closing`; None if it is not on one line."""
+    """Return the text between a match of `head` and the next `closing`; None if each such text contains a newline."""
     matches = (_text_until(text, found.end(), closing, min_length) for found in head.finditer(text))
     return next((inside for inside in matches if inside is not None), None)
 

@@ -64,7 +64,10 @@ def parse_simple_calls(text: str) -> Calls | None:
 
 
 def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | None:
-    """Add the arguments from `position` to `into`. Returns the position after the call; None for other syntax."""
+    """Parse the arguments of a call from `position` on, into `into`.
+
+    Returns the position after the call; None for other syntax.
+    """
     if text.startswith(")", position):
         return position + 1
     while True:
@@ -93,7 +96,10 @@ def _parse_arguments(text: str, position: int, into: dict[str, Any]) -> int | No
 
 
 def _parse_elements(text: str, position: int, into: list[Any]) -> int | None:
-    """Add the list elements from `position` to `into`. Returns the position after the list; None for other syntax."""
+    """Parse list elements from `position` on, into `into`.
+
+    Returns the position after the list; None for other syntax.
+    """
     if text.startswith("]", position):
         return position + 1
     while True:

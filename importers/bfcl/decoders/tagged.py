@@ -87,7 +87,7 @@ class _FunctionGemmaReader:
         while self.position < len(self.text) and self.text[self.position] in ", \n\t":
             self.position += 1
         if self.position >= len(self.text):
-            raise Undecodable(f"a missing {closing} at the end")
+            raise Undecodable(f"{closing} is missing at the end")
         if self.text[self.position] != closing:
             return False
         self.position += 1

@@ -114,8 +114,8 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "keys": _check_keys,
     "decoders": _check_decoders,
 }
-"""Function of each setting that checks and normalizes its value, or raises ValueError with the message. pydantic would
-take a sixth of the time until the first rows."""
+"""Setting -> function that checks and normalizes its value, or raises ValueError. pydantic is not used here, because
+loading it would take a sixth of the time until the first rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,8 @@ def config_file() -> Path:
 
 
 def find_user_folder(variable: str, default: str) -> Path:
-    """Return the folder `fcreview` in the folder of an environment variable or, by default, of the home folder."""
+    """Return the folder `fcreview` inside the folder that an environment variable contains or, if it is not set, inside
+    the folder `default`."""
     return Path(os.environ.get(variable) or Path(default).expanduser()) / "fcreview"
 
 

@@ -33,7 +33,7 @@ RunId = tuple[str, str, str, str, str]  # benchmark, version, language, model an
 def assign_datasets(search_runs: RunSearch, named_folders: Folders, remembered: DatasetFolders) -> DiscoveredRuns:
     """Find the runs, each with the dataset that fits it. Searches once for each different set of folders.
 
-    `named_folders` are those of --data, and `remembered` those of earlier commands.
+    `named_folders`: the folders of --data. `remembered`: the folders of earlier commands.
     """
     from fcreview.store.importing.dataset_paths import select_dataset_folders
 

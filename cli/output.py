@@ -48,7 +48,8 @@ class OutputClosedError(Exception):
 
 
 class _JsonEscapes(dict[int, str]):
-    """Table for `str.translate` that maps invisible and control characters to JSON escapes. Filled on use."""
+    """Table for `str.translate` that maps invisible and control characters to JSON escapes. Entries are added on first
+    use."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -152,7 +153,7 @@ def print_message(text: str) -> None:
 
 
 def print_limited(messages: Sequence[str], limit: int, describe_rest: Callable[[int], str]) -> None:
-    """Print the first messages to stderr, and a description of the rest by its number."""
+    """Print at most `limit` messages to stderr. If n messages are left, also print `describe_rest(n)`."""
     rest = [describe_rest(len(messages) - limit)] if len(messages) > limit else []
     for message in (*messages[:limit], *rest):
         print_message(f"fcreview: {message}")

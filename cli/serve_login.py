@@ -95,7 +95,7 @@ class AllowedOrigins:
 
 
 def is_from_other_site(request: web.Request) -> bool:
-    """Whether the browser says that another site caused the request."""
+    """Whether the browser reports that another site caused the request."""
     return request.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
 
 
@@ -149,7 +149,7 @@ class HeaderLogin:
         return _valid_name(names[0]) if len(names) == 1 else None
 
     def refuse(self, request: web.Request) -> web.Response:  # noqa: ARG002
-        text = f"No valid annotator name in the header {self.header}, or a wrong {SECRET_HEADER}.\n"
+        text = f"The header {self.header} has no valid annotator name, or {SECRET_HEADER} is wrong.\n"
         return web.Response(status=403, text=text)
 
     def routes(self) -> list[web.RouteDef]:

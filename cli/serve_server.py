@@ -69,7 +69,7 @@ class SessionCommand:
 
 
 def clamp_size(value: object, default: int) -> int:
-    """Return a number of columns or rows that a browser sent."""
+    """Return a valid number of columns or rows for the number that a browser sent; `default` if it sent no number."""
     try:
         return max(1, min(int(value), MAX_SIZE))  # type: ignore[call-overload, no-any-return]
     except (TypeError, ValueError, OverflowError):
@@ -77,7 +77,7 @@ def clamp_size(value: object, default: int) -> int:
 
 
 class SessionProcess(AppService):
-    """Process of the app for one websocket. The annotator is an attribute, so that sessions cannot be mixed."""
+    """Process of the app for one websocket and one annotator."""
 
     def __init__(
         self, command: SessionCommand, annotator: str, websocket: web.WebSocketResponse, downloads: DownloadManager
@@ -258,7 +258,8 @@ class BrowserServer:
         return websocket
 
     async def _wait_for_endings(self, annotator: str) -> None:
-        """Wait until ending sessions of the annotator have saved the position, which a reloaded page continues."""
+        """Wait until the annotator's ending sessions have saved their positions, so that a reloaded page can resume
+        them."""
         endings = [task for session, task in self._endings.items() if session.annotator == annotator]
         if endings:
             await asyncio.wait(endings)

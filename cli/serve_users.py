@@ -109,7 +109,9 @@ class UsersFile:
         if self.path.exists():
             similar = [each for each in self.load() if each != name and is_same_filename(each, name)]
             if similar:
-                raise CommandError(f"{self.path} has a user {similar[0]}. Choose a name that differs in more than case")
+                raise CommandError(
+                    f"{self.path} already has {similar[0]}, which differs in case only. Choose another name"
+                )
             lines = [each for each in self.path.read_text("utf-8").splitlines() if _user_of(each) != name]
         lines.append(f"{json.dumps(name, ensure_ascii=False)} = {json.dumps(str(PasswordHash.create(password)))}")
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")

@@ -38,8 +38,10 @@ FileStates = dict[str, tuple[int, int] | None]  # size in bytes and mtime in ns 
 
 
 class FileWatcher:
-    """Implementation of `tui.live_reload.RunWatcher` for the paths of a command and for the files elsewhere that the
-    runs were imported from, such as datasets. Create it before the first import, to notice files that change meanwhile.
+    """Watches the paths of a command, and files elsewhere that the runs were imported from, such as datasets.
+
+    Implements `tui.live_reload.RunWatcher`. Create the watcher before the first import, so that it notices files that
+    change during the import.
     """
 
     def __init__(self, options: WorkspaceOptions, interval: float) -> None:

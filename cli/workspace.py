@@ -361,7 +361,7 @@ _S3 = "s3:/"
 
 
 def find_lake(paths: Sequence[Path]) -> str | None:
-    """Return the absolute path or address of the lake that the paths name, or None if they name result files."""
+    """Return the absolute path or address of the lake if the paths are a lake, else None."""
     found = [lake for path in paths if (lake := _to_lake(path)) is not None]
     if found and len(paths) > 1:
         raise UsageError("a lake cannot be opened together with other paths: pass the lake alone")
@@ -376,7 +376,7 @@ def _to_lake(path: Path) -> str | None:
 
 
 def resolve_location(location: str) -> str:
-    """Return the absolute path or address of a lake. Path removes a slash of `s3://`, so one is accepted."""
+    """Return the absolute path or address of a lake. `s3:/` is accepted too, because `Path` turns `s3://` into it."""
     if location.startswith(_S3):
         return "s3://" + location[len(_S3) :].strip("/")
     return os.path.realpath(os.path.expanduser(location))  # noqa: PTH111
@@ -402,7 +402,7 @@ def take_lake_problems() -> list[str]:
 
 
 def print_lake_problems() -> None:
-    """Print warnings about the damaged files of lakes that this command has read. Their runs are omitted."""
+    """Print warnings about the damaged files of lakes that this command has read. Runs in these files are omitted."""
     more = "{} more damaged files. Run fcreview doctor to list them"
     print_limited([*map(sanitize, take_lake_problems())], MAX_LAKE_PROBLEMS, more.format)
 

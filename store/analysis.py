@@ -80,7 +80,8 @@ class UnblindedAnalysis:
         return self._query(lambda: fetch_calibration_cases(self._connection, self._workspace, self._reviews, view))
 
     def build_cell_filter(self, base: str, cell: CalibrationCell) -> str | None:
-        """Return a filter of a calibration cell among the items of `base`; None for too many items."""
+        """Return a filter that selects the items of a calibration cell; None if it would list too many ids. `base` is
+        the filter of the calibration."""
         from fcreview.store.queries.estimation import build_cell_filter
 
         return self._query(lambda: build_cell_filter(self._connection, base, cell))

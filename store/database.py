@@ -173,7 +173,8 @@ def lock_configuration(connection: Connection) -> None:
 
 
 def _omit_damaged_file(connection: Connection, error: duckdb.Error) -> bool:
-    """Whether the connection reads a lake and has omitted a damaged file, so that a query can be repeated."""
+    """If the error is about a damaged file of a lake, omit this file and return True, so that the query can be
+    repeated."""
     omit = getattr(connection, "omit_damaged_file", None)
     return omit is not None and bool(omit(error))
 

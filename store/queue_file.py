@@ -216,8 +216,8 @@ CREATE TEMP TABLE IF NOT EXISTS queue_places
 class QueueItemTable:
     """The temporary table `queue_places` with the shares of the loaded queue files.
 
-    `place` is the position in the annotator's share, from 0. `number` is the item number in the share, which a hidden
-    duplicate has for itself (see `fcreview.store.rows`). Not thread-safe.
+    `place` is the position in the annotator's share, from 0. `number` is the item number in the share; a hidden
+    duplicate has its own (see `fcreview.store.rows`). Not thread-safe.
     """
 
     def __init__(self, connection: Connection, workspace: Workspace) -> None:

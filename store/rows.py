@@ -84,7 +84,8 @@ class View:
 def row_column(sql: str, *, shows_verdict: bool = False, is_json: bool = False) -> dict[str, Any]:
     """Return the metadata of a `QueueRow` field. `sql` is an expression over `item_rows i LEFT JOIN human h`.
 
-    With `shows_verdict`, a blind annotator who has not reviewed the item gets None. With `is_json`, it is JSON text.
+    With `shows_verdict`, the value is None for a blind annotator who has not reviewed the item. With `is_json`, the
+    expression returns JSON text.
     """
     return {"sql": sql, "shows_verdict": shows_verdict, "is_json": is_json}
 
@@ -112,7 +113,8 @@ class QueueRow:
     human: Any = field(default=None, metadata=row_column("h.human", shows_verdict=True, is_json=True))
     """Verdict of all annotators: true, false, "unsure", "disputed" or None."""
     parts: int = field(default=0, metadata=row_column("coalesce(h.n_parts, 0)"))
-    """Number of reviewed parts and additional criteria, the own ones only for a blind annotator before the review."""
+    """Number of reviewed parts and additional criteria. Before their own review, a blind annotator sees
+    `your_parts`."""
     your_parts: int = field(default=0, metadata=row_column("coalesce(h.your_parts, 0)"))
     effective: bool | None = field(default=None, metadata=row_column(EFFECTIVE_VERDICT, shows_verdict=True))
     error_type: str | None = field(default=None, metadata=row_column("i.error_type", shows_verdict=True))
@@ -278,4 +280,4 @@ class ImportSummary:
 
 FROM_WHOLE_ITEMS = "FROM item_rows i LEFT JOIN questions q ON q.hash = i.question_hash"
 ALL_MESSAGES, ALL_CALLS = "list_concat(q.messages, i.messages)", "list_concat(q.calls, i.calls)"
-"""SQL over `FROM_WHOLE_ITEMS`: first those of the question, then those of the item."""
+"""SQL over `FROM_WHOLE_ITEMS` for the messages and the calls of an item. Those of its question come first."""

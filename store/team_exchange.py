@@ -174,7 +174,8 @@ class Inbox:
         return lost
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of the files by name below `reviews/`. A smaller file later has lost lines."""
+        """Return the sizes of the files by name below `reviews/`. If a file is smaller later, lines
+        were lost."""
         reviews = self._workspace.reviews
         return {path.relative_to(reviews).as_posix(): path.lstat().st_size for path in self._list_files()}
 
@@ -497,5 +498,5 @@ def compare_runs(own: list[tuple[str, int, str, str]], others: list[RunDigest], 
         pairs = zip(("number of items", "golden answers", "predictions"), digests, theirs, strict=True)
         different = [name for name, here, there in pairs if here != there]
         if different:
-            problems.append(f"{other.annotator} has another version of {other.run}: {', '.join(different)}")
+            problems.append(f"{other.annotator} has a different version of {other.run}: {', '.join(different)}")
     return problems

@@ -111,7 +111,8 @@ def _format_disagreement_lines(
 
 
 def _format_target_calls(item: Item, target: str) -> tuple[str, str, str]:
-    """Format golden calls, predicted calls (or the model's text without any) and first difference of a target."""
+    """Format the golden calls of a target, its predicted calls (or the model's text if it has none), and its first
+    difference."""
     part = parse_address(target)
     replies = [m.content for m in item.messages if m.role == "assistant" and (part is None or m.turn == part.turn)]
     if target == RESPONSE:

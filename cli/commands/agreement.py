@@ -70,11 +70,11 @@ def _round_score(value: float | None) -> float | None:
 
 
 SCOPES_BY_TABLE: dict[str, AgreementScope] = {"criterion": "overall", "benchmark": "benchmark", "category": "category"}
-"""Scope for each value of --by. All tables list criteria."""
+"""Scope of the table for each value of --by."""
 OTHER_COLUMNS_WIDTH, MIN_FIRST_COLUMN_WIDTH = 66, 24
 NOTES = (
     "Excluded: 'unsure', adjudications, and retracted or stale reviews.",
-    "[ ] is a 95 % confidence interval (bootstrap). – means n/a.",
+    "Brackets contain the 95 % confidence interval (bootstrap). – means not available.",
 )
 
 
@@ -88,9 +88,8 @@ def agreement(
         str | None,
         option(
             "--given KIND",
-            "Reviews to compare: blind, seen (other verdicts were visible), unknown (not recorded), or all of them"
-            " as one group.",
-            show_default="each separately",
+            "Reviews to compare: blind, seen (other verdicts were visible), unknown (not recorded) or all (together).",
+            show_default="each group separately",
         ),
     ] = None,
     by: Annotated[
@@ -128,7 +127,7 @@ def agreement(
             _print_agreement_tables(group, coefficients, how, all_tables=by is not None)
     _print_self_agreement(repeats, as_json=as_json)
     if not (pools or repeats or as_json):
-        emit("no reviews to compare" + (f": none is {given}" if given and ratings else ""))
+        emit("no reviews to compare" + (f": no review is {given}" if given and ratings else ""))
 
 
 def _group_by_blind_status(ratings: Sequence[Rating], given: str | None) -> dict[BlindStatus, Sequence[Rating]]:

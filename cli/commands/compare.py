@@ -33,7 +33,7 @@ class ComparisonSide:
 
     @property
     def name(self) -> str:
-        """Name of the side as `run 2  gpt-4o  (official)`, sanitised."""
+        """Sanitised name of the side, such as `run 2  gpt-4o  (official)`."""
         return f"run {self.row.run}  {cell_text(self.row.info.model)}  ({self.source})"
 
     def as_json(self) -> dict[str, Any]:
@@ -47,8 +47,8 @@ class ComparisonSide:
 VERDICT_MARKS = {True: "✓", False: "✗", None: NO_VALUE}
 ASCII_VERDICT_MARKS = {True: "P", False: "F", None: "-"}  # marks for terminals without Unicode
 MAX_END_RUNS = 20
-"""Number of best runs, and number of weakest runs, whose marks a large matrix prints. A matrix with up to three times
-this number of runs prints the marks of all runs."""
+"""If a matrix has more than three times this number of runs, only the verdicts of this many best runs and this many
+weakest runs are printed."""
 
 
 def _print_matrix_json(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix, limit: int | None) -> None:
@@ -77,7 +77,7 @@ def _print_matrix_text(sides: Sequence[ComparisonSide], matrix: stats.RunMatrix,
         emit("no item has a verdict in every run; each run is ranked by its own items")
     if matrix.n_other_question:
         count = format_count(matrix.n_other_question, "id")
-        emit(f"{count} with different questions in the runs; each question is a separate item")
+        emit(f"different questions with the same id in the runs: {count}. Each question counts as a separate item")
     if len(matrix.generations) > 1:
         emit(f"versions {cell_text(', '.join(matrix.generations))}: items are matched regardless of the version")
     emit()
@@ -98,7 +98,7 @@ def _describe_sources(sides: Sequence[ComparisonSide]) -> str:
         return sides[0].source
     recomputed = [str(side.row.run) for side in sides if side.source == "rule"]
     listed = ", ".join([*recomputed[:MAX_END_RUNS], *(["…"] if len(recomputed) > MAX_END_RUNS else [])])
-    return f"official; rule for {format_count(len(recomputed), 'run')} without official verdicts ({listed})"
+    return f"official, but rule for {format_count(len(recomputed), 'run')} without official verdicts ({listed})"
 
 
 def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: int) -> None:
@@ -119,7 +119,7 @@ def print_matrix_items(heading: str, items: Sequence[stats.MatrixItem], limit: i
     ]  # fmt: skip
     print_table(["item", "category", "pass", "runs"], rows, right_aligned=(2,), max_width=36)
     if len(items) > limit:
-        emit(f"… {len(items) - limit:,} more: --limit {len(items)}")
+        emit(f"… {len(items) - limit:,} more; use --limit {len(items)}")
 
 
 def _join_marks(marks: Sequence[str]) -> str:
@@ -184,8 +184,8 @@ def _print_pair_text(sides: tuple[ComparisonSide, ComparisonSide], comparison: s
     print_table(headers, rows, right_aligned=range(1, 8), max_width=36)
     emit(
         "",
-        f"[ ]: {stats.INTERVAL_DESCRIPTION}. p: {stats.TEST_DESCRIPTION}"
-        + ("; not corrected for the number of categories." if parts[1:] else "."),
+        f"[ ]: {stats.INTERVAL_DESCRIPTION}. p: {stats.TEST_DESCRIPTION}."
+        + (" p values are not corrected for the number of categories." if parts[1:] else ""),
     )
     _print_flips(comparison.flips, limit)
 
@@ -209,7 +209,7 @@ def _print_flips(flips: Sequence[stats.Flip], limit: int) -> None:
         rows = [[cell_text(flip.a.question_key.id), sanitize(flip.cause)] for flip in found[:limit]]
         emit_lines(f"  {line}" for line in format_table(["item", "cause"], rows, max_width=ID_WIDTH) if rows)
         if len(found) > limit:
-            emit(f"  … {len(found) - limit:,} more: --limit {len(found)}")
+            emit(f"  … {len(found) - limit:,} more; use --limit {len(found)}")
 
 
 @workspace_command("policy")
@@ -227,7 +227,7 @@ def compare(
         option(
             "--source NAME",
             f"Verdicts to compare: {', '.join(stats.VERDICT_SOURCES)}.",
-            show_default="official; rule for a run without official verdicts",
+            show_default="official, or rule for a run without official verdicts",
         ),
     ] = None,
     against: Annotated[
@@ -240,7 +240,7 @@ def compare(
     """Compare runs item by item.
 
     For two runs, prints the difference of their pass rates with McNemar's test, and every flip with its cause. For
-    more, prints a ranking, the hardest items and upsets. To compare two verdict sources on one run, pass it twice:
+    more runs, prints a ranking, the hardest items and upsets. To compare two verdict sources on one run, pass it twice:
     `compare PATH 1 1 --source official --against rule`. docs/compare.md explains the output.
 
     Example: fcreview compare result/ 1 2 --source rule

@@ -43,7 +43,7 @@ def demo(
         clusters = session.store.fetch_clusters(view)
         print_triage(session, view, TriageTable(clusters, sum(cluster.count for cluster in clusters)))
     name = cell_text(str(folder))
-    emit("", f"No terminal: printed as text. The sample runs are in {name}. Try:")
+    emit("", f"There is no terminal for the app, so the failures are printed. The sample runs are in {name}. Try:")
     emit(f"  fcreview items {name} --where official:fail")
     emit(f"  fcreview open {name}")
 

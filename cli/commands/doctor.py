@@ -142,7 +142,7 @@ def _report_journals(workspace: Workspace) -> Iterator[Fact]:
 
 
 def _report_stored_runs(options: WorkspaceOptions, discovered: DiscoveredRuns) -> list[Fact]:
-    """Report the runs of the workspace whose files are not at the path. Other commands open these runs too."""
+    """Report the state of the store, and the stored runs whose files were not found at the path."""
     from fcreview.store.importing.builder import build_run_key, read_store_index
     from fcreview.store.workspace import WorkspaceError
 
@@ -196,7 +196,9 @@ def _report_runs(discovered: DiscoveredRuns, options: WorkspaceOptions) -> Itera
         given_now = bool(select_dataset_folders(resolve_data_option(options), plan))
         before = None if given_now or remembered is None else find_missing_folder(plan, remembered.folders_of(run))
         if before:
-            yield _build_fact("missing", f"dataset no longer in {before}: pass --data DIR", run.model, problem=True)
+            yield _build_fact(
+                "missing", f"the dataset is no longer in {before}: pass --data DIR", run.model, problem=True
+            )
         elif not plan.data and run.needs_dataset:
             yield _build_fact("missing", "no dataset: pass --data DIR", run.model, problem=True)
         elif run.dataset:

@@ -73,7 +73,8 @@ def estimate_run_metrics(
 
 
 def _group_combinable_runs(rows: Sequence[RunRow]) -> list[list[RunRow]]:
-    """Group the runs of each model for which the benchmark publishes combined metrics. Single runs are omitted."""
+    """Group the runs of each model, for benchmarks that publish combined metrics of several runs. A run without another
+    run of the model is omitted."""
     from fcreview.importers.registry import IMPORTERS
 
     runs_by_model: dict[tuple[str, str, str], list[RunRow]] = {}
@@ -191,9 +192,9 @@ def _format_undecided(estimates: Sequence[MetricEstimate], sample: dict[str, int
     reached = undecided + sample["decided"]
     counts = f"undecided: {undecided:,} of {reached:,} reviewed sample items ({100 * undecided / reached:.0f} %)"
     if any(one.is_bounds_headline for one in estimates):
-        yield f"{counts}. Estimates are ranges, from all of them failing to all passing."
+        yield f"{counts}. An estimate is a range: the low end if all undecided items fail, the high end if all pass."
     else:
-        yield f"{counts}. The interval treats them like decided items with the same automatic verdict."
+        yield f"{counts}. The interval treats undecided items like decided items with the same automatic verdict."
 
 
 def _format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample: dict[str, int]) -> Iterator[str]:
@@ -216,7 +217,8 @@ def _format_missing_interval_reasons(estimates: Sequence[MetricEstimate], sample
 
 
 def format_estimate(one: MetricEstimate) -> tuple[str, str]:
-    """Format the estimated value, or its range, and its interval: (`74.9 %`, `[69.8, 79.6]`). Unknown: `–`."""
+    """Return the estimated value or its range, and its interval, as texts: (`74.9 %`, `[69.8, 79.6]`). An unknown value
+    is `–`."""
     if one.is_bounds_headline:
         return _format_bounds(one), NO_VALUE
     if one.low is None or one.high is None:
@@ -226,7 +228,8 @@ def format_estimate(one: MetricEstimate) -> tuple[str, str]:
 
 
 def _format_bounds(one: MetricEstimate) -> str:
-    """Format the range from all undecided items failing to all passing: `71.8 to 79.0 %`; `–` without one."""
+    """Return the range of the value as text, such as `71.8 to 79.0 %`, or `–` without a range. At the low end, all
+    undecided items fail. At the high end, they pass."""
     if one.bounds is None:
         return NO_VALUE
     low, high = (format_metric_value(each, one.unit, one.digits) for each in one.bounds)

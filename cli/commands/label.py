@@ -36,7 +36,7 @@ def label(
         str | None,
         option(
             "--verdict VALUE",
-            "pass, fail, unsure or golden-wrong; for other criteria 0, 1, 2; yes, no; a number; or labels"
+            "pass, fail, unsure or golden-wrong. Other criteria: 0, 1 or 2, yes or no, a number, or labels"
             " separated by commas.",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def label(
     if not undo and (item is None or not given):
         raise UsageError("pass ITEM and at least one of --verdict, --fault, --tag, --reason and --golden-fix")
     if adjudicate and (verdict in ABSTENTIONS or (verdict is None and fault is None)):
-        raise UsageError(f"--adjudicate must resolve the target: {RESOLUTION_REQUIREMENT}")
+        raise UsageError(f"--adjudicate must resolve a disagreement: {RESOLUTION_REQUIREMENT}")
     blamed: Fault | None = None if fault is None else check_choice(FAULTS, fault, "fault")
     with open_workspace(options) as session:
         if undo:
@@ -151,7 +151,7 @@ def _parse_verdict(verdict: str | None, criterion: str, scale: Scale) -> Any:
         return scale.parse_typed_answer(verdict)
     except ValueError:
         words = f"{scale.describe_answers()}, {GOLDEN_WRONG}" if criterion == CORRECT else scale.describe_answers()
-        raise UsageError(f"no verdict {verdict!r} on {criterion}: choose {words}") from None
+        raise UsageError(f"invalid verdict {verdict!r} on {criterion}: choose {words}") from None
 
 
 def _check_target(detail: ItemDetail, target: str) -> None:

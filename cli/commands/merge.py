@@ -98,7 +98,7 @@ def _print_merged_errata(merged: MergedErrata) -> None:
 QUEUE_STATES = {
     "new": "imported as ",
     "known": "already in this workspace as ",
-    "differs": "another queue has this name; both are kept, the imported one as ",
+    "differs": "another queue has this name, so the imported queue is saved as ",
 }
 
 
@@ -179,7 +179,9 @@ def _merge_with_team(options: WorkspaceOptions, *, from_team: bool, yes: bool, a
             emit(f"{sent:,} sent")
         others = [each.stem for each in list_journals(here) if each.stem != exchange.link.annotator]
     if others:
-        print_message(f"fcreview: not sent: reviews by {cell_text(', '.join(others))}. Each member sends their own")
+        print_message(
+            f"fcreview: not sent: reviews by {cell_text(', '.join(others))}. Each member sends their own reviews"
+        )
 
 
 def _confirm_new_reviews(journals: Sequence[MergedJournal]) -> None:

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 PLAIN_ITEMS = 40  # number of items printed without a terminal
 MAX_PULLED_ITEMS = 20_000  # largest selection that is copied to a local store
 Start = Literal["queue", "resume", "overview", "adjudicate"]
-"""What the app shows first: the queue, the position that the annotator left (`resume`), the overview of several runs if
-there is no such position, or the disagreements."""
+"""What the app shows first. `resume` is the last position of the annotator. `overview` is the same but, without a last
+position, the overview of several runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def show_app(
     follow: FileWatcher | None = None,
     selection: str = "",
 ) -> None:
-    """Run the app, and again for each annotator that the user changes to. Exit with its return code if that is not 0.
+    """Run the app. If the user changes to another annotator, run it again for that annotator.
 
     Args:
         first: row key of the item to open; None opens the queue.
@@ -240,7 +240,7 @@ def run_app(session: WorkspaceSession, app: FcreviewApp) -> AnnotatorSwitch | No
 
 
 def _prepare_for_browser(screens: Session) -> None:
-    """Make the app write only the annotator's files, which then also store the theme."""
+    """Prepare the app for use in a browser, where it writes only files of the annotator, also for the theme."""
     from fcreview.store.workspace import AnnotatorState
     from fcreview.tui.themes import find_theme
 
@@ -251,7 +251,8 @@ def _prepare_for_browser(screens: Session) -> None:
 
 
 def _pull_selection(session: WorkspaceSession, selection: OpenOptions) -> WorkspaceSession:
-    """Copy the selected items of a lake, unless they are too many, to a local store. Return a session."""
+    """Copy the selected items of a lake to a local store, and return a session of this store. If there are too many
+    items, return the given session."""
     from fcreview.store.lake.reader import pull_items
 
     view = selection.build_view(session)
@@ -268,6 +269,6 @@ def _pull_selection(session: WorkspaceSession, selection: OpenOptions) -> Worksp
     size = workspace.store.stat().st_size / 1e6
     print_message(
         f"fcreview: copied {format_count(count, 'item')} ({size:.1f} MB) to {sanitize(str(workspace.root))}."
-        " Without the lake, open that folder"
+        " You can open this folder without the lake"
     )
     return replace(session, workspace=workspace, _store=None, _runs=[])

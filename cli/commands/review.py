@@ -132,7 +132,7 @@ class ReviewLoop:
         return self._saved
 
     def _read_answer(self) -> tuple[str, str] | None:
-        """Read an answer as (first letter, rest of the line). None at the end of the input."""
+        """Return an answer as (first letter, rest of the line), or None at the end of the input."""
         sys.stdout.write(PROMPT)
         sys.stdout.flush()
         try:
@@ -193,7 +193,7 @@ class ReviewLoop:
         return outcome
 
     def _record_and_continue(self, recording: Coroutine[Any, Any, ReviewOutcome]) -> bool:
-        """Record an answer, and show the next item if this item is complete. False at the end of the queue."""
+        """Record an answer, and show the next item if this item is complete. Return False at the end of the queue."""
         if not self._run_recording(recording).completes_item:
             return True
         following = self._current.find_next_unreviewed(self._store)

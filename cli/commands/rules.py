@@ -48,7 +48,8 @@ class RuleFlip:
 
 
 def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[RuleFlip]:
-    """Find the verdicts that a rule changes if the workspace's errata are applied, or raise CommandError."""
+    """Find the verdicts that a rule changes in addition to the workspace's errata. Raises CommandError if no run can
+    have such a verdict."""
     config, workspace = load_config(), locate_workspace(options, create=False)
     plans = discover_runs(options, config).plans
     set_import_options(plans, replace(options, decoder=None, errata=None), config, workspace)
@@ -56,7 +57,7 @@ def find_flips(options: WorkspaceOptions, rule: EquivalenceRule) -> Iterator[Rul
         plan for plan in plans if supports_equivalences(plan.importer) and rule.benchmark in ("", plan.run.benchmark)
     ]
     if not affected:
-        raise CommandError(f"the rule changes nothing: no {rule.benchmark or 'BFCL'} run here")
+        raise CommandError(f"the rule changes nothing: there is no {rule.benchmark or 'BFCL'} run here")
     for plan in affected:
         yield from _find_run_flips(plan, rule)
 
@@ -116,7 +117,8 @@ def list_(options: WorkspaceOptions, as_json: JsonOption = False) -> None:
     """List accepted rules.
 
     Shows for each rule who accepted it, when, and whether the errata of the workspace already apply it.
-    With --json: {rule, benchmark, function, argument, who, date, says, applied}, and given and wanted for accept.
+    With --json: {rule, benchmark, function, argument, who, date, says, applied}. `accept` rules have given and wanted
+    too.
 
     Example: fcreview rules list result/
     """

@@ -77,7 +77,9 @@ def import_(
     config = load_config()
     if lake is not None:
         if options.workspace is not None:
-            raise UsageError("--workspace has no effect on --lake: pass it to the commands that read the lake")
+            raise UsageError(
+                "--workspace has no effect with --lake: pass --workspace to the commands that read the lake"
+            )
         location = resolve_location(lake)
         if dask is not None:
             summary, scores = _import_on_cluster(options, location, dask, _parse_part_count(part))
@@ -241,7 +243,8 @@ def _import_to_lake(
 
 
 def _check_folder(location: str) -> None:
-    """Raise CommandError if a folder has files that do not belong to a lake. Parts may be writing the first file."""
+    """Raise CommandError if a folder has files but is no lake. Temporary files are ignored, because another part of the
+    import may just be creating the lake."""
     folder = Path(location)
     if location.startswith("s3://") or not folder.is_dir():
         return
@@ -253,7 +256,7 @@ def _check_folder(location: str) -> None:
 def _import_on_cluster(
     options: WorkspaceOptions, location: str, address: str, count: int | None
 ) -> tuple[ImportSummary, Scores]:
-    """Import all runs at the paths into a lake with the workers of a Dask cluster. They must see the same files.
+    """Import all runs at the paths into a lake with the workers of a Dask cluster, which need access to the paths.
 
     `address` is the scheduler's address or its scheduler file (`.json`). `count` is the number of parts; None for
     `PARTS_PER_WORKER` parts for each worker. Raises CommandError without Dask or a reachable cluster.

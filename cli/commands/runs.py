@@ -62,7 +62,7 @@ def runs(
                     emit_json(_build_run_json(row) | ({"group": part.name} if by else {}))
             return
         if only and not selected:
-            emit(f"no run of {len(session.runs):,} matches {cell_text(only)}")
+            emit(f"none of {format_count(len(session.runs), 'run')} matches {cell_text(only)}")
             return
         names = run_lists.name_runs(session.runs)
         table = [_format_run_cells(row, names[row.run]) for part in groups for row in part.runs]
@@ -109,6 +109,7 @@ def _format_run_cells(row: RunRow, name: str) -> list[str]:
 
 
 def _build_run_json(row: RunRow) -> dict[str, Any]:
-    """Build the flat JSON object of a run. `date` is the date in a parent folder's name, else the name itself."""
+    """Build the flat JSON object of a run. `date` is the date in the name of a parent folder, or the name
+    without a date."""
     fields = asdict(row)
     return {"run": fields.pop("run"), **fields.pop("info"), "date": run_lists.folder_label(row), **fields}

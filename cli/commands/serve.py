@@ -57,12 +57,12 @@ def serve(
         option(
             "--trust-header NAME",
             "Read the annotator name from this header of a proxy's requests. Needs --socket, or a secret in"
-            f" --secret-file or {SECRET_VARIABLE}, which the proxy sends as X-Fcreview-Secret.",
+            f" --secret-file or {SECRET_VARIABLE}. The proxy sends the secret as X-Fcreview-Secret.",
         ),
     ] = None,
     secret_file: Annotated[Path | None, option("--secret-file FILE", "File with the secret of the proxy.")] = None,
     host: Annotated[
-        str | None, option("--host HOST", f"Address to listen on. Default: {DEFAULT_HOST}. Others need TLS.")
+        str | None, option("--host HOST", f"Address to listen on. Default: {DEFAULT_HOST}. Other addresses need TLS.")
     ] = None,
     port: Annotated[
         int | None, option("--port N", f"Port. Default: {DEFAULT_PORT}; 0 for any free port.", min=0, max=65_535)
@@ -81,10 +81,10 @@ def serve(
     run: RunOption = None,
     blind: BlindOption = False,
 ) -> None:
-    """Open the app in a browser. The login is the annotator.
+    """Open the app in a browser.
 
-    Starts a process of the app for each browser tab. A session writes only its annotator's journal and settings;
-    exports become downloads. Listens on 127.0.0.1 unless you pass --host or --socket.
+    The login name is the annotator name. Starts a process of the app for each browser tab. A session writes only its
+    annotator's journal and settings; exports become downloads. Listens on 127.0.0.1 unless you pass --host or --socket.
 
     Example: fcreview serve runs/ --users users.toml
     """
@@ -126,7 +126,7 @@ def _check_options(options: ServeOptions) -> None:
         raise UsageError("pass --tls-cert and --tls-key together")
     if options.socket is not None:
         if options.host is not None or options.port is not None or options.tls_cert is not None:
-            raise UsageError("--socket excludes --host, --port and --tls-cert")
+            raise UsageError("--socket cannot be combined with --host, --port or --tls-cert")
         if options.url is None:
             raise UsageError("--socket needs --url: the address that browsers use, such as https://review.example.org")
     if options.url is not None:
@@ -223,7 +223,7 @@ def _add_user(users: Path | None, name: str) -> None:
 
 
 def read_password(annotator: str) -> str:
-    """Ask for a password. Without a terminal, it is the first line of standard input."""
+    """Ask for a password. Without a terminal, read it from the first line of standard input."""
     if not sys.stdin.isatty():
         return sys.stdin.readline().rstrip("\n")
     password: str = typer.prompt(f"Password of {annotator}", hide_input=True, confirmation_prompt=True, err=True)

@@ -80,7 +80,7 @@ def find_item(session: WorkspaceSession, item_id: str, run: str | None) -> int:
     runs = list({row.run: row for row, _ in matches}.values())
     if len(runs) == 1:
         raise CommandError(
-            f"{item_id!r} occurs {len(matches)} times in run {format_runs(runs)}, whose files repeat ids"
+            f"{item_id!r} occurs {len(matches)} times in run {format_runs(runs)}, because the run's files repeat ids"
         )
     raise CommandError(f"{item_id!r} is in {len(runs)} runs: choose --run {format_runs(runs)}")
 
@@ -108,7 +108,7 @@ def print_item(session: WorkspaceSession, item: int, *, full: bool = False) -> N
 
 
 def format_item_lines(detail: ItemDetail, annotator: str, width: int, *, full: bool = False) -> Iterator[str]:
-    """Format the item as lines of sanitised text. Unless `full`, long texts are cut and show their size."""
+    """Format the item as lines of sanitised text. Unless `full`, long texts are cut, and their size is added."""
     yield format_heading(detail)
     options = DisplayOptions(full_dialogue=full, unfold_all=full, print_hint=FULL_HINT)
     for block in build_document(detail, annotator, options):

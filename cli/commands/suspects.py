@@ -20,7 +20,9 @@ DEFAULT_LIMIT = 20
 MAX_REASONS = 4
 MAX_MODELS = 5
 MAX_QUESTION = 150  # length limit of questions, in characters
-ONLY_FAILING = "Without a dataset, only failing items have golden answers, so 'of N runs' counts failing runs"
+ONLY_FAILING = (
+    "Without a dataset, only failing items have golden answers, so N in 'of N runs' is the number of failing runs"
+)
 ACTION_HINT = "In `fcreview open PATH --item ID`: press g to mark the golden answer as wrong, G to correct it."
 
 
@@ -97,7 +99,7 @@ def _print_suspects(ranking: Sequence[Suspect], limit: int) -> None:
     for rank, suspect in enumerate(ranking[:limit], 1):
         emit()
         if rank == n_strong + 1 > 1:
-            emit(f"weak from here: score below {STRONG_SCORE}\n")
+            emit(f"weak suspects, with a score below {STRONG_SCORE}:\n")
         emit_lines(_format_suspect_lines(rank, suspect))
     if ranking:
         emit("", ACTION_HINT)

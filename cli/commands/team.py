@@ -118,7 +118,8 @@ def _write_entries(entries: dict[str, Any]) -> None:
 
 @contextmanager
 def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
-    """Yield an `Exchange` with the team of the workspace, not yet connected. Raises CommandError without a team."""
+    """Yield an `Exchange` with the team of the workspace. It is not connected yet. Raises CommandError without a
+    team."""
     from fcreview.store.team_exchange import Exchange
 
     warn_of_ignored_files(workspace)
@@ -134,7 +135,7 @@ def open_team_exchange(workspace: Workspace) -> Iterator[Exchange]:
 
 @contextmanager
 def sync_team(session: WorkspaceSession) -> Iterator[TeamSync | None]:
-    """Exchange reviews with the annotator's team in a thread while the block runs. None without a team."""
+    """Exchange reviews with the annotator's team in a thread while the block runs. Yields None without a team."""
     sync = start_team_sync(session)
     try:
         yield sync
@@ -144,8 +145,8 @@ def sync_team(session: WorkspaceSession) -> Iterator[TeamSync | None]:
 
 
 def start_team_sync(session: WorkspaceSession) -> TeamSync | None:
-    """Start to exchange reviews with the annotator's team, in a thread. None without a team, and in a browser, where a
-    session may not write the journals of others."""
+    """Start a thread that exchanges reviews with the annotator's team. Returns None without a team, and in a browser,
+    where a session must not write the journals of other annotators."""
     if is_in_browser():
         return None
     link = find_link(session.workspace)
@@ -198,8 +199,8 @@ def create(
 ) -> None:
     """Create a project on a PostgreSQL server.
 
-    Creates or upgrades the schema `fcreview` of the database, and a project with its lead. Needs the login of an
-    administrator, who is not needed later. Prints the lead's login and one-time password.
+    Creates or upgrades the schema `fcreview` of the database, and a project with its lead. Only this command needs
+    the login of an administrator. Prints the lead's login and one-time password.
 
     Example: fcreview team create postgresql://postgres@db.example.org/reviews --project pilot
     """
@@ -214,7 +215,7 @@ def create(
     address = parse_server_url(url)
     lead = resolve_annotator(WorkspaceOptions([], annotator=lead), load_config())
     login, password, warnings = create_team(address, project, lead, reveal)
-    emit(f"project {project} created · reviews of others shown: {reveal}")
+    emit(f"project {project} created · reveal rule: {reveal}")
     _print_invitation(address.with_user(login), password)
     for warning in warnings:
         print_message(f"fcreview: {warning}. Use scram-sha-256 or peer")
@@ -229,7 +230,8 @@ def _print_local_commands(project: str) -> None:
 
 
 def _print_invitation(address: ServerAddress, password: str) -> None:
-    """Print how the new member joins. A socket asks for no password, so members use the network on this machine too."""
+    """Print the command with which the new member joins. The address of a socket is replaced by localhost, because a
+    login over a socket asks for no password."""
     if address.host.startswith("/"):
         address = replace(address, host="localhost")
     emit(f"join with: fcreview team join {address}")
@@ -293,10 +295,7 @@ def join(url: UrlArgument, path: PathArgument = Path(), workspace: WorkspaceOpti
                 f" {address.host}:{address.port}:{address.database}:{address.user}:PASSWORD"
             )
     save_link(here, link)
-    emit(
-        f"joined {link.project} as {cell_text(link.annotator)} ({member.role})"
-        f" · reviews of others shown: {member.reveal}"
-    )
+    emit(f"joined {link.project} as {cell_text(link.annotator)} ({member.role}) · reveal rule: {member.reveal}")
     if resolve_annotator(WorkspaceOptions([path]), load_config()) != link.annotator:
         print_message(
             f"fcreview: your annotator name in the team is {link.annotator}. Review with --annotator {link.annotator}"
@@ -382,8 +381,8 @@ def sync(
 def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Show the team, unsent reviews and problems.
 
-    Compares your copies of reviews with the server, and the runs with those of other members. Names a transaction on
-    the server that holds back the delivery of reviews.
+    Compares your copies of reviews with the server, and the runs with those of other members. Lists transactions
+    on the server that delay the delivery of reviews.
 
     Example: fcreview team status runs/gpt4o
     """
@@ -411,7 +410,7 @@ def status(path: PathArgument = Path(), workspace: WorkspaceOption = None, as_js
         about = {"project": link.project, "server": str(link.address), "annotator": link.annotator, "role": role}
         emit_json(about | {"unsent": unsent, "members": members, "problems": problems})
         return
-    emit(f"{link.project} at {link.address} · reviews of others shown: {reveal}")
+    emit(f"{link.project} at {link.address} · reveal rule: {reveal}")
     emit(f"you are {cell_text(link.annotator)} ({role}) · {unsent} unsent")
     rows = [[cell_text(m.annotator), m.role, "yes" if m.has_joined else "no", f"{m.n_lines:,}"] for m in members]
     print_table(["annotator", "role", "joined", "lines"], rows, right_aligned=(3,))

@@ -102,9 +102,9 @@ def triage(
 
 
 def _build_cluster_json(cluster: Cluster, n_failing: int, grouping: int) -> dict[str, object]:
-    """Build the JSON object of a cluster. `share` is the fraction of all failing items, and `where` a filter. Grouped
-    by category or decisive step, the object begins with category or decisive_step; grouped by value, with golden_value
-    and predicted_value, which are JSON texts; several accepted values are `"km" or 2 more`."""
+    """Build the JSON object of a cluster. `share` is the fraction of all failing items. `where` is a filter that
+    selects the items. The first fields depend on the grouping. Golden and predicted values are JSON texts. If several
+    golden values are accepted, the text is of the form `"km" or 2 more`."""
     names: dict[str, object] = {"error_type": cluster.error_type or None, "function": cluster.function}
     if grouping == BY_CATEGORY:
         names = {"category": cluster.category} | names
@@ -145,7 +145,7 @@ def _format_triage_table(table: TriageTable) -> Iterator[str]:
     if len(groups) > limit:
         rest = sum(group.count for group in groups[limit:])
         more = format_count(len(groups) - limit, f"more {GROUPINGS[by]}", f"more {GROUPING_PLURALS[by]}")
-        yield f"… {more} with {format_count(rest, 'item')}: --limit {len(groups)}"
+        yield f"… {more} with {format_count(rest, 'item')}; use --limit {len(groups)}"
     if rarer := failing - sum(group.count for group in groups):
         yield f"… {format_count(rarer, 'item')} with less frequent values"
 

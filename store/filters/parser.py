@@ -36,7 +36,8 @@ class FilterKey:
 
 @dataclass(frozen=True, slots=True)
 class FilterFlag:
-    """A word without a value that selects items, such as `stale`. Fields with the same names are as in `FilterKey`."""
+    """A word without a value that selects items, such as `stale`. Its fields have the same meaning as in
+    `FilterKey`."""
 
     sql: str
     help: str
@@ -80,7 +81,7 @@ _IN_SCORES = _IN_VERDICTS.format(f"v.criterion <> '{DECISIVE_STEP}' AND {{}}")
 _TAGS = "(SELECT item, unnest(tags) AS tag FROM human_labels)"
 _ANNOTATORS = "(SELECT item, unnest(annotators) AS annotator FROM human_labels)"
 _NUMERIC_VALUE = f"TRY_CAST({sql.VERDICT_VALUE} AS DOUBLE)"
-"""Null for true and false, because their JSON cannot be cast to a number."""
+"""SQL for the value of a verdict as a number; null for true and false."""
 _TOKENS = "(coalesce(i.tokens_in, 0) + coalesce(i.tokens_out, 0))"
 
 FILTER_KEYS: dict[str, FilterKey] = {

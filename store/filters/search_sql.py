@@ -76,7 +76,7 @@ COMPUTED_COLUMNS = {
     "failure_type": ("VARCHAR", ERROR_TYPE_SQL),
 }
 """Columns that a lake's index has instead of SQL expressions: name -> (type, SQL over `item_rows i`). An expression
-that contains another one comes first."""
+that contains another expression comes before it."""
 AUTOMATIC_DISAGREEMENT_SQL = (
     "((i.official IS NOT NULL AND i.rule IS NOT NULL AND i.official <> i.rule)"
     " OR (i.judge IS NOT NULL AND i.judge <> coalesce(i.official, i.rule)))"
@@ -221,7 +221,7 @@ def match_number(column: str) -> ConditionBuilder:
 def search_texts(columns: str, list_column: str = "") -> ConditionBuilder:
     """Search columns, separated by blanks, for a text, ignoring case.
 
-    With `list_column`, they are fields of the structs in this list. Searching the list in place takes a third less time
+    With `list_column`, the columns are fields of the structs in this list. Searching the list takes a third less time
     than a join with `unnest`.
     """
     names = columns.split()

@@ -1,4 +1,4 @@
-"""Building of the store: load staged runs into a new database file, then replace the old file with it."""
+"""Build the store: load staged runs into a new database file, then replace the old file with it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class StoreBuilder:
         self._execute("SET temp_directory = ?", [os.fspath(folder)])
         self._execute("PRAGMA force_compression = 'zstd'")  # for texts, eight times as fast to write as DuckDB's choice
         self._execute(f"ATTACH {database.quote_literal(self._path)} AS store ({_ATTACH_OPTIONS})")
-        # A store that somebody else made could read other files. `_compact` attaches a second file.
+        # A view in a store of another user could read any file. `_compact` needs a second file in the folder.
         database.disable_external_access(self._connection, folder=folder)
         self._execute("USE store")
         if copy_existing and database.is_foreign(workspace):

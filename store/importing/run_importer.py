@@ -1,4 +1,4 @@
-"""Import of runs: plan which runs to read, read them, and replace the store. Unchanged runs are not read again."""
+"""Import runs: plan which runs to read, read them, and replace the store. Unchanged runs are not read again."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class _Import:
     _index: StoreIndex = field(init=False)
     _plan: ImportPlan = field(default_factory=ImportPlan)
     _all_issues: list[dict[str, Any]] = field(default_factory=list)
-    """As in `ImportSummary.issues`, some with the key `run`."""
+    """Issues as in `ImportSummary.issues`. Issues of a run also have the key `run`."""
 
     def __post_init__(self) -> None:
         index = read_store_index(self.workspace)
@@ -387,7 +387,8 @@ class _Import:
         }
 
     def _examined_files(self) -> set[str]:
-        """Return the files whose earlier issues are replaced if they belong to no run."""
+        """Return the files that this import read. It replaces earlier issues that concern these files and belong to no
+        run."""
         skipped = set(map(id, self._plan.skipped_plans))
         plans = [plan for plan in self.plans if id(plan) not in skipped]
         files = {os.fspath(path) for plan in plans for _, path in iter_files(plan)}

@@ -46,7 +46,8 @@ def _stat_source(path: Path, stored_path: str, kind: str) -> SourceFile:
 
 
 def hash_source(source: SourceFile, path: Path, known_hash: str | None = None) -> SourceFile:
-    """Add the known hash, or the hash of the file. It stays empty if the file has changed since the state was taken."""
+    """Add the hash of the file, `known_hash` if given. The hash stays empty if the file has changed since `source` was
+    created."""
     if source.size < 0:
         return source
     content_hash = hash_file(path) if known_hash is None else known_hash

@@ -119,7 +119,7 @@ class ReadOutcome:
 
 _shared_row_caches: dict[Path, SharedRowCache] = {}  # cache by the folder of the staging files
 _known_hashes: dict[tuple[Path, str, int, int], str] = {}
-"""Of dataset files, by (folder of staging files, stored path, size, mtime_ns)."""
+"""Hashes of dataset files, by (folder of staging files, stored path, size, mtime_ns)."""
 
 
 def read_runs(

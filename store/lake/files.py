@@ -22,7 +22,8 @@ _COPY_BYTES = 1 << 20
 
 
 class LakeFiles(Protocol):
-    """Files by their path below the lake, such as `benchmark=bfcl/run=12/items.parquet`."""
+    """Access to the files of a lake. The name of a file is its path in the lake:
+    `benchmark=bfcl/run=12/items.parquet`."""
 
     location: str  # folder or address of the lake
     file_system: Any  # File system of fsspec with which DuckDB reads the files. None for a local folder.

@@ -113,7 +113,7 @@ class LakeWriter:
         number = folder.rpartition("=")[2] if "=" in folder else "index"
         path = self._scratch / f"{number}.{table}"
         if table == "items" and number != "index":
-            # The encoding of a run must not depend on the other runs of the store.
+            # With a copy, the file has the same bytes whatever other runs the store contains.
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE copied AS {query}")
             query = "FROM copied ORDER BY item"
         count = self.connection.execute(
@@ -127,7 +127,7 @@ class LakeWriter:
         files[name] = (path.stat().st_size, hash_file(path))
 
     def write_issues(self, issues: Iterable[dict[str, Any]], name: str) -> None:
-        """Replace the issues of this name that belong to no run."""
+        """Replace the file of issues with this name. The issues belong to no run of the lake."""
         rows = [
             {"run": None, "item": None, "id": issue["item"], "file": issue["file"] or ""}
             | {field: issue[field] for field in ("line", "what", "raw", "severity")}
@@ -176,7 +176,7 @@ BATCH_BYTES = 1_000_000_000  # size in bytes of the files that one temporary sto
 
 @dataclass(frozen=True, slots=True)
 class LakePart:
-    """Part `number` of `count`, from 1."""
+    """One part of an import into a lake. `number` is from 1 to `count`."""
 
     number: int = 1
     count: int = 1
@@ -202,7 +202,7 @@ class LakeImport:
     on_progress: ImportProgressCallback | None = None
     n_workers: int | None = None  # number of processes; None to choose by the size of the files
     on_batch: Callable[[Workspace, dict[int, int]], None] = lambda *_: None
-    """Called with each temporary store and run numbers in the lake."""
+    """Called after each batch with the temporary store and its {run number: run number in the lake}."""
 
 
 def import_part(

@@ -201,7 +201,7 @@ def _add_run(contents: LakeContents, folder: str, sizes: Mapping[str, int], text
     if wrong is not None:
         contents.problems.append(f"{location}/{wrong}. {RUN_ADVICE}")
     elif run.folder != folder or run.number in contents.runs:
-        contents.problems.append(f"{location}/{folder} describes another folder's run. {RUN_ADVICE}")
+        contents.problems.append(f"{location}/{folder} describes the run of a different folder. {RUN_ADVICE}")
     else:
         contents.runs[run.number] = run
 

@@ -27,19 +27,19 @@ from fcreview.store.rows import decode_item
 from fcreview.store.workspace import Workspace, WorkspaceError
 
 MEMORY_LIMIT = "1GB"
-"""DuckDB's memory limit for a lake. A query over ten million items needs more than one over a store."""
+"""DuckDB's memory limit for a lake. A query of ten million items needs more memory than a query of a store."""
 _LARGE = re.compile(
     rf"\b({'|'.join(layout.LARGE_COLUMNS)})\b|SELECT \* FROM item_rows"
 )  # matches a query of large columns
 _JOIN_REVIEWS = "LEFT JOIN human h ON h.item = i.item"
-"""Takes a third of the time of a query, so it is omitted if there are no reviews."""
+"""This join takes a third of the time of a query. It is omitted if there are no reviews."""
 _HIVE_OPTIONS = "hive_partitioning=true, hive_types={'benchmark': VARCHAR, 'run': INTEGER}"
 _TABLES = {
     "items": "internal.no_items",
     "functions": "internal.no_functions",
     "import_issues": "internal.search_issues",
 }
-"""Parquet file -> table with its columns. `search_issues` has the issues that belong to no run."""
+"""Name of a Parquet file -> table with the same columns. `search_issues` contains the issues that belong to no run."""
 _REQUIRED = ("item", "run", "seq", "id", "category")  # columns of `items` that have a value in every row
 _SMALL_VIEWS = {"items": "item_index", "functions": "functions", "import_issues": "import_issues"}
 MAX_PROBLEM = 300  # length limit of the message about a damaged file, in characters
@@ -47,7 +47,8 @@ found_problems: list[str] = []  # messages about damaged files of all lakes, for
 
 
 class _UnexpectedContentError(Exception):
-    """Raised for Parquet files with other columns or rows. A problem begins with the name of the file."""
+    """Raised for Parquet files with unexpected columns or rows. Each problem is (run or index, message), and the
+    message begins with the name of the file."""
 
     def __init__(self, problems: Sequence[tuple[LakeRun | LakeIndex, str]]) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ def fetch_reviewed_items(
 
 
 def fetch_ratings(connection: Connection, reviews: ReviewTables, view: View) -> list[Rating]:
-    """Return one rating for each current verdict of an annotator, "unsure" included, bulk reviews omitted."""
+    """Return one rating for each current verdict of an annotator, also for "unsure". Bulk reviews are omitted."""
     return [
         Rating(each.item, each.key, o.target, o.criterion, o.annotator, o.verdict, o.fault, o.blind)
         for each in fetch_reviewed_items(connection, reviews, view)
@@ -59,7 +59,7 @@ def fetch_ratings(connection: Connection, reviews: ReviewTables, view: View) -> 
 
 
 def fetch_duplicate_reviews(connection: Connection, reviews: ReviewTables, view: View) -> list[RepeatedRating]:
-    """Return the first and second verdict of each annotator on each hidden duplicate, unless stale."""
+    """Return the first and second verdict of each annotator on each hidden duplicate. Stale verdicts are omitted."""
     found = []
     for each in fetch_reviewed_items(connection, reviews, view):
         for annotator in reviews.events.annotators_with_repetition(each.key):

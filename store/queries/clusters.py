@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 N_EXAMPLES = 3  # maximum number of item ids in `Cluster.examples`
 MAX_VALUE_PAIRS = 300
-"""The most frequent (golden value, predicted value) pairs are counted. Most of the others occur once."""
+"""Maximum number of (golden value, predicted value) pairs that are counted, most frequent first."""
 _COLUMNS = {
     BY_ERROR_TYPE: ("error_type", ERROR_TYPE_SQL),
     BY_FUNCTION: ("function", "i.diff_function"),
@@ -46,14 +46,14 @@ _SHARED_GROUPINGS = {
     BY_VALUE: (BY_FUNCTION, BY_ARGUMENT),
     BY_DECISIVE_STEP: (BY_DECISIVE_STEP, BY_ERROR_TYPE, BY_FUNCTION),
 }
-"""Grouping -> the groupings in which all items of a cluster have the same value, such as the same function. In a
-cluster by value, all items also have the same golden and predicted value."""
+"""Grouping -> the properties that all items of one of its clusters share, as groupings. In a cluster by value, all
+items also have the same golden and predicted value."""
 _FILTER_KEYS = {
     BY_ERROR_TYPE: "error", BY_FUNCTION: "function", BY_ARGUMENT: "argument", BY_CATEGORY: "category",
     BY_DECISIVE_STEP: "decisive",
 }  # fmt: skip
 _VALUE_COLUMNS = {"golden": "i.diff_golden", "predicted": "i.diff_predicted"}
-# Where all values differ, counting the values instead of their hashes takes a hundred times as long.
+# If all values differ, counting values takes a hundred times as long as counting hashes.
 _VALUE_PAIR_HASH = f"hash({', '.join(_VALUE_COLUMNS.values())})"
 _STEP_REASONS = f"""
 SELECT item, v.rationale FROM (SELECT item, unnest(verdicts) AS v FROM item_rows WHERE item IN ({{items}}){{runs}})

@@ -104,7 +104,7 @@ def load_samples(
     for queue in sorted(extensions, key=lambda each: each.created):
         sample = next((each for each in samples.values() if queue.design.extends in each.queue_names), None)
         if sample is None:
-            problems.append(f"queue {queue.name}: it extends queue {queue.design.extends}, which cannot be used")
+            problems.append(f"queue {queue.name}: the queue {queue.design.extends}, which it extends, cannot be used")
         else:
             sample.add_queue(queue)
     return list(samples.values()), problems
@@ -257,8 +257,8 @@ class _ReviewSelection:
 
     random: set[ContentKey]  # items that were reviewed as part of a random sample
     unknown: set[ContentKey]
-    """Reviewed items outside `random`, if some reviews of sampled items do not record a queue. They may all have been
-    selected in the same way."""
+    """Other reviewed items, if it is unknown how they were selected, because reviews of sampled items do not record the
+    queue."""
 
 
 def _classify_selection(
@@ -266,7 +266,8 @@ def _classify_selection(
     queues_by_key: Mapping[ContentKey, set[str]],
     outcomes: Mapping[ContentKey, SampleOutcome],
 ) -> _ReviewSelection:
-    """Determine how the items of `queues_by_key` were selected for review. Its values are the names of their queues."""
+    """Determine how reviewed items were selected. `queues_by_key`: content key -> names of the queues in which the item
+    was reviewed."""
     random, unknown = set[ContentKey](), set[ContentKey]()
     for sample in samples:
         resolved = sample.strata.keys() & queues_by_key.keys()
@@ -406,7 +407,8 @@ def sampled_keys(queue: QueueFile) -> list[ContentKey]:
 def find_sample_outcomes(
     queues: Sequence[QueueFile], events: EventIndex, decisions: Mapping[ContentKey, SampleOutcome]
 ) -> dict[ContentKey, SampleOutcome]:
-    """Return content key -> outcome (`decisions` if known), for each drawn item that annotators have reached."""
+    """Return content key -> outcome, for each drawn item that annotators have reached. An outcome in `decisions` comes
+    first."""
     outcomes: dict[ContentKey, SampleOutcome] = {}
     for queue in queues:
         keys = sampled_keys(queue)

@@ -124,8 +124,8 @@ _NO_DIFFERENCE = _Content()
 def fetch_audit_input(connection: Connection, view: View) -> AuditInput:
     """Return all questions of the view's runs with their answers; the view's filter only sets `selected_keys`.
 
-    Of different golden answers to a question, only the runs with the most frequent one count. Raises FilterError if the
-    filter is not valid, and EmptyValueError for a run with invalid items.
+    If runs have different golden answers to a question, only runs with the most frequent one are included. Raises
+    FilterError if the filter is not valid, and EmptyValueError for a run with invalid items.
     """
     selected = _fetch_selected_keys(connection, view) if view.where.strip() or view.items else None
     runs, _, _ = build_condition(View(runs=view.runs), blind=False)

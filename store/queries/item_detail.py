@@ -145,7 +145,8 @@ def _fetch_issues(connection: Connection, numbers: list[int]) -> dict[int, list[
 
 
 def read_issues(connection: Connection, item: int | None, runs: Sequence[int]) -> list[ImportIssue]:
-    """Return the import issues of one item, or of the given runs (empty for all) and without a run, errors first."""
+    """Return the import issues of one item. Without an item, return the issues of the given runs (all runs if empty)
+    and the issues that belong to no run. Errors come first."""
     rows = connection.execute(
         "SELECT file, line, what, raw, id, severity FROM import_issues WHERE (?::BIGINT IS NULL OR item = ?)"
         " AND (run IS NULL OR len(?::INTEGER[]) = 0 OR list_contains(?::INTEGER[], run))"
@@ -185,7 +186,7 @@ def search_item_ids(
 
 def read_raw_record(connection: Connection, workspace: Workspace, number: int) -> str:
     """Return the item's record from the result file as text, with API keys removed and invalid UTF-8 replaced. Raises
-    StoreError if the item does not exist, or if the file is gone or has changed since the import."""
+    StoreError if the item does not exist, or if the file is missing or has changed since the import."""
     row = connection.execute(
         'SELECT id, file, line, "offset", length, extra FROM item_rows WHERE item = ?'
         + select_runs(connection, [number]),
@@ -221,7 +222,8 @@ def _decode_record(data: bytes, extra: Extra) -> str:
 def _read_record(
     connection: Connection, workspace: Workspace, number: int, location: RecordLocation, item_id: str | None = None
 ) -> bytes:
-    """Read a record. Raise StoreError if the file has changed and it is not a JSON object with `item_id`."""
+    """Read a record. Raises StoreError if the file has changed since the import, unless its location still has a JSON
+    object with `item_id`."""
     path = workspace.to_absolute_path(location.file)
     try:
         with open_file(path) as stream:

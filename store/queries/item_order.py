@@ -253,7 +253,7 @@ def fetch_chunk_items(connection: Connection, chunk: ItemChunk) -> list[int]:
 
 _SHOWN_ERROR_TYPE = "coalesce(nullif(i.error_type, ''), CASE WHEN i.rule = false THEN i.rule_error_type END)"
 _CELLS = "least(strlen({0}), 2 * length({0}))"
-"""At most this many terminal cells: a wide character has two cells and three bytes."""
+"""SQL template for an upper limit of the width of a text, in cells. A wide character has two cells and three bytes."""
 _IS_SAME = "count(*) > 1 AND count({0}) IN (0, count(*)) AND min({0}) IS NOT DISTINCT FROM max({0})"
 """SQL template for whether a column has the same value in all of several rows. `count(DISTINCT)` takes longer."""
 _MEASURED_COLUMNS = {

@@ -126,7 +126,8 @@ def find_overrides(
 
 
 def only_judge(names: Iterable[str | None]) -> str | None:
-    """Return the only judge of an item, for verdicts that are derived from verdicts on parts. None if several."""
+    """Return the only judge of an item, for verdicts that are derived from verdicts on parts. None if
+    there are several judges."""
     judges = set(names)
     return judges.pop() if len(judges) == 1 else None
 
@@ -271,7 +272,8 @@ def _score_by_source(
 
 
 def fetch_items_before_reviews(connection: Connection, run: int) -> list[ScoredItem]:
-    """Return the items of a run in dataset order, with the verdicts of the source `corrected` without reviews."""
+    """Return the items of a run in dataset order, with the verdicts that count in corrected metrics before any
+    review."""
     rows = connection.execute(_ITEMS.format(condition="true"), [[run]]).fetchall()
     return [_to_scored_item(_ItemRow(*row), "corrected", []) for row in rows]
 

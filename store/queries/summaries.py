@@ -1,4 +1,4 @@
-"""Count items by run, and by the values of facets."""
+"""Count items by run, and by the values of filter keys (facets)."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def load_decisions(
     connection: Connection, workspace: Workspace, inputs: Mapping[str, Any]
 ) -> dict[str, JournalPrefix] | None:
     """Fill the empty table `human_labels` from the attached cache, and return the journal prefixes that the rows were
-    computed from. None, with an empty table, without a usable cache."""
+    computed from. Without a usable cache, leave the table empty and return None."""
     try:
         about = orjson.loads(connection.execute("SELECT about FROM cache.about").fetchall()[0][0])
         prefixes = {name: JournalPrefix(*prefix) for name, prefix in about.pop("journals").items()}

@@ -68,7 +68,7 @@ class JournalReport:
     events: int  # number of reviews, including retracted ones; retractions are not counted
     retracted: int  # number of retracted reviews
     warnings: list[str] = field(default_factory=list)
-    """About altered, invalid and unfinished lines, breaks of the chain, and events of other annotators."""
+    """Messages about altered, invalid and unfinished lines, breaks of the chain, and events of other annotators."""
     torn: list[str] = field(default_factory=list)
     """One message for each unfinished line, with the file that contains a copy."""
 
@@ -392,7 +392,8 @@ _NONE = -1  # parent number of an event without a preceding event
 
 
 def _sort_tree(events: Sequence[Event], parents: Sequence[int]) -> list[Event]:
-    """Sort the events by time after their parents, which are given by number. Omit events of circular parents."""
+    """Sort the events by time after their parents, which are given by number. Events whose parents form a
+    circle are omitted."""
     followers: dict[int, list[int]] = {}
     for number, parent in enumerate(parents):
         followers.setdefault(parent, []).append(number)

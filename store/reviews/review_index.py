@@ -144,8 +144,8 @@ class ItemIndex:
 
 
 def _select_benchmark_part_verdicts(verdicts: Mapping[tuple[str, str, str], str]) -> dict[str, bool]:
-    """Return the benchmark's pass or fail on each part, by address. The first criterion of `ROLL_UP_CRITERIA` and, in
-    it, the first source of `SCORING_ORDER` with a verdict count."""
+    """Return address -> whether the part passes. If a part has several verdicts, the first criterion in
+    `ROLL_UP_CRITERIA` counts and, among its verdicts, the first source in `SCORING_ORDER`."""
     parts: dict[str, bool] = {}
     for roll_up_criterion in reversed(ROLL_UP_CRITERIA):
         for scoring_source in reversed(SCORING_ORDER):
@@ -191,7 +191,7 @@ class EventIndex:
         self.by_key[key].sort(key=lambda event: f"{event.annotator}.jsonl")
 
     def events_on(self, key: ItemKey, prediction_hash: str, golden_hash: str) -> list[Event]:
-        """Return the events on an item, including stale ones, without those on the answers of other runs."""
+        """Return the events on an item, including stale events. Events on the answers of other runs are omitted."""
         events = self.by_key.get(key, [])
         references = self._items.items_with(key)
         if len(references) < 2:

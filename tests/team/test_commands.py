@@ -64,7 +64,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     for person in ("alice", "bob"):
         _, password = read_invitation(cli("lena", "team", "invite", person, "run"))
         done = cli(person, "team", "join", str(postgres.address(f"trial.{person}")), "run", password=password)
-        assert done.out == f"joined trial as {person} (annotator) · reviews of others shown: closed\n"
+        assert done.out == f"joined trial as {person} (annotator) · reveal rule: closed\n"
     made = cli("lena", "queue", "create", "run", "--name", "pilot", "--size", "2", "--annotators", "alice", "--team")
     assert made.code == 0, made.err
     assert cli("alice", "team", "pull", "run").out == "queue pilot received\n0 received\n"
@@ -78,7 +78,7 @@ def test_from_create_to_status(postgres: PostgresServer, cli: Callable[..., Done
     status = cli("bob", "team", "status", "run", "--json").objects[0]
     assert (status["annotator"], status["role"], status["unsent"]) == ("bob", "annotator", 0)
     assert {m["annotator"]: m["n_lines"] for m in status["members"]} == {"alice": 1, "bob": 0, "lena": 0}
-    differences = "another version of bfcl V4 en maple-8b: number of items, golden answers, predictions"
+    differences = "a different version of bfcl V4 en maple-8b: number of items, golden answers, predictions"
     assert status["problems"] == [f"alice has {differences}", f"lena has {differences}"]
     assert "trial at postgresql://" in cli("bob", "team", "status", "run").out
     merged = cli("lena", "merge", "run", "--from-team", "--yes")

@@ -77,7 +77,7 @@ def test_show_prints_item_and_record(cli: Cli, lake: Path) -> None:
     [
         (["import", "{lake}", "--part", "1/2"], "--part needs --lake"),
         (["import", "{lake}", "--lake", "{lake}/x", "--part", "3/2"], "expected K/N"),
-        (["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"], "--workspace has no effect on --lake"),
+        (["import", "{lake}", "--lake", "{lake}/x", "--workspace", "{lake}"], "--workspace has no effect with --lake"),
         (["import", "{lake}"], "is a lake"),
         (["runs", "{lake}", "--data", "{lake}"], "--data has no effect on a lake"),
         (["open", "{lake}", "{lake}"], "pass the lake alone"),

@@ -101,6 +101,6 @@ def test_merge_reports_queues(cli: Cli, imported_run: Path, tmp_path: Path) -> N
     create_queue(cli, other, "pilot", "--seed", "8")
     create_queue(cli, other, "more")
     out = cli("merge", imported_run, other).out
-    assert "queue more: imported as more" in out and "both are kept, the imported one as pilot-2" in out
+    assert "queue more: imported as more" in out and "the imported queue is saved as pilot-2" in out
     assert "queue pilot-2" not in cli("merge", imported_run, other).out
     assert cli("queue", "show", imported_run, "pilot-2").code == 0

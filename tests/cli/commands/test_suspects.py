@@ -139,4 +139,4 @@ def test_runs_without_dataset_are_reported(cli: Cli, suspect_runs: Path) -> None
     assert "no dataset" not in cli("suspects", suspect_runs).err
     (suspect_runs / "data").rename(suspect_runs.parent / "elsewhere")
     errors = cli("suspects", suspect_runs, "--workspace", suspect_runs.parent / "new").err
-    assert "3 of 3 runs: no dataset" in errors and "counts failing runs" in errors
+    assert "3 of 3 runs: no dataset" in errors and "number of failing runs" in errors
